@@ -1,0 +1,37 @@
+# make demo: set up and run the main job on an embedded data set.   make test: set up and run the tests.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
+.PHONY: setup demo test check slow speed quality clean
+
+setup: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,cluster,dev]"
+	@touch $@
+
+demo: setup
+	$(BIN)/python examples/demo.py
+
+test: setup
+	$(BIN)/python -m pytest -m "not slow"
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyrefly check
+
+slow: setup
+	$(BIN)/python -m pytest -m slow
+
+speed: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.speed
+
+quality: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.quality
+
+clean:
+	rm -rf .venv out

@@ -1,0 +1,10 @@
+"""Which features matter, with a bounded share of false answers: model-X knockoffs."""
+
+from importlib.metadata import version
+
+from knockoffs.generators.base import KnockoffWarning
+from knockoffs.generators.ddlk import DDLK
+from knockoffs.generators.joint import JointDensity
+
+__version__ = version("knockoffs")
+__all__ = ["DDLK", "JointDensity", "KnockoffWarning"]

@@ -1,0 +1,190 @@
+"""Autoregressive densities: all d conditionals q(y_j | context, y_<j) evaluated at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from knockoffs.engine.distributions import GaussianMixture
+from knockoffs.engine.heads import MixtureHead
+from knockoffs.engine.nn import EVERY, StackedLinear, StackedMLP
+
+
+class Noise(NamedTuple):
+    """The randomness of one draw: for each row and column a uniform and a standard normal number."""
+
+    uniform: Tensor
+    normal: Tensor
+
+    @classmethod
+    def draw(cls, rows: int, features: int, *, generator: torch.Generator, dtype: torch.dtype) -> Noise:
+        options: dict[str, Any] = {"generator": generator, "device": generator.device, "dtype": dtype}
+        return cls(torch.rand(rows, features, **options), torch.randn(rows, features, **options))
+
+
+class Views(NamedTuple):
+    """How many projections of the inputs a network gets to see, and how many go straight to its outputs."""
+
+    seen: int
+    skipped: int
+
+
+class AutoregressiveDensity(nn.Module):
+    r"""$q(y \mid c) = \prod_j q(y_j \mid c, y_{<j})$ with one small network per column.
+
+    `forward(y, context)` returns the d conditional distributions. Without context this is the paper's
+    q_joint, with context x it is q_knockoff. Network j meets its inputs $[c, y_{<j}]$ in a masked linear
+    layer that all networks compute in one matrix product. In the paper's network (`views=None`) that
+    layer is the first hidden layer and the residual skip. With `views` it is a few projections of the
+    inputs (linear predictors, say, see `starts`): some are the network's only inputs, the others are
+    added to the raw outputs along fixed `routes`. That leaves far fewer weights to learn.
+    """
+
+    mask: Tensor
+    routes: Tensor
+    gain: Tensor
+    shift: Tensor
+
+    def __init__(
+        self,
+        features: int,
+        *,
+        components: int,
+        hidden: Sequence[int],
+        generator: torch.Generator,
+        context: int = 0,
+        views: Views | None = None,
+    ) -> None:
+        super().__init__()
+        self.features, self.context, self.head = features, context, MixtureHead(components)
+        outputs = self.head.outputs
+        self.split = Views(hidden[0], outputs) if views is None else views
+        fan_in = context + features
+        bound = fan_in**-0.5
+        shape = (fan_in, features, sum(self.split))
+        self.weight = nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
+        self.bias = nn.Parameter(torch.zeros(features, 1, sum(self.split)))
+        self.first = None if views is None else StackedLinear(features, views.seen, hidden[0], generator=generator)
+        self.mlp = StackedMLP(features, hidden, outputs, generator=generator)
+        earlier = torch.ones(features, features).triu(1)  # [input i, network j]: i < j
+        self.register_buffer("mask", torch.cat([torch.ones(context, features), earlier]).unsqueeze(-1))
+        self.register_buffer("routes", torch.eye(self.split.skipped, outputs))
+        # The units in which each network speaks: raw outputs times gain plus shift go to the head.
+        self.register_buffer("gain", torch.ones(features, 1, outputs))
+        self.register_buffer("shift", torch.zeros(features, 1, outputs))
+
+    def shape(self) -> dict[str, Any]:
+        """What `of_shape` needs to build a density of the same shape."""
+        layers = [layer.weight.shape[1] for layer in self.mlp.layers]
+        return {
+            "features": self.features,
+            "components": self.head.components,
+            "hidden": layers,
+            "context": self.context,
+            "views": None if self.first is None else list(self.split),
+        }
+
+    @classmethod
+    def of_shape(cls, shape: dict[str, Any]) -> AutoregressiveDensity:
+        views = None if shape["views"] is None else Views(*shape["views"])
+        return cls(**(shape | {"views": views}), generator=torch.Generator())
+
+    def forward(self, y: Tensor, context: Tensor | None = None) -> GaussianMixture:
+        return self._distribution(self._project(y, context))
+
+    def log_prob(self, y: Tensor, context: Tensor | None = None) -> Tensor:
+        """log q(y | context), one number per row."""
+        return self(y, context).log_prob(y).sum(-1)
+
+    def rsample(self, noise: Noise, context: Tensor | None = None) -> Tensor:
+        r"""A draw with its exact gradient in the parameters, without backpropagating through d steps.
+
+        The draw itself needs no graph. All conditionals are then evaluated at it once, and implicit
+        reparameterisation gives $s_j$, whose gradient is that of $y_j$ in its own mixture parameters.
+        As $s_j$ sees only $y_{<j}$, $J = \partial s / \partial y$ is strictly lower triangular, and
+        $\mathrm dy = J\,\mathrm dy + \mathrm ds$ turns a gradient g in y into v in s with
+        $(I - J)^\top v = g$: one triangular solve a row.
+        """
+        y = self.sample(noise, context)
+        projected = self._project(y, context)
+        s = self._distribution(projected).reparameterise(y)
+        (slopes,) = torch.autograd.grad(s.sum(), projected, retain_graph=True)
+        with torch.no_grad():
+            weight = (self.weight * self.mask)[self.context :]
+            jacobian = torch.bmm(slopes, weight.permute(1, 2, 0)).transpose(0, 1)
+        return _ThroughTriangle.apply(s, y, jacobian)
+
+    @torch.no_grad()
+    def sample(self, noise: Noise, context: Tensor | None = None) -> Tensor:
+        """A draw for this noise, one row for each row of the noise (and of the context)."""
+        if noise.normal.is_cuda:
+            return self._sample_in_rounds(noise, context)
+        return self._sample_in_order(noise, context)
+
+    def _sample_in_order(self, noise: Noise, context: Tensor | None) -> Tensor:
+        """Column after column: d steps, each the work of one network."""
+        weight = self.weight[self.context :]
+        from_context = self._project_context(context, rows=len(noise.normal))
+        y = torch.zeros_like(noise.normal)
+        for j in range(self.features):
+            projected = torch.addmm(from_context[j], y[:, :j], weight[:j, j])
+            raw = self._raw(projected.unsqueeze(0), slice(j, j + 1))[0]
+            y[:, j] = self.head(raw).pick(noise.uniform[:, j], noise.normal[:, j])
+        return y
+
+    def _sample_in_rounds(self, noise: Noise, context: Tensor | None, check_every: int = 8) -> Tensor:
+        """All columns at once, again and again, until nothing changes.
+
+        Round k leaves the first k columns exact, so d rounds always suffice; usually far fewer do.
+        Launches of d small kernels, which bind a GPU in the loop above, become a few large ones.
+        """
+        y = torch.zeros_like(noise.normal)
+        for done in range(self.features):
+            previous, y = y, self(y, context).pick(*noise)
+            if done % check_every == check_every - 1 and torch.equal(previous, y):
+                break
+        return y
+
+    def _project(self, y: Tensor, context: Tensor | None) -> Tensor:
+        inputs = y if context is None else torch.cat([context, y], dim=1)
+        return self._through(inputs, self.weight * self.mask)
+
+    def _project_context(self, context: Tensor | None, *, rows: int) -> Tensor:
+        if context is None:
+            return self.bias.expand(-1, rows, -1)
+        return self._through(context, self.weight[: self.context])
+
+    def _through(self, inputs: Tensor, weight: Tensor) -> Tensor:
+        """Inputs `[rows, fan_in]` to projections `[features, rows, projections]`."""
+        flat = inputs @ weight.flatten(1)
+        return flat.view(len(inputs), self.features, -1).transpose(0, 1) + self.bias
+
+    def _distribution(self, projected: Tensor) -> GaussianMixture:
+        return self.head(self._raw(projected).transpose(0, 1))
+
+    def _raw(self, projected: Tensor, columns: slice = EVERY) -> Tensor:
+        seen, skipped = projected.split(self.split, dim=-1)
+        first = seen if self.first is None else self.first(seen, columns)
+        raw = self.mlp(first, columns) + skipped @ self.routes
+        return raw * self.gain[columns] + self.shift[columns]
+
+
+class _ThroughTriangle(torch.autograd.Function):
+    """Returns the draw y; sends a gradient g in y to v in s with (I - J)ᵀ v = g."""
+
+    @staticmethod
+    def forward(ctx: Any, s: Tensor, y: Tensor, jacobian: Tensor) -> Tensor:
+        ctx.save_for_backward(jacobian)
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        (jacobian,) = ctx.saved_tensors
+        # unitriangular: the diagonal of ones is implied, so J's zeros there stand for I - J
+        v = torch.linalg.solve_triangular(
+            -jacobian.transpose(1, 2), gradients[0].unsqueeze(-1), upper=True, unitriangular=True
+        )
+        return v.squeeze(-1), None, None

@@ -1,0 +1,34 @@
+"""What DDLK minimises: negative log-likelihood (stage 1) and swap divergence with entropy term (stage 2)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from knockoffs.engine.density import AutoregressiveDensity
+from knockoffs.engine.swaps import swap
+
+
+def negative_log_likelihood(q_joint: AutoregressiveDensity, x: Tensor) -> Tensor:
+    r"""$-\log \hat q_\text{joint}(x)$ per row."""
+    return -q_joint.log_prob(x)
+
+
+def swap_loss(
+    q_joint: AutoregressiveDensity,
+    q_knockoff: AutoregressiveDensity,
+    x: Tensor,
+    x_tilde: Tensor,
+    mask: Tensor,
+    entropy: float = 0.0,
+) -> Tensor:
+    r"""The integrand of the DDLK objective, per row, for the swap H that `mask` stands for.
+
+    $\log \frac{\hat q_\text{joint}(x)\, \hat q_\text{knockoff}(\tilde x \mid x)^{1+\lambda}}
+    {\hat q_\text{joint}(u)\, \hat q_\text{knockoff}(\tilde u \mid u)}$ with
+    $[u, \tilde u] = [x, \tilde x]_{\text{swap}(H)}$ and λ = `entropy`. With λ = 0 its mean over
+    draws is the Kullback-Leibler divergence implied by the swap property: 0 for exact knockoffs.
+    """
+    u, u_tilde = swap(x, x_tilde, mask)
+    joint, knockoff = q_joint.log_prob(x), q_knockoff.log_prob(x_tilde, x)
+    swapped_joint, swapped_knockoff = q_joint.log_prob(u), q_knockoff.log_prob(u_tilde, u)
+    return joint + (1 + entropy) * knockoff - swapped_joint - swapped_knockoff

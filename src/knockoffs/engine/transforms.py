@@ -1,0 +1,183 @@
+"""Monotone per-column maps to a well-behaved scale and back, with their log-derivative.
+
+Knockoffs commute with such maps: if z̃ is a knockoff of z = g(x), then g⁻¹(z̃) is one of x, whatever
+the increasing g of each column. So the scale can be chosen for the model's convenience.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+BASES = ("identity", "softplus", "log")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One increasing map per column: a base, an affine map, then a monotone rational-quadratic spline.
+
+    Outside its knots the spline goes on as a straight line. A column with `base` "softplus" or "log" maps
+    the positive half line onto the whole line, so that no value maps back below zero.
+    """
+
+    base: Tensor  # [d] index into BASES
+    unit: Tensor  # [d] positive: the base is applied to x / unit
+    centre: Tensor  # [d]
+    spread: Tensor  # [d]
+    knots: Tensor  # [d, k] on the standardised scale, increasing
+    values: Tensor  # [d, k] the spline's values there, increasing
+    slopes: Tensor  # [d, k] and its slopes, positive
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """z = g(x) and log g'(x), both `[rows, d]`."""
+        based, log_base_slope = _apply_base(x / self.unit, self.base)
+        z, log_slope = _spline((based - self.centre) / self.spread, self.knots, self.values, self.slopes)
+        return z, log_slope + log_base_slope - self.spread.log() - self.unit.log()
+
+    def inverse(self, z: Tensor) -> Tensor:
+        standardised = _inverse_spline(z, self.knots, self.values, self.slopes)
+        return _invert_base(standardised * self.spread + self.centre, self.base) * self.unit
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def standard_scale(x: Tensor) -> Scale:
+    """Mean 0 and standard deviation 1; the spline is the identity."""
+    ones = torch.ones(x.shape[1], dtype=x.dtype)
+    ends = torch.tensor([-1.0, 1.0], dtype=x.dtype).expand(x.shape[1], 2).contiguous()
+    based = torch.zeros(x.shape[1], dtype=torch.long)
+    return Scale(based, ones, x.mean(0), x.std(0), ends, ends, torch.ones_like(ends))
+
+
+def normal_scale(x: Tensor, held_out: Tensor, *, knot_counts: tuple[int, ...] = (5, 9, 15)) -> Scale:
+    """Normal scores, smoothed: for each column the base and number of knots of best held-out likelihood."""
+    candidates = [_fit_normal_scores(x, base, count) for base in range(len(BASES)) for count in knot_counts]
+    scores = torch.stack([_normal_log_likelihood(scale, x, held_out) for scale in candidates])
+    best = scores.argmax(0)
+    width = max(knot_counts)
+    padded = [_pad(scale, width) for scale in candidates]
+    column = torch.arange(x.shape[1])
+    return Scale(**{name: torch.stack([p[name] for p in padded])[best, column] for name in padded[0]})
+
+
+def _normal_log_likelihood(scale: Scale, x: Tensor, held_out: Tensor) -> Tensor:
+    z, log_slope = scale.forward(held_out)
+    score = (log_slope - 0.5 * z.square()).mean(0)
+    # Columns that never reach zero, and only these, get a base that maps back to positive values.
+    positive = (x.amin(0) > 0) & (held_out.amin(0) > 0)
+    allowed = (scale.base == 0) != positive
+    return torch.where(allowed, score.nan_to_num(nan=-torch.inf), -torch.inf)
+
+
+def _fit_normal_scores(x: Tensor, base: int, count: int) -> Scale:
+    which = torch.full((x.shape[1],), base)
+    unit = x.abs().median(0).values.clamp(min=torch.finfo(x.dtype).tiny) if base else torch.ones(x.shape[1])
+    unit = unit.to(x.dtype)
+    based, _ = _apply_base(x / unit, which)
+    centre, spread = based.mean(0), based.std(0)
+    standardised = (based - centre) / spread
+    reach = min(2.6, -_normal_quantile(4.0 / len(x)))  # the outer knots leave about four rows outside
+    values = torch.linspace(-reach, reach, count, dtype=x.dtype)
+    knots = torch.quantile(standardised, torch.special.ndtr(values), dim=0).T.contiguous()
+    smallest_gap = 1e-6
+    knots = knots + smallest_gap * torch.arange(count, dtype=x.dtype)  # ties would make a cliff
+    values = values.expand_as(knots).contiguous()
+    return Scale(which, unit, centre, spread, knots, values, _monotone_slopes(knots, values))
+
+
+def _normal_quantile(probability: float) -> float:
+    return torch.special.ndtri(torch.tensor(probability, dtype=torch.float64)).item()
+
+
+def _monotone_slopes(knots: Tensor, values: Tensor) -> Tensor:
+    """Weighted harmonic means of the neighbouring secants (Fritsch and Butland), secants at the ends."""
+    gap = knots.diff(dim=1)
+    secant = values.diff(dim=1) / gap
+    left, right = gap[:, :-1], gap[:, 1:]
+    weight_left, weight_right = left + 2 * right, 2 * left + right
+    inner = (weight_left + weight_right) / (weight_left / secant[:, :-1] + weight_right / secant[:, 1:])
+    return torch.cat([secant[:, :1], inner, secant[:, -1:]], dim=1)
+
+
+def _pad(scale: Scale, width: int) -> dict[str, Tensor]:
+    """The same spline with `width` knots: the tail is a straight line, so knots on it change nothing."""
+    missing = width - scale.knots.shape[1]
+    step = torch.arange(1, missing + 1, dtype=scale.knots.dtype)
+    last_slope = scale.slopes[:, -1:]
+    tensors = scale.tensors()
+    tensors["knots"] = torch.cat([scale.knots, scale.knots[:, -1:] + step / last_slope], dim=1)
+    tensors["values"] = torch.cat([scale.values, scale.values[:, -1:] + step], dim=1)
+    tensors["slopes"] = torch.cat([scale.slopes, last_slope.expand(-1, missing)], dim=1)
+    return tensors
+
+
+def _apply_base(x: Tensor, base: Tensor) -> tuple[Tensor, Tensor]:
+    """The base map and its log-derivative; log(eˣ - 1) is the inverse of softplus."""
+    tiny = torch.finfo(x.dtype).tiny
+    positive = x.clamp(min=tiny)
+    log_x = positive.log()
+    softplus = positive + torch.log(-torch.expm1(-positive))
+    zero = torch.zeros_like(x)
+    by_base = torch.stack([x, softplus, log_x])
+    log_slope = torch.stack([zero, positive - softplus, -log_x])
+    index = base.expand(1, *x.shape)
+    return by_base.gather(0, index)[0], log_slope.gather(0, index)[0]
+
+
+def _invert_base(based: Tensor, base: Tensor) -> Tensor:
+    most = 0.99 * torch.log(torch.tensor(torch.finfo(based.dtype).max))
+    by_base = torch.stack([based, functional.softplus(based, threshold=30.0), based.clamp(max=float(most)).exp()])
+    return by_base.gather(0, base.expand(1, *based.shape))[0]
+
+
+def _bin(edges: Tensor, points: Tensor) -> Tensor:
+    """For each point its interval between edges, clipped to the inner ones; `[d, rows]`."""
+    return (torch.searchsorted(edges, points, right=True) - 1).clamp(0, edges.shape[1] - 2)
+
+
+def _spline(x: Tensor, knots: Tensor, values: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
+    points = x.T.contiguous()
+    k = _bin(knots, points)
+    x0, y0, d0 = knots.gather(1, k), values.gather(1, k), slopes.gather(1, k)
+    width, height, d1 = (
+        knots.gather(1, k + 1) - x0,
+        values.gather(1, k + 1) - y0,
+        slopes.gather(1, k + 1),
+    )
+    secant = height / width
+    t = ((points - x0) / width).clamp(0, 1)
+    curve = secant + (d0 + d1 - 2 * secant) * t * (1 - t)
+    y = y0 + height * (secant * t.square() + d0 * t * (1 - t)) / curve
+    slope = secant.square() * (d1 * t.square() + 2 * secant * t * (1 - t) + d0 * (1 - t).square())
+    log_slope = slope.log() - 2 * curve.log()
+    beyond = points - points.clamp(knots[:, :1], knots[:, -1:])
+    tail_slope = torch.where(beyond > 0, slopes[:, -1:], slopes[:, :1])
+    y = torch.where(beyond == 0, y, torch.where(beyond > 0, values[:, -1:], values[:, :1]) + tail_slope * beyond)
+    return y.T, torch.where(beyond == 0, log_slope, tail_slope.log()).T
+
+
+def _inverse_spline(y: Tensor, knots: Tensor, values: Tensor, slopes: Tensor) -> Tensor:
+    points = y.T.contiguous()
+    k = _bin(values, points)
+    x0, y0, d0 = knots.gather(1, k), values.gather(1, k), slopes.gather(1, k)
+    width, height, d1 = (
+        knots.gather(1, k + 1) - x0,
+        values.gather(1, k + 1) - y0,
+        slopes.gather(1, k + 1),
+    )
+    secant = height / width
+    rise = (points - y0).clamp(min=0).minimum(height)
+    bend = d0 + d1 - 2 * secant
+    a = height * (secant - d0) + rise * bend
+    b = height * d0 - rise * bend
+    c = -secant * rise
+    t = 2 * c / (-b - (b.square() - 4 * a * c).clamp(min=0).sqrt())
+    x = x0 + t * width
+    beyond = points - points.clamp(values[:, :1], values[:, -1:])
+    edge = torch.where(beyond > 0, knots[:, -1:], knots[:, :1])
+    tail_slope = torch.where(beyond > 0, slopes[:, -1:], slopes[:, :1])
+    return torch.where(beyond == 0, x, edge + beyond / tail_slope).T

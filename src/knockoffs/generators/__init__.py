@@ -1,0 +1,1 @@
+"""Knockoff generators: fit on X alone, then sample X̃ given X."""

@@ -1,0 +1,239 @@
+"""What all generators share: the reading and checking of tables, special columns, the public methods."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from knockoffs.arrays import Array, Indices
+from knockoffs.persistence import read_model, write_model
+from knockoffs.randomness import RandomState, random_generator
+from knockoffs.tables import column_name, listing, read_table, write_like
+
+MIN_ROWS = 30
+MIN_COLUMNS = 2
+
+
+class KnockoffWarning(UserWarning):
+    """Something in the data limits what knockoffs can do; the message says what and the remedy."""
+
+
+class TableModel(BaseEstimator):
+    """A model of a table's columns; leaves out the columns that cannot or need not be modelled.
+
+    * Constant columns are left out: they carry nothing.
+    * Of columns that are identical only the first is modelled.
+    * Whole-numbered columns (booleans, counts, codes) are spread evenly over the cell around each value for
+      the fit, and drawn values go back to the nearest value seen.
+    """
+
+    random_state: RandomState
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    levels_: list[Array | None]
+
+    def _read_for_fit(self, X: Any) -> Array:
+        values, names = read_table(X, who=type(self).__name__)
+        self._require_enough(values)
+        validate_data(self, X, skip_check_array=True, reset=True)
+        self.constant_ = values.max(0) == values.min(0)
+        self.constant_value_ = np.where(self.constant_, values[0], 0.0)
+        self.first_alike_ = first = _first_alike(values)
+        self.duplicate_ = (first != np.arange(len(first))) & ~self.constant_
+        self.duplicated_ = self.duplicate_ | np.isin(np.arange(len(first)), first[self.duplicate_])
+        self.modelled_ = ~self.constant_ & ~self.duplicate_
+        self._warn_of_special_columns(names)
+        core = values[:, self.modelled_]
+        self._require_columns(core, values.shape[1])
+        self._require_sane_range(core, names)
+        self.levels_ = [np.unique(column) if np.all(column == np.rint(column)) else None for column in core.T]
+        return core
+
+    def _read(self, X: Any) -> Array:
+        """The modelled columns of a table that must have the columns of the fit."""
+        check_is_fitted(self)
+        values, _ = read_table(X, who=type(self).__name__)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return values[:, self.modelled_]
+
+    def _blur(self, core: Array, rng: np.random.Generator) -> Array:
+        """Whole numbers spread evenly over the cell around them, so that a density can describe them."""
+        core, place = core.copy(), rng.random(core.shape)
+        for j, levels in enumerate(self.levels_):
+            if levels is not None:
+                half = np.diff(levels) / 2
+                below, above = np.append(half[0], half), np.append(half, half[-1])
+                cell = _nearest(levels, core[:, j])
+                core[:, j] = levels[cell] - below[cell] + place[:, j] * (below + above)[cell]
+        return core
+
+    def _sharpen(self, core: Array) -> Array:
+        """Back to the nearest value seen in the fit."""
+        core = core.copy()
+        for j, levels in enumerate(self.levels_):
+            if levels is not None:
+                core[:, j] = levels[_nearest(levels, core[:, j])]
+        return core
+
+    def _complete(self, core: Array) -> Array:
+        """All columns: the modelled ones, the constants, and the duplicates of modelled ones."""
+        values = np.broadcast_to(self.constant_value_, (len(core), self.n_features_in_)).copy()
+        values[:, self.modelled_] = core
+        values[:, self.duplicate_] = values[:, self.first_alike_[self.duplicate_]]
+        return values
+
+    def _require_enough(self, values: Array) -> None:
+        if len(values) < MIN_ROWS:
+            raise ValueError(
+                f"{type(self).__name__}: X has n_samples={len(values)} rows; at least {MIN_ROWS} are needed "
+                "to learn how the columns depend on each other. Collect more rows."
+            )
+
+    def _require_columns(self, core: Array, all_columns: int) -> None:
+        if core.shape[1] < MIN_COLUMNS:
+            raise ValueError(
+                f"{type(self).__name__}: X has {all_columns} column(s) (n_features={all_columns}), of which "
+                f"{core.shape[1]} vary and differ; at least {MIN_COLUMNS} are needed. Add the other features."
+            )
+
+    def _require_sane_range(self, core: Array, names: list[str] | None) -> None:
+        low, middle, high = np.quantile(core, [0.05, 0.5, 0.95], axis=0)
+        reach = np.abs(core - middle).max(0)
+        lost = (high > low) & (reach > 1e8 * (high - low))
+        if lost.any():
+            j = int(np.flatnonzero(lost)[0])
+            name = column_name(names, int(np.flatnonzero(self.modelled_)[j]))
+            extreme = core[np.abs(core[:, j] - middle[j]).argmax(), j]
+            raise ValueError(
+                f"{type(self).__name__}: {name} has a value {extreme:g}, while nine tenths of its values lie within "
+                f"{high[j] - low[j]:g} of each other; its scale would be lost. Correct or clip that value, "
+                "or take logarithms of the column."
+            )
+
+    def _warn_of_special_columns(self, names: list[str] | None) -> None:
+        if self.constant_.any():
+            which = listing([column_name(names, j) for j in np.flatnonzero(self.constant_)])
+            warnings.warn(
+                f"{which}: constant. The knockoff is the constant, and such a feature is never selected.",
+                KnockoffWarning,
+                stacklevel=4,
+            )
+        if self.duplicate_.any():
+            which = listing(
+                [
+                    f"{column_name(names, j)} (same as {column_name(names, self.first_alike_[j])})"
+                    for j in np.flatnonzero(self.duplicate_)
+                ]
+            )
+            warnings.warn(
+                f"{which}: duplicates. The only valid knockoff of a duplicated column is a copy, so neither can "
+                "be selected. Keep one of each.",
+                KnockoffWarning,
+                stacklevel=4,
+            )
+
+
+class KnockoffGenerator(TableModel, ABC):
+    """A generator of knockoffs: learns from X alone, never from a response.
+
+    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on the modelled columns, and
+    `_state` / `_restore` for model files.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the law of the rows of X. `y` is there for pipelines and is ignored."""
+        rng = random_generator(self.random_state)
+        core = self._read_for_fit(X)
+        self._fit(self._blur(core, rng), rng)
+        return self
+
+    def sample(self, X: Any, *, n_draws: int | None = None, random_state: RandomState = None) -> Any:
+        """Knockoffs of the rows of X as a table like X, or a list of `n_draws` independent such tables.
+
+        Without `random_state` the estimator's own is used, in a stream apart from that of the fit. A row's
+        knockoff depends on that row, its position and the seed, not on the other rows.
+        """
+        core = self._read(X)
+        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
+        if n_draws is None:
+            return self._sample_table(X, core, rng)
+        if n_draws < 1:
+            raise ValueError(
+                f"n_draws={n_draws} is not valid: pass a positive number, or None for a single table."
+            )
+        return [self._sample_table(X, core, draw) for draw in rng.spawn(n_draws)]
+
+    def _sample_table(self, X: Any, core: Array, rng: np.random.Generator) -> Any:
+        blur, draw = rng.spawn(2)
+        drawn = self._sharpen(self._sample(self._blur(core, blur), draw))
+        values = self._complete(drawn)
+        if self.duplicated_.any():
+            original, _ = read_table(X, who=type(self).__name__)
+            values[:, self.duplicated_] = original[:, self.duplicated_]
+        return write_like(X, values)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file (safetensors with a JSON header)."""
+        check_is_fitted(self)
+        header, arrays = self._state()
+        params = {k: v for k, v in self.get_params(deep=False).items() if k != "random_state"}
+        seed = self.random_state if isinstance(self.random_state, (int, np.integer)) else None
+        names = getattr(self, "feature_names_in_", None)
+        table = {
+            "feature_names": None if names is None else list(names),
+            "n_features": self.n_features_in_,
+            "levels": [None if levels is None else levels.tolist() for levels in self.levels_],
+        }
+        arrays |= {f"table.{name}": getattr(self, f"{name}_") for name in _TABLE_ARRAYS}
+        header |= {"params": params | {"random_state": None if seed is None else int(seed)}, "table": table}
+        write_model(path, type(self).__name__, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `.save` wrote."""
+        header, arrays = read_model(path, cls.__name__)
+        params = {k: tuple(v) if isinstance(v, list) else v for k, v in header["params"].items()}
+        model = cls(**params)
+        table = header["table"]
+        model.n_features_in_ = table["n_features"]
+        if table["feature_names"] is not None:
+            model.feature_names_in_ = np.array(table["feature_names"], dtype=object)
+        model.levels_ = [None if levels is None else np.array(levels) for levels in table["levels"]]
+        for name in _TABLE_ARRAYS:
+            setattr(model, f"{name}_", arrays.pop(f"table.{name}"))
+        model._restore(header, arrays)
+        return model
+
+    @abstractmethod
+    def _fit(self, core: Array, rng: np.random.Generator) -> None: ...
+
+    @abstractmethod
+    def _sample(self, core: Array, rng: np.random.Generator) -> Array: ...
+
+    @abstractmethod
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]: ...
+
+    @abstractmethod
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None: ...
+
+
+_TABLE_ARRAYS = ("constant", "constant_value", "first_alike", "duplicate", "duplicated", "modelled")
+
+
+def _nearest(levels: Array, values: Array) -> Indices:
+    return np.searchsorted((levels[1:] + levels[:-1]) / 2, values)
+
+
+def _first_alike(values: Array) -> Indices:
+    """For each column the number of the first column equal to it."""
+    seen: dict[bytes, int] = {}
+    return np.array(
+        [seen.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(values.T)], dtype=np.intp
+    )

@@ -1,0 +1,255 @@
+"""Stage 1: the density of a table's rows, as part of DDLK and as an estimator of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from knockoffs.arrays import Array
+from knockoffs.engine.density import AutoregressiveDensity, Noise
+from knockoffs.engine.stages import Phase, fit_joint
+from knockoffs.engine.starts import random_density, start_density
+from knockoffs.engine.training import History, Report, Schedule
+from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
+from knockoffs.generators.base import TableModel
+from knockoffs.generators.batches import draw_noise, in_chunks, split_rows, torch_device
+from knockoffs.generators.linear import Estimator, fit_factor, fit_shrunk, fit_sparse
+from knockoffs.generators.starts import ClusteredGaussian, cluster_rows, fit_clustered, joint_conditionals
+from knockoffs.progress import progress_bars
+from knockoffs.randomness import RandomState, random_generator, torch_generator
+
+Start = Literal["linear", "random"]
+ScaleName = Literal["auto", "standard", "normal"]
+
+ESTIMATORS: tuple[Estimator, ...] = (
+    fit_sparse,
+    fit_shrunk,
+    *(partial(fit_factor, factors=factors) for factors in (1, 2, 5, 10)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """What both stages of DDLK need to know of their networks and training."""
+
+    components: int
+    hidden: tuple[int, ...]
+    start: Start
+    learning_rate: float
+    schedule: Schedule
+
+    def phases(self) -> list[Phase]:
+        """From a linear start first one network for all columns, then each its own; else the latter alone."""
+        if self.start == "random":
+            return [Phase("networks", False, self.learning_rate, self.schedule)]
+        return [
+            Phase("shared network", True, self.learning_rate, self.schedule),
+            Phase("own networks", False, self.learning_rate / 10, self.schedule),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class JointModel:
+    """A fitted q_joint, the scale it lives on, and the linear model it began as (None if it began at random)."""
+
+    scale: Scale
+    density: AutoregressiveDensity
+    linear: ClusteredGaussian | None
+    history: list[History]
+
+    def to_scale(self, x: Array) -> tuple[Tensor, Tensor]:
+        """The rows on the model's scale (in its precision, on its device), and the sum of log-derivatives."""
+        z, log_slope = self.scale.forward(torch.as_tensor(x))
+        return z.to(self.density.weight), log_slope.sum(1)
+
+    def from_scale(self, z: Tensor) -> Array:
+        return self.scale.inverse(z.cpu().double()).numpy()
+
+    def log_prob(self, x: Array) -> Array:
+        """log q(x) per row, in the units of x."""
+        z, log_slope = self.to_scale(x)
+        return in_chunks(self.density.log_prob, z).cpu().double().add(log_slope).numpy()
+
+
+class _Candidate(NamedTuple):
+    score: float  # held-out log-likelihood per row, on the data's scale
+    scale: Scale
+    linear: ClusteredGaussian
+
+
+def fit_joint_model(
+    x: Array,
+    held_out: Array,
+    *,
+    settings: NetworkSettings,
+    scale: ScaleName,
+    device: torch.device,
+    rng: np.random.Generator,
+    report: Report | None,
+) -> JointModel:
+    """Choose scale and start by held-out likelihood, then train."""
+    single, clustered = best_starts(x, held_out, scale=scale, clusters=settings.components, rng=rng)
+    train = partial(_train, x, held_out, settings=settings, device=device, rng=rng, report=report)
+    if settings.start == "random":
+        return train(single.scale, None)[0]
+    model, score = train(single.scale, single.linear)
+    if clustered is not None and clustered.score > score:
+        model, _ = train(clustered.scale, clustered.linear)
+    return model
+
+
+def best_starts(
+    x: Array, held_out: Array, *, scale: ScaleName, clusters: int, rng: np.random.Generator
+) -> tuple[_Candidate, _Candidate | None]:
+    """The best linear model without clusters, and the best one with clusters where there is any.
+
+    The two are told apart only later: a trained network can make up for curvature, for which clusters are
+    a poor stand-in, so the second must beat the first after the first is trained.
+    """
+    scales = list(_scales(x, held_out, scale))
+    singles = [_candidate(x, held_out, s, 1, estimator, rng) for s in scales for estimator in ESTIMATORS]
+    single = max((c for c in singles if c is not None), key=lambda c: c.score)
+    several = [
+        _candidate(x, held_out, s, count, fit_sparse, rng) for s in scales for count in range(2, clusters + 1)
+    ]
+    return single, max((c for c in several if c is not None), key=lambda c: c.score, default=None)
+
+
+def _scales(x: Array, held_out: Array, name: ScaleName) -> Iterator[Scale]:
+    if name in ("auto", "standard"):
+        yield standard_scale(torch.as_tensor(x))
+    if name in ("auto", "normal"):
+        yield normal_scale(torch.as_tensor(x), torch.as_tensor(held_out))
+
+
+def _candidate(
+    x: Array, held_out: Array, scale: Scale, clusters: int, estimator: Estimator, rng: np.random.Generator
+) -> _Candidate | None:
+    z = scale.forward(torch.as_tensor(x))[0].numpy()
+    z_held_out, log_slope = scale.forward(torch.as_tensor(held_out))
+    labels = cluster_rows(z, clusters, seed=int(rng.integers(2**31)))
+    if labels is None:
+        return None
+    linear = fit_clustered(z, labels, estimator)
+    log_prob = joint_conditionals(linear).log_prob(z_held_out)
+    return _Candidate((log_prob + log_slope.sum(1)).mean().item(), scale, linear)
+
+
+def _train(
+    x: Array,
+    held_out: Array,
+    scale: Scale,
+    linear: ClusteredGaussian | None,
+    *,
+    settings: NetworkSettings,
+    device: torch.device,
+    rng: np.random.Generator,
+    report: Report | None,
+) -> tuple[JointModel, float]:
+    """The trained model and its held-out log-likelihood per row, on the data's scale."""
+    z = scale.forward(torch.as_tensor(x))[0].float()
+    z_held_out, log_slope = scale.forward(torch.as_tensor(held_out))
+    options: dict[str, Any] = {
+        "components": settings.components,
+        "hidden": settings.hidden,
+        "generator": torch_generator(rng, torch.device("cpu")),
+    }
+    if linear is None:
+        density = random_density(z.amin(0), z.amax(0), **options)
+    else:
+        density = start_density(joint_conditionals(linear), **options)
+    density.to(device)
+    history = fit_joint(
+        density,
+        z.to(device),
+        z_held_out.float().to(device),
+        phases=settings.phases(),
+        generator=torch_generator(rng, device),
+        report=report,
+    )
+    loss = history[-1].held_out[history[-1].best_epoch]
+    return JointModel(scale, density, linear, history), log_slope.sum(1).mean().item() - loss
+
+
+class JointDensity(TableModel):
+    """The density of a table's rows: stage 1 of DDLK as an estimator.
+
+    Parameters are those of `DDLK` for its first stage.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> density = JointDensity(epochs=1, random_state=0).fit(X)
+    >>> density.score_samples(X).shape, density.sample(5).shape
+    ((200,), (5, 3))
+    """
+
+    def __init__(
+        self,
+        *,
+        components: int = 5,
+        hidden: tuple[int, ...] = (50, 50, 50),
+        start: Start = "linear",
+        scale: ScaleName = "auto",
+        learning_rate: float = 3e-3,
+        epochs: int = 30,
+        batch_size: int = 128,
+        patience: int = 5,
+        averaging: float = 0.98,
+        validation_fraction: float = 0.15,
+        device: str = "auto",
+        random_state: RandomState = None,
+        progress: bool = False,
+    ) -> None:
+        self.components = components
+        self.hidden = hidden
+        self.start = start
+        self.scale = scale
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.patience = patience
+        self.averaging = averaging
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the density of the rows of X. `y` is ignored."""
+        rng = random_generator(self.random_state)
+        x, held_out = split_rows(self._blur(self._read_for_fit(X), rng), self.validation_fraction, rng)
+        schedule = Schedule(self.epochs, self.batch_size, self.patience, self.averaging)
+        settings = NetworkSettings(self.components, self.hidden, self.start, self.learning_rate, schedule)
+        with progress_bars(self.progress) as report:
+            self.model_ = fit_joint_model(
+                x,
+                held_out,
+                settings=settings,
+                scale=self.scale,
+                device=torch_device(self.device),
+                rng=rng,
+                report=report,
+            )
+        self.history_ = self.model_.history
+        return self
+
+    def score_samples(self, X: Any) -> Array:
+        """log q(x) of each row, in the units of X."""
+        return self.model_.log_prob(self._read(X))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of `score_samples`."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, *, random_state: RandomState = None) -> Array:
+        """New rows, as an array with the columns of the fit."""
+        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
+        density = self.model_.density
+        z = in_chunks(lambda *noise: density.sample(Noise(*noise)), *draw_noise(rng, n_samples, density))
+        return self._complete(self._sharpen(self.model_.from_scale(z)))

@@ -1,0 +1,166 @@
+"""Good beginnings for DDLK: clustered linear-Gaussian models, and their exact knockoffs, as conditionals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from sklearn.mixture import GaussianMixture
+
+from knockoffs.arrays import Array, Indices
+from knockoffs.engine.starts import LinearConditionals
+from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
+from knockoffs.generators.linear import Estimator, LinearGaussian
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredGaussian:
+    """A linear-Gaussian model in each cluster of rows, one of all rows, and one about the cluster means."""
+
+    weights: Array  # [K]
+    parts: Sequence[LinearGaussian]
+    within: LinearGaussian
+    overall: LinearGaussian
+
+
+def fit_clustered(x: Array, labels: Indices, estimator: Estimator) -> ClusteredGaussian:
+    groups = [x[labels == k] for k in range(labels.max() + 1)]
+    parts = [estimator(group) for group in groups]
+    overall = parts[0] if len(parts) == 1 else estimator(x)
+    within = parts[0] if len(parts) == 1 else estimator(np.concatenate([g - g.mean(0) for g in groups]))
+    return ClusteredGaussian(np.array([len(g) for g in groups]) / len(x), parts, within, overall)
+
+
+def cluster_rows(x: Array, clusters: int, seed: int) -> Indices | None:
+    """Cluster labels, or None where some cluster is too small to be fitted alone."""
+    if clusters == 1:
+        return np.zeros(len(x), dtype=np.intp)
+    model = GaussianMixture(clusters, covariance_type="diag", reg_covar=1e-4, random_state=seed)
+    labels = model.fit_predict(x)
+    smallest = np.bincount(labels, minlength=clusters).min()
+    return labels if smallest >= max(30, len(x) // 50) else None
+
+
+def joint_conditionals(model: ClusteredGaussian) -> LinearConditionals:
+    """The model as conditionals of x_j given x_<j."""
+    slopes = np.stack([part.slope for part in model.parts])
+    intercepts = np.stack([part.intercept for part in model.parts])
+    scales = np.sqrt(np.stack([part.variance for part in model.parts]))
+    within = model.within.slope
+    centres = np.stack([part.mean - within @ part.mean for part in model.parts])
+    prior = np.log(model.weights)[:, None]
+    logit_slope, logit_intercept = _discriminant(within, centres, model.within.variance)
+    overall = model.overall
+    return _conditionals(
+        slopes,
+        intercepts,
+        scales,
+        logit_slope,
+        logit_intercept + prior,
+        [(overall.slope, overall.intercept), _constant(np.log(overall.variance) / 2, overall.slope)],
+    )
+
+
+def knockoff_conditionals(model: ClusteredGaussian) -> LinearConditionals:
+    """Exact knockoffs of the model (of its clusters, given the cluster) as conditionals of x̃_j given x, x̃_<j."""
+    chains = [_KnockoffChain.of(part) for part in model.parts]
+    within = chains[0] if len(chains) == 1 else _KnockoffChain.of(model.within)
+    overall = chains[0] if len(chains) == 1 else _KnockoffChain.of(model.overall)
+    centres = np.stack([within.intercept_at(part.mean) for part in model.parts])
+    logit_slope, logit_intercept = _discriminant(within.slope, centres, within.variance)
+    given_x_slope, given_x_intercept = _membership(model)
+    features = len(model.within.mean)
+    logit_slope[:, :, :features] += given_x_slope[:, None, :]
+    logit_intercept += given_x_intercept[:, None]
+    regression = _regression_on_all_others(model.overall)
+    return _conditionals(
+        np.stack([chain.slope for chain in chains]),
+        np.stack([chain.intercept_at(part.mean) for chain, part in zip(chains, model.parts, strict=True)]),
+        np.sqrt(np.stack([chain.variance for chain in chains])),
+        logit_slope,
+        logit_intercept,
+        [
+            (overall.slope, overall.intercept_at(model.overall.mean)),
+            (np.hstack([np.eye(features), np.zeros((features, features))]), np.zeros(features)),
+            (np.hstack([regression[0], np.zeros((features, features))]), regression[1]),
+            _constant(np.log(overall.variance) / 2, overall.slope),
+        ],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _KnockoffChain:
+    r"""$\tilde x_j \mid x, \tilde x_{<j}$ of Gaussian knockoffs; slopes are on [x, x̃]."""
+
+    slope: Array  # [d, 2d]
+    pulled: Array  # [d, d]: intercept = pulled @ mean
+    variance: Array  # [d]
+
+    @classmethod
+    def of(cls, model: LinearGaussian) -> _KnockoffChain:
+        covariance = model.covariance
+        pull, spread = knockoff_law(covariance, knockoff_gaps(covariance))
+        root = np.linalg.cholesky(spread)
+        scale = np.diag(root)
+        whiten = scale[:, None] * np.linalg.inv(root)  # unit lower triangular: makes the residuals independent
+        identity = np.eye(len(scale))
+        on_x, on_knockoffs = whiten @ (identity - pull), np.tril(identity - whiten, -1)
+        return cls(np.hstack([on_x, on_knockoffs]), whiten @ pull, scale**2)
+
+    def intercept_at(self, mean: Array) -> Array:
+        return self.pulled @ mean
+
+
+def _discriminant(slope: Array, centres: Array, variance: Array) -> tuple[Array, Array]:
+    """Linear logits `[K, d, inputs]`, `[K, d]` of the clusters, given the columns before each column.
+
+    In cluster k column i has residual y_i - slope_i · inputs about centre_ki with a variance that all
+    clusters share, so the quadratic terms cancel and evidence adds up linearly from column to column.
+    """
+    features, inputs = slope.shape
+    residual = np.hstack([np.zeros((features, inputs - features)), np.eye(features)]) - slope
+    weight = (centres / variance)[:, :, None] * residual
+    constant = -0.5 * centres**2 / variance
+    before = np.tri(features, k=-1)
+    return np.einsum("ji,kin->kjn", before, weight), constant @ before.T
+
+
+def _membership(model: ClusteredGaussian) -> tuple[Array, Array]:
+    """Linear logits `[K, d]`, `[K]` of the clusters given all of x."""
+    precision = np.linalg.inv(model.within.covariance)
+    means = np.stack([part.mean for part in model.parts])
+    slope = means @ precision
+    return slope, np.log(model.weights) - 0.5 * (slope * means).sum(1)
+
+
+def _regression_on_all_others(model: LinearGaussian) -> tuple[Array, Array]:
+    precision = np.linalg.inv(model.covariance)
+    slope = np.eye(len(precision)) - precision / np.diag(precision)[:, None]
+    return slope, model.mean - slope @ model.mean
+
+
+def _constant(value: Array, like: Array) -> tuple[Array, Array]:
+    return np.zeros_like(like), value
+
+
+def _conditionals(
+    slope: Array,
+    intercept: Array,
+    scale: Array,
+    logit_slope: Array,
+    logit_intercept: Array,
+    seen: Sequence[tuple[Array, Array]],
+) -> LinearConditionals:
+    # Only differences of logits matter; centred ones stay small enough for single precision.
+    parts = (
+        slope,
+        intercept,
+        scale,
+        logit_slope - logit_slope.mean(0),
+        logit_intercept - logit_intercept.mean(0),
+        np.stack([s for s, _ in seen]),
+        np.stack([i for _, i in seen]),
+    )
+    return LinearConditionals(*(torch.as_tensor(part, dtype=torch.get_default_dtype()) for part in parts))

@@ -1,0 +1,84 @@
+"""Model files: tensors in safetensors with a JSON header; no pickle, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+FORMAT = "knockoffs"
+VERSION = 1
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be used: truncated, foreign, or of a newer version."""
+
+
+def write_model(
+    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write to a temporary file in the same folder, then rename: a reader sees the old file or the new."""
+    metadata = {
+        "format": FORMAT,
+        "version": str(VERSION),
+        "kind": kind,
+        "header": json.dumps(header),
+    }
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_atomically(path, save(contiguous, metadata=metadata))
+
+
+def read_model(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header and arrays of a model of this kind."""
+    if not Path(path).is_file():
+        raise ModelFileError(f"{os.fspath(path)!r} is not a file. Pass the path that .save() wrote.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            _require_ours(path, metadata, kind)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+    except SafetensorError as error:
+        raise ModelFileError(
+            f"{os.fspath(path)!r} is not a complete knockoffs model file ({error}). "
+            "It may be cut off or of another program; save the model again."
+        ) from error
+    return json.loads(metadata["header"]), arrays
+
+
+def _require_ours(path: str | os.PathLike[str], metadata: Mapping[str, str], kind: str) -> None:
+    if metadata.get("format") != FORMAT:
+        raise ModelFileError(f"{os.fspath(path)!r} is a safetensors file of another program, not of knockoffs.")
+    if int(metadata["version"]) > VERSION:
+        raise ModelFileError(
+            f"{os.fspath(path)!r} has format version {metadata['version']}, this knockoffs reads up to "
+            f"{VERSION}. Upgrade knockoffs."
+        )
+    if metadata["kind"] != kind:
+        raise ModelFileError(
+            f"{os.fspath(path)!r} holds a {metadata['kind']} model, not {kind}: use {metadata['kind']}.load."
+        )
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,38 @@
+"""Progress bars for long work, shown on standard error and only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from knockoffs.engine.training import Report
+
+
+@contextmanager
+def progress_bars(show: bool) -> Iterator[Report | None]:
+    """A callback for training, or None where nothing is to be shown."""
+    if not show:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TextColumn("held-out loss {task.fields[loss]:.3f}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        tasks = {}
+
+        def report(stage: str, done: int, total: int, loss: float) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total, loss=loss)
+            bars.update(tasks[stage], completed=done, loss=loss)
+
+        yield report
+        for task in tasks.values():  # early stopping leaves bars short of their end
+            bars.update(task, completed=bars.tasks[task].total)

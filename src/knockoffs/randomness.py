@@ -1,0 +1,28 @@
+"""Random numbers as an argument: nothing here or elsewhere touches a global generator."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+RandomState = int | np.integer | np.random.Generator | np.random.RandomState | None
+
+
+def random_generator(random_state: RandomState, *, stream: int = 0) -> np.random.Generator:
+    """A generator for this `random_state`; `stream` tells apart the uses of one integer seed."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer)) or random_state < 0:
+        raise ValueError(
+            f"random_state={random_state!r} is not valid: pass a non-negative integer, "
+            "a numpy Generator or RandomState, or None."
+        )
+    return np.random.default_rng([int(random_state), stream])
+
+
+def torch_generator(rng: np.random.Generator, device: torch.device) -> torch.Generator:
+    return torch.Generator(device=device).manual_seed(int(rng.integers(2**62)))
