@@ -44,13 +44,18 @@ def read_model(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any],
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             _require_ours(path, metadata, kind)
+            header = json.loads(metadata["header"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
     except SafetensorError as error:
         raise ModelFileError(
             f"{os.fspath(path)!r} is not a complete knockoffs model file ({error}). "
             "It may be cut off or of another program; save the model again."
         ) from error
-    return json.loads(metadata["header"]), arrays
+    except (KeyError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"{os.fspath(path)!r} has a damaged header ({error!r}).") from error
+    return header, arrays
 
 
 def _require_ours(path: str | os.PathLike[str], metadata: Mapping[str, str], kind: str) -> None:

@@ -40,7 +40,7 @@ class AutoregressiveGaussian:
     def knockoffs(self, x: Array, random_state: RandomState = None) -> Array:
         """Exact knockoffs (MVR)."""
         pull, spread = knockoff_law(self.covariance, knockoff_gaps(self.covariance))
-        noise = random_generator(random_state).standard_normal(x.shape)
+        noise = random_generator(random_state, stream=1).standard_normal(x.shape)
         return x - (x - self.mean) @ pull.T + noise @ np.linalg.cholesky(spread).T
 
 
@@ -70,7 +70,7 @@ class AutoregressiveMixture:
 
     def knockoffs(self, x: Array, random_state: RandomState = None) -> Array:
         """Exact knockoffs: the cluster from its posterior, Gaussian knockoffs within."""
-        rng = random_generator(random_state)
+        rng = random_generator(random_state, stream=1)
         log_terms = self._log_terms(x)
         cumulative = np.exp(log_terms - logsumexp(log_terms, axis=0)).cumsum(0)
         cluster = (rng.random(len(x)) > cumulative[:-1]).sum(0)

@@ -25,6 +25,11 @@ class Noise(NamedTuple):
         return cls(torch.rand(rows, features, **options), torch.randn(rows, features, **options))
 
 
+# Networks that see projections see them no further out than this (in standard deviations of the columns), so
+# that a row far from all others meets the answer for the last known place, not a network's extrapolation.
+_FURTHEST = 5.0
+
+
 class Views(NamedTuple):
     """How many projections of the inputs a network gets to see, and how many go straight to its outputs."""
 
@@ -45,8 +50,7 @@ class AutoregressiveDensity(nn.Module):
 
     mask: Tensor
     routes: Tensor
-    gain: Tensor
-    shift: Tensor
+    unit: Tensor
 
     def __init__(
         self,
@@ -59,7 +63,8 @@ class AutoregressiveDensity(nn.Module):
         views: Views | None = None,
     ) -> None:
         super().__init__()
-        self.features, self.context, self.head = features, context, MixtureHead(components)
+        self.features, self.context = features, context
+        self.head = MixtureHead(components, smallest_scale=1e-3 if views is None else 0.05)
         outputs = self.head.outputs
         self.split = Views(hidden[0], outputs) if views is None else views
         fan_in = context + features
@@ -72,9 +77,7 @@ class AutoregressiveDensity(nn.Module):
         earlier = torch.ones(features, features).triu(1)  # [input i, network j]: i < j
         self.register_buffer("mask", torch.cat([torch.ones(context, features), earlier]).unsqueeze(-1))
         self.register_buffer("routes", torch.eye(self.split.skipped, outputs))
-        # The units in which each network speaks: raw outputs times gain plus shift go to the head.
-        self.register_buffer("gain", torch.ones(features, 1, outputs))
-        self.register_buffer("shift", torch.zeros(features, 1, outputs))
+        self.register_buffer("unit", torch.ones(features, components))
 
     def shape(self) -> dict[str, Any]:
         """What `of_shape` needs to build a density of the same shape."""
@@ -132,7 +135,7 @@ class AutoregressiveDensity(nn.Module):
         for j in range(self.features):
             projected = torch.addmm(from_context[j], y[:, :j], weight[:j, j])
             raw = self._raw(projected.unsqueeze(0), slice(j, j + 1))[0]
-            y[:, j] = self.head(raw).pick(noise.uniform[:, j], noise.normal[:, j])
+            y[:, j] = self.head(raw, self.unit[j]).pick(noise.uniform[:, j], noise.normal[:, j])
         return y
 
     def _sample_in_rounds(self, noise: Noise, context: Tensor | None, check_every: int = 8) -> Tensor:
@@ -160,16 +163,15 @@ class AutoregressiveDensity(nn.Module):
     def _through(self, inputs: Tensor, weight: Tensor) -> Tensor:
         """Inputs `[rows, fan_in]` to projections `[features, rows, projections]`."""
         flat = inputs @ weight.flatten(1)
-        return flat.view(len(inputs), self.features, -1).transpose(0, 1) + self.bias
+        return flat.view(len(inputs), self.features, sum(self.split)).transpose(0, 1) + self.bias
 
     def _distribution(self, projected: Tensor) -> GaussianMixture:
-        return self.head(self._raw(projected).transpose(0, 1))
+        return self.head(self._raw(projected).transpose(0, 1), self.unit)
 
     def _raw(self, projected: Tensor, columns: slice = EVERY) -> Tensor:
         seen, skipped = projected.split(self.split, dim=-1)
-        first = seen if self.first is None else self.first(seen, columns)
-        raw = self.mlp(first, columns) + skipped @ self.routes
-        return raw * self.gain[columns] + self.shift[columns]
+        first = seen if self.first is None else self.first(seen.clamp(-_FURTHEST, _FURTHEST), columns)
+        return self.mlp(first, columns) + skipped @ self.routes
 
 
 class _ThroughTriangle(torch.autograd.Function):

@@ -60,7 +60,7 @@ class GaussianMixture:
         log_terms = self._log_terms(t)
         log_q = torch.logsumexp(log_terms, dim=-1, keepdim=True)
         by_mean = torch.exp(log_terms - log_q)
-        by_log_scale = by_mean * t
+        by_log_scale = by_mean * t * self.log_scales.exp()
         # d z / d log pi_k = -pi_k Phi(t_k) / q; below the median Phi, above it Phi - 1, which has the
         # same gradient in a normalised mixture (the weights sum to 1) and does not cancel in the tail.
         lower = (self.cdf(value) < 0.5).unsqueeze(-1)

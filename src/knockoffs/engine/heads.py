@@ -15,20 +15,21 @@ from knockoffs.engine.distributions import GaussianMixture
 class MixtureHead:
     """Raw outputs `[logits | means | log scales]` to a Gaussian mixture of `components` parts.
 
-    `smallest_scale` keeps a component from collapsing onto one value, where the likelihood has no bound.
+    Means and scales come in multiples of a `unit` of each component's own. `smallest_scale`, such a multiple too,
+    keeps a component from collapsing onto one value, where the likelihood has no bound.
     """
 
     components: int
-    smallest_scale: float = 1e-3
+    smallest_scale: float
 
     @property
     def outputs(self) -> int:
         return 3 * self.components
 
-    def __call__(self, raw: Tensor) -> GaussianMixture:
+    def __call__(self, raw: Tensor, unit: Tensor) -> GaussianMixture:
         logits, means, log_scales = raw.split(self.components, dim=-1)
         return GaussianMixture(
             torch.log_softmax(logits, dim=-1),
-            means,
-            log_scales.clamp(min=math.log(self.smallest_scale)),
+            means * unit,
+            log_scales.clamp(min=math.log(self.smallest_scale)) + unit.log(),
         )

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.losses import negative_log_likelihood, swap_loss
 from knockoffs.engine.starts import network_weights, share_gradients
-from knockoffs.engine.swaps import GumbelSwaps, UniformSwaps
+from knockoffs.engine.swaps import Swaps, UniformSwaps
 from knockoffs.engine.training import History, Report, Schedule, train
 
 # Projections that begin at good linear predictors move more slowly than the networks behind them.
-_PROJECTION_RATE = 0.1
+_PROJECTION_RATE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def fit_joint(
 def fit_knockoff(
     q_joint: AutoregressiveDensity,
     q_knockoff: AutoregressiveDensity,
-    swaps: GumbelSwaps | UniformSwaps,
+    swaps: Swaps,
     x: Tensor,
     held_out: Tensor,
     *,

@@ -13,7 +13,8 @@ from knockoffs.engine.density import AutoregressiveDensity, Views
 from knockoffs.engine.distributions import GaussianMixture
 
 # The components of one cluster are spread this far (in standard deviations) about its mean, so that
-# training can move them apart; with binomial weights their sum is still Gaussian to about 1e-5 nats.
+# training can move them apart; with binomial weights their sum is still Gaussian to about 1e-5 nats
+# (1e-3 where a cluster has but two).
 _SPREAD = 0.6
 
 
@@ -77,8 +78,7 @@ def start_density(
     density.routes.zero_()
     density.routes[:clusters, :count] = to_components
     density.routes[clusters:, count : 2 * count] = to_components
-    density.gain[:, 0, count : 2 * count] = start.scale.T @ to_components.to(start.scale.dtype)
-    density.shift[:, 0, 2 * count :] = start.scale.log().T @ to_components.to(start.scale.dtype)
+    density.unit.copy_(start.scale.T.repeat_interleave(per_cluster, dim=1))
     _make_alike(density, _one_gaussian(per_cluster), clusters, generator)
     return density
 
@@ -139,8 +139,11 @@ def random_density(
     )
     steps = (torch.arange(components) + 0.5) / components
     means = low[:, None] + (high - low)[:, None] * steps
-    density.bias.zero_()
-    last = density.mlp.layers[-1].bias
-    last[:, 0, components : 2 * components] += means
-    last[:, 0, 2 * components :] += ((high - low) / components).log()[:, None]
+    # Random weights from the inputs to the log scales would feed back through the columns and explode.
+    density.weight[:, :, hidden[0] :] = 0.0
+    last = density.mlp.layers[-1]
+    last.weight.mul_(0.01)
+    last.bias.zero_()
+    last.bias[:, 0, components : 2 * components] = means
+    last.bias[:, 0, 2 * components :] = ((high - low) / components).log()[:, None]
     return density

@@ -1,4 +1,4 @@
-"""Swaps of coordinates between x and x̃, and the two ways to choose which."""
+"""Swaps of coordinates between x and x̃, and three ways to choose which."""
 
 from __future__ import annotations
 
@@ -27,8 +27,36 @@ class UniformSwaps(nn.Module):
         return torch.full((self.features,), 0.5)
 
 
+class WorstSwaps(nn.Module):
+    r"""Swaps drawn with probability $p_j = \sigma(\beta_j)$, β climbing towards the worst-case swap.
+
+    The gradient in β is that of the loss along the mask, in equal parts from where the coordinate was swapped and
+    where it was not. Their mean is the difference between the two losses up to third order, whereas the plain
+    straight-through gradient (`GumbelSwaps`) weighs the two ends by how often they occur: a coordinate with exact
+    knockoffs, for which they cancel, then runs off to "always" or "never".
+    """
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.logits = nn.Parameter(torch.zeros(features))
+
+    def forward(self, rows: int, *, generator: torch.Generator, temperature: float = 1.0) -> Tensor:
+        # Every coordinate is now and then swapped and now and then not, whatever β says.
+        probability = self.probability().clamp(0.1, 0.9)
+        uniform = torch.rand(
+            rows, len(probability), generator=generator, device=probability.device, dtype=probability.dtype
+        )
+        hard = (uniform < probability.detach()).to(probability.dtype)
+        frequency = torch.where(hard == 1, probability, 1 - probability).detach()
+        return hard + (probability - probability.detach()) / (2 * frequency)
+
+    def probability(self) -> Tensor:
+        """How likely each coordinate is to be swapped."""
+        return torch.sigmoid(self.logits)
+
+
 class GumbelSwaps(nn.Module):
-    r"""Swaps $H \sim q_{\text{gumbel}}(\beta)$, drawn per row and coordinate.
+    r"""The paper's swaps $H \sim q_{\text{gumbel}}(\beta)$, drawn per row and coordinate.
 
     The mask is binary; its gradient is that of the Gumbel-Softmax relaxation at the given temperature
     (straight-through), so that β can climb towards the worst-case swap.
@@ -46,9 +74,11 @@ class GumbelSwaps(nn.Module):
         noise = torch.logit(uniform, eps=1e-6)
         soft = torch.sigmoid((self.logits + noise) / temperature)
         hard = (soft > 0.5).to(soft.dtype)
-        return hard + soft - soft.detach()
+        return hard + (soft - soft.detach())
 
-    @torch.no_grad()
     def probability(self) -> Tensor:
-        """How likely each coordinate is to be swapped."""
         return torch.sigmoid(self.logits)
+
+
+Swaps = UniformSwaps | WorstSwaps | GumbelSwaps
+SWAPS: dict[str, type[Swaps]] = {"worst": WorstSwaps, "gumbel": GumbelSwaps, "uniform": UniformSwaps}

@@ -6,6 +6,7 @@ the increasing g of each column. So the scale can be chosen for the model's conv
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -19,12 +20,14 @@ BASES = ("identity", "softplus", "log")
 class Scale:
     """One increasing map per column: a base, an affine map, then a monotone rational-quadratic spline.
 
-    Outside its knots the spline goes on as a straight line. A column with `base` "softplus" or "log" maps
-    the positive half line onto the whole line, so that no value maps back below zero.
+    Outside its knots the spline goes on as a straight line. The bases "softplus" and "log" stretch the positive
+    half line to the whole line; below `floor` they too go on as a straight line, so that a later value at or
+    below zero has a place.
     """
 
     base: Tensor  # [d] index into BASES
     unit: Tensor  # [d] positive: the base is applied to x / unit
+    floor: Tensor  # [d] of x / unit
     centre: Tensor  # [d]
     spread: Tensor  # [d]
     knots: Tensor  # [d, k] on the standardised scale, increasing
@@ -33,13 +36,18 @@ class Scale:
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """z = g(x) and log g'(x), both `[rows, d]`."""
-        based, log_base_slope = _apply_base(x / self.unit, self.base)
+        based, log_base_slope = _apply_base(x / self.unit, self.base, self.floor)
         z, log_slope = _spline((based - self.centre) / self.spread, self.knots, self.values, self.slopes)
         return z, log_slope + log_base_slope - self.spread.log() - self.unit.log()
 
     def inverse(self, z: Tensor) -> Tensor:
         standardised = _inverse_spline(z, self.knots, self.values, self.slopes)
-        return _invert_base(standardised * self.spread + self.centre, self.base) * self.unit
+        return _invert_base(standardised * self.spread + self.centre, self.base, self.floor) * self.unit
+
+    @property
+    def lowest(self) -> Tensor:
+        """The least value a draw may take: columns that were positive stay so, though their line crosses zero."""
+        return torch.where(self.base == 0, -torch.inf, 0.1 * self.floor * self.unit)
 
     def tensors(self) -> dict[str, Tensor]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -50,43 +58,53 @@ def standard_scale(x: Tensor) -> Scale:
     ones = torch.ones(x.shape[1], dtype=x.dtype)
     ends = torch.tensor([-1.0, 1.0], dtype=x.dtype).expand(x.shape[1], 2).contiguous()
     based = torch.zeros(x.shape[1], dtype=torch.long)
-    return Scale(based, ones, x.mean(0), x.std(0), ends, ends, torch.ones_like(ends))
+    return Scale(based, ones, ones, x.mean(0), x.std(0), ends, ends, torch.ones_like(ends))
 
 
-def normal_scale(x: Tensor, held_out: Tensor, *, knot_counts: tuple[int, ...] = (5, 9, 15)) -> Scale:
-    """Normal scores, smoothed: for each column the base and number of knots of best held-out likelihood."""
-    candidates = [_fit_normal_scores(x, base, count) for base in range(len(BASES)) for count in knot_counts]
-    scores = torch.stack([_normal_log_likelihood(scale, x, held_out) for scale in candidates])
+def normal_scale(x: Tensor, *, knot_counts: tuple[int, ...] = (2, 5, 9, 15), folds: int = 3) -> Scale:
+    """Normal scores, smoothed: for each column the base and number of knots of best cross-validated likelihood."""
+    choices = [(base, count) for base in range(len(BASES)) for count in knot_counts]
+    scores = torch.stack([_cross_validated_score(x, base, count, folds) for base, count in choices])
     best = scores.argmax(0)
     width = max(knot_counts)
-    padded = [_pad(scale, width) for scale in candidates]
+    padded = [_pad(_fit_normal_scores(x, base, count), width) for base, count in choices]
     column = torch.arange(x.shape[1])
     return Scale(**{name: torch.stack([p[name] for p in padded])[best, column] for name in padded[0]})
 
 
-def _normal_log_likelihood(scale: Scale, x: Tensor, held_out: Tensor) -> Tensor:
-    z, log_slope = scale.forward(held_out)
-    score = (log_slope - 0.5 * z.square()).mean(0)
-    # Columns that never reach zero, and only these, get a base that maps back to positive values.
-    positive = (x.amin(0) > 0) & (held_out.amin(0) > 0)
-    allowed = (scale.base == 0) != positive
+def _cross_validated_score(x: Tensor, base: int, count: int, folds: int) -> Tensor:
+    """Mean log-likelihood of each column as a standard normal on the new scale (up to a constant)."""
+    score = torch.zeros_like(x[0])
+    fold = torch.arange(len(x)) % folds
+    for k in range(folds):
+        z, log_slope = _fit_normal_scores(x[fold != k], base, count).forward(x[fold == k])
+        score += (log_slope - 0.5 * z.square()).mean(0)
+    allowed = x.amin(0) > 0 if base else ~_ends_at_zero(x)
     return torch.where(allowed, score.nan_to_num(nan=-torch.inf), -torch.inf)
 
 
 def _fit_normal_scores(x: Tensor, base: int, count: int) -> Scale:
     which = torch.full((x.shape[1],), base)
-    unit = x.abs().median(0).values.clamp(min=torch.finfo(x.dtype).tiny) if base else torch.ones(x.shape[1])
-    unit = unit.to(x.dtype)
-    based, _ = _apply_base(x / unit, which)
+    unit = x.abs().median(0).values.clamp(min=torch.finfo(x.dtype).tiny) if base else torch.ones_like(x[0])
+    floor = (x / unit).amin(0).clamp(min=torch.finfo(x.dtype).tiny) * torch.where(_ends_at_zero(x), 1e-3, 0.5)
+    based, _ = _apply_base(x / unit, which, floor)
     centre, spread = based.mean(0), based.std(0)
+    if count == 2:  # no bend: the base and an affine map
+        knots = torch.tensor([-1.0, 1.0], dtype=x.dtype).expand(x.shape[1], 2).contiguous()
+        return Scale(which, unit, floor, centre, spread, knots, knots, torch.ones_like(knots))
     standardised = (based - centre) / spread
     reach = min(2.6, -_normal_quantile(4.0 / len(x)))  # the outer knots leave about four rows outside
     values = torch.linspace(-reach, reach, count, dtype=x.dtype)
     knots = torch.quantile(standardised, torch.special.ndtr(values), dim=0).T.contiguous()
-    smallest_gap = 1e-6
+    smallest_gap = 1e-3
     knots = knots + smallest_gap * torch.arange(count, dtype=x.dtype)  # ties would make a cliff
     values = values.expand_as(knots).contiguous()
-    return Scale(which, unit, centre, spread, knots, values, _monotone_slopes(knots, values))
+    return Scale(which, unit, floor, centre, spread, knots, values, _monotone_slopes(knots, values))
+
+
+def _ends_at_zero(x: Tensor) -> Tensor:
+    """Columns that come close to zero without reaching it: their support ends there."""
+    return (x.amin(0) > 0) & (x.amin(0) < 0.01 * x.median(0).values)
 
 
 def _normal_quantile(probability: float) -> float:
@@ -94,13 +112,24 @@ def _normal_quantile(probability: float) -> float:
 
 
 def _monotone_slopes(knots: Tensor, values: Tensor) -> Tensor:
-    """Weighted harmonic means of the neighbouring secants (Fritsch and Butland), secants at the ends."""
+    """Weighted harmonic means of the neighbouring secants (Fritsch and Butland); at the ends, see `_end_slope`."""
     gap = knots.diff(dim=1)
     secant = values.diff(dim=1) / gap
     left, right = gap[:, :-1], gap[:, 1:]
     weight_left, weight_right = left + 2 * right, 2 * left + right
     inner = (weight_left + weight_right) / (weight_left / secant[:, :-1] + weight_right / secant[:, 1:])
-    return torch.cat([secant[:, :1], inner, secant[:, -1:]], dim=1)
+    first, last = _end_slope(knots, values, secant, 0), _end_slope(knots, values, secant, -1)
+    return torch.cat([first, inner, last], dim=1)
+
+
+def _end_slope(knots: Tensor, values: Tensor, secant: Tensor, end: int) -> Tensor:
+    """The slope beyond an end: that of the last piece, but no steeper than that whole half of the curve.
+
+    Where a column ends abruptly the last piece is steep, and a new value just beyond it would be sent far away.
+    """
+    middle = knots.shape[1] // 2
+    half = (values[:, end] - values[:, middle]) / (knots[:, end] - knots[:, middle])
+    return torch.minimum(secant[:, end], half).unsqueeze(1)
 
 
 def _pad(scale: Scale, width: int) -> dict[str, Tensor]:
@@ -115,23 +144,25 @@ def _pad(scale: Scale, width: int) -> dict[str, Tensor]:
     return tensors
 
 
-def _apply_base(x: Tensor, base: Tensor) -> tuple[Tensor, Tensor]:
+def _apply_base(x: Tensor, base: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
     """The base map and its log-derivative; log(eˣ - 1) is the inverse of softplus."""
-    tiny = torch.finfo(x.dtype).tiny
-    positive = x.clamp(min=tiny)
+    positive = torch.maximum(x, floor)
     log_x = positive.log()
     softplus = positive + torch.log(-torch.expm1(-positive))
-    zero = torch.zeros_like(x)
-    by_base = torch.stack([x, softplus, log_x])
-    log_slope = torch.stack([zero, positive - softplus, -log_x])
-    index = base.expand(1, *x.shape)
-    return by_base.gather(0, index)[0], log_slope.gather(0, index)[0]
+    curved = torch.where(base == BASES.index("log"), log_x, softplus)
+    log_slope = torch.where(base == BASES.index("log"), -log_x, positive - softplus)
+    curved = curved + (x - positive) * log_slope.exp()
+    return torch.where(base == 0, x, curved), torch.where(base == 0, 0.0, log_slope)
 
 
-def _invert_base(based: Tensor, base: Tensor) -> Tensor:
-    most = 0.99 * torch.log(torch.tensor(torch.finfo(based.dtype).max))
-    by_base = torch.stack([based, functional.softplus(based, threshold=30.0), based.clamp(max=float(most)).exp()])
-    return by_base.gather(0, base.expand(1, *based.shape))[0]
+def _invert_base(based: Tensor, base: Tensor, floor: Tensor) -> Tensor:
+    at_floor, log_slope = _apply_base(floor, base, floor)
+    curved = torch.maximum(based, at_floor)
+    most = 0.99 * math.log(torch.finfo(based.dtype).max)
+    log_inverse = curved.clamp(max=most).exp()
+    softplus_inverse = functional.softplus(curved, threshold=30.0)
+    positive = torch.where(base == BASES.index("log"), log_inverse, softplus_inverse)
+    return torch.where(base == 0, based, positive + (based - curved) / log_slope.exp())
 
 
 def _bin(edges: Tensor, points: Tensor) -> Tensor:

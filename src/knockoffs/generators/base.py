@@ -13,12 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Indices
-from knockoffs.persistence import read_model, write_model
+from knockoffs.checks import check_count
+from knockoffs.persistence import ModelFileError, read_model, write_model
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.tables import column_name, listing, read_table, write_like
 
 MIN_ROWS = 30
 MIN_COLUMNS = 2
+FEW_VALUES = 10
 
 
 class KnockoffWarning(UserWarning):
@@ -31,13 +33,18 @@ class TableModel(BaseEstimator):
     * Constant columns are left out: they carry nothing.
     * Of columns that are identical only the first is modelled.
     * Whole-numbered columns (booleans, counts, codes) are spread evenly over the cell around each value for
-      the fit, and drawn values go back to the nearest value seen.
+      the fit, and drawn values go back to the nearest value seen. With few values this weakens their dependence on
+      other columns, which a warning says.
     """
 
     random_state: RandomState
+    _fitted = False
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     levels_: list[Array | None]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted
 
     def _read_for_fit(self, X: Any) -> Array:
         values, names = read_table(X, who=type(self).__name__)
@@ -53,7 +60,8 @@ class TableModel(BaseEstimator):
         core = values[:, self.modelled_]
         self._require_columns(core, values.shape[1])
         self._require_sane_range(core, names)
-        self.levels_ = [np.unique(column) if np.all(column == np.rint(column)) else None for column in core.T]
+        self.levels_ = [_levels(column) for column in core.T]
+        self._warn_of_few_values(names)
         return core
 
     def _read(self, X: Any) -> Array:
@@ -112,9 +120,22 @@ class TableModel(BaseEstimator):
             name = column_name(names, int(np.flatnonzero(self.modelled_)[j]))
             extreme = core[np.abs(core[:, j] - middle[j]).argmax(), j]
             raise ValueError(
-                f"{type(self).__name__}: {name} has a value {extreme:g}, while nine tenths of its values lie within "
-                f"{high[j] - low[j]:g} of each other; its scale would be lost. Correct or clip that value, "
+                f"{type(self).__name__}: {name} has a value {extreme:g}, while nine tenths of its values lie "
+                f"within {high[j] - low[j]:g} of each other; its scale would be lost. Correct or clip that value, "
                 "or take logarithms of the column."
+            )
+
+    def _warn_of_few_values(self, names: list[str] | None) -> None:
+        modelled = np.flatnonzero(self.modelled_)
+        few = [j for j, levels in enumerate(self.levels_) if levels is not None and len(levels) < FEW_VALUES]
+        if few:
+            which = listing([column_name(names, modelled[j]) for j in few])
+            warnings.warn(
+                f"{which}: fewer than {FEW_VALUES} distinct values. They are modelled as if spread evenly around "
+                "each value, so their knockoffs depend too little on the other columns (correlations up to "
+                "a quarter too small): take discoveries among and near these columns with care.",
+                KnockoffWarning,
+                stacklevel=4,
             )
 
     def _warn_of_special_columns(self, names: list[str] | None) -> None:
@@ -149,9 +170,12 @@ class KnockoffGenerator(TableModel, ABC):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the law of the rows of X. `y` is there for pipelines and is ignored."""
+        self._check_settings()
         rng = random_generator(self.random_state)
         core = self._read_for_fit(X)
+        self._fitted = False  # until the fit has gone through
         self._fit(self._blur(core, rng), rng)
+        self._fitted = True
         return self
 
     def sample(self, X: Any, *, n_draws: int | None = None, random_state: RandomState = None) -> Any:
@@ -164,10 +188,7 @@ class KnockoffGenerator(TableModel, ABC):
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
         if n_draws is None:
             return self._sample_table(X, core, rng)
-        if n_draws < 1:
-            raise ValueError(
-                f"n_draws={n_draws} is not valid: pass a positive number, or None for a single table."
-            )
+        check_count("n_draws", n_draws)
         return [self._sample_table(X, core, draw) for draw in rng.spawn(n_draws)]
 
     def _sample_table(self, X: Any, core: Array, rng: np.random.Generator) -> Any:
@@ -196,11 +217,22 @@ class KnockoffGenerator(TableModel, ABC):
         write_model(path, type(self).__name__, header, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `.save` wrote."""
+    def load(cls, path: str | os.PathLike[str], **overrides: Any) -> Self:
+        """Read a model that `.save` wrote; `overrides` replace settings (the device is `"auto"` without one)."""
         header, arrays = read_model(path, cls.__name__)
+        try:
+            return cls._from_file(header, arrays, overrides)
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise ModelFileError(
+                f"{os.fspath(path)!r} lacks parts of a {cls.__name__} model ({error!r}). Save the model again."
+            ) from error
+
+    @classmethod
+    def _from_file(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], overrides: dict[str, Any]
+    ) -> Self:
         params = {k: tuple(v) if isinstance(v, list) else v for k, v in header["params"].items()}
-        model = cls(**params)
+        model = cls(**(params | {"device": "auto"} | overrides))
         table = header["table"]
         model.n_features_in_ = table["n_features"]
         if table["feature_names"] is not None:
@@ -209,7 +241,12 @@ class KnockoffGenerator(TableModel, ABC):
         for name in _TABLE_ARRAYS:
             setattr(model, f"{name}_", arrays.pop(f"table.{name}"))
         model._restore(header, arrays)
+        model._fitted = True
         return model
+
+    @abstractmethod
+    def _check_settings(self) -> None:
+        """Raise an error for arguments that are out of range."""
 
     @abstractmethod
     def _fit(self, core: Array, rng: np.random.Generator) -> None: ...
@@ -225,6 +262,12 @@ class KnockoffGenerator(TableModel, ABC):
 
 
 _TABLE_ARRAYS = ("constant", "constant_value", "first_alike", "duplicate", "duplicated", "modelled")
+
+
+def _levels(column: Array) -> Array | None:
+    """The values of a whole-numbered column, None for any other (beyond 2^53 every float is whole)."""
+    whole = np.all(column == np.rint(column)) and np.abs(column).max() < 2**53
+    return np.unique(column) if whole else None
 
 
 def _nearest(levels: Array, values: Array) -> Indices:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from knockoffs.arrays import Array
+from knockoffs.checks import check_choice, check_count, check_fraction, check_number
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.losses import swap_loss
 from knockoffs.engine.stages import fit_knockoff
 from knockoffs.engine.starts import random_density, start_density
-from knockoffs.engine.swaps import GumbelSwaps, UniformSwaps
+from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Schedule
 from knockoffs.engine.transforms import Scale
 from knockoffs.generators.base import KnockoffGenerator
@@ -49,7 +50,8 @@ class DDLK(KnockoffGenerator):
     hidden : widths of the hidden layers of each column's network.
     start : `"linear"` begins at (clustered) linear-Gaussian models, `"random"` at random networks.
     scale : `"standard"`, `"normal"` (smoothed normal scores), or `"auto"`: the better on held-out rows.
-    swaps : `"gumbel"` learns the worst-case swap, `"uniform"` tosses fair coins.
+    swaps : `"worst"` learns the worst-case swap, `"gumbel"` too, by the paper's straight-through Gumbel-Softmax,
+        `"uniform"` tosses fair coins.
     joint_learning_rate, knockoff_learning_rate, swap_learning_rate : of θ, φ and β.
     joint_epochs, knockoff_epochs : most epochs of a phase of each stage.
     batch_size, patience, averaging : rows of a mini-batch; epochs without progress on held-out rows before
@@ -70,18 +72,18 @@ class DDLK(KnockoffGenerator):
         *,
         entropy: float = 0.01,
         components: int = 5,
-        hidden: tuple[int, ...] = (50, 50, 50),
+        hidden: tuple[int, ...] = (50,),
         start: Start = "linear",
         scale: ScaleName = "auto",
-        swaps: Literal["gumbel", "uniform"] = "gumbel",
-        joint_learning_rate: float = 3e-3,
+        swaps: Literal["worst", "gumbel", "uniform"] = "worst",
+        joint_learning_rate: float = 6e-3,
         knockoff_learning_rate: float = 3e-3,
         swap_learning_rate: float = 1e-2,
         joint_epochs: int = 30,
-        knockoff_epochs: int = 12,
-        batch_size: int = 128,
-        patience: int = 3,
-        averaging: float = 0.95,
+        knockoff_epochs: int = 20,
+        batch_size: int = 64,
+        patience: int = 4,
+        averaging: float = 0.97,
         validation_fraction: float = 0.15,
         device: str = "auto",
         random_state: RandomState = None,
@@ -111,8 +113,10 @@ class DDLK(KnockoffGenerator):
         """The settings of the paper's appendix: random networks with evenly spaced modes, no averaging."""
         settings: dict[str, Any] = {
             "entropy": 0.1,
+            "hidden": (50, 50, 50),
             "start": "random",
             "scale": "standard",
+            "swaps": "gumbel",
             "joint_learning_rate": 5e-4,
             "knockoff_learning_rate": 1e-3,
             "swap_learning_rate": 1e-2,
@@ -126,8 +130,11 @@ class DDLK(KnockoffGenerator):
 
     def log_prob(self, X: Any, X_tilde: Any) -> Array:
         """log q(x̃ | x) of each row, in the units of the data."""
-        x, _ = self._joint.to_scale(self._read(X))
-        x_tilde, log_slope = self._joint.to_scale(self._read(X_tilde))
+        core, knockoffs = self._read(X), self._read(X_tilde)
+        if len(core) != len(knockoffs):
+            raise ValueError(f"X has {len(core)} rows, X_tilde {len(knockoffs)}: pass one knockoff for each row.")
+        x, _ = self._joint.to_scale(core)
+        x_tilde, log_slope = self._joint.to_scale(knockoffs)
         log_prob = in_chunks(self._knockoff.log_prob, x_tilde, x)
         return log_prob.cpu().double().add(log_slope).numpy()
 
@@ -143,6 +150,7 @@ class DDLK(KnockoffGenerator):
         the model was not fitted on. It cannot see an error of q_joint itself.
         """
         core = self._read(X)
+        check_count("n_swaps", n_swaps)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=2)
         x, _ = self._joint.to_scale(core)
         losses = []
@@ -156,6 +164,16 @@ class DDLK(KnockoffGenerator):
     def _swap_losses(self, x: torch.Tensor, mask: torch.Tensor, *noise: torch.Tensor) -> torch.Tensor:
         x_tilde = self._knockoff.sample(Noise(*noise), x)
         return swap_loss(self._joint.density, self._knockoff, x, x_tilde, mask)
+
+    def _check_settings(self) -> None:
+        self._settings(self.joint_learning_rate, self.joint_epochs).check(stage="joint_")
+        self._settings(self.knockoff_learning_rate, self.knockoff_epochs).check(stage="knockoff_")
+        check_number("entropy", self.entropy, least=0)
+        check_choice("scale", self.scale, get_args(ScaleName))
+        check_choice("swaps", self.swaps, tuple(SWAPS))
+        check_number("swap_learning_rate", self.swap_learning_rate, least=0)
+        check_fraction("validation_fraction", self.validation_fraction)
+        torch_device(self.device)
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         device = torch_device(self.device)
@@ -173,7 +191,7 @@ class DDLK(KnockoffGenerator):
             z, z_held_out = self._joint.to_scale(x)[0], self._joint.to_scale(held_out)[0]
             settings = self._settings(self.knockoff_learning_rate, self.knockoff_epochs)
             self._knockoff = self._begin_knockoff(z, rng).to(device)
-            swaps = (GumbelSwaps if self.swaps == "gumbel" else UniformSwaps)(z.shape[1]).to(device)
+            swaps = SWAPS[self.swaps](z.shape[1]).to(device)
             history = fit_knockoff(
                 self._joint.density,
                 self._knockoff,
@@ -187,7 +205,7 @@ class DDLK(KnockoffGenerator):
                 report=report,
             )
         self.history_ = self._joint.history + history
-        self.swap_probability_ = swaps.probability().cpu().numpy()
+        self.swap_probability_ = swaps.probability().detach().cpu().numpy()
 
     def _settings(self, learning_rate: float, epochs: int) -> NetworkSettings:
         schedule = Schedule(epochs, self.batch_size, self.patience, self.averaging)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from knockoffs.arrays import Array
+from knockoffs.checks import check_choice
 
 Method = Literal["mvr", "maxent"]
 
@@ -18,6 +19,7 @@ def knockoff_gaps(covariance: Array, method: Method = "mvr", *, sweeps: int = 10
     reconstructability), `"maxent"` maximises $\log\det(2\Sigma - D) + \sum_j \log s_j$ (entropy of x̃
     given x). Both keep 2Σ - D and D positive definite by themselves.
     """
+    check_choice("method", method, get_args(Method))
     deviation = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviation, deviation)
     gaps = np.full(len(correlation), min(1.0, 0.9 * 2 * np.linalg.eigvalsh(correlation)[0]))
@@ -34,7 +36,7 @@ def knockoff_gaps(covariance: Array, method: Method = "mvr", *, sweeps: int = 10
                 change = (1 - pivot * gaps[j]) / (2 * pivot)
             gaps[j] += change
             inverse += np.outer(column * (change / (1 - change * pivot)), column)
-        if np.abs(gaps - before).max() < tol:
+        if np.abs(gaps / before - 1).max() < tol:
             break
     return gaps * deviation**2
 

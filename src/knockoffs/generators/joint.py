@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import torch
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from knockoffs.arrays import Array
+from knockoffs.checks import check_choice, check_count, check_fraction, check_number, check_widths
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.stages import Phase, fit_joint
 from knockoffs.engine.starts import random_density, start_density
@@ -44,13 +46,24 @@ class NetworkSettings:
     learning_rate: float
     schedule: Schedule
 
+    def check(self, stage: str = "") -> None:
+        """Raise an error for settings out of range; `stage` is the prefix of the stage's own arguments."""
+        check_count("components", self.components)
+        check_widths("hidden", self.hidden)
+        check_choice("start", self.start, get_args(Start))
+        check_number(f"{stage}learning_rate", self.learning_rate, least=0, least_allowed=False)
+        check_count(f"{stage}epochs", self.schedule.epochs, least=0)
+        check_count("batch_size", self.schedule.batch_size)
+        check_count("patience", self.schedule.patience)
+        check_number("averaging", self.schedule.averaging, least=0, below=1)
+
     def phases(self) -> list[Phase]:
         """From a linear start first one network for all columns, then each its own; else the latter alone."""
         if self.start == "random":
             return [Phase("networks", False, self.learning_rate, self.schedule)]
         return [
             Phase("shared network", True, self.learning_rate, self.schedule),
-            Phase("own networks", False, self.learning_rate / 10, self.schedule),
+            Phase("own networks", False, self.learning_rate / 3, self.schedule),
         ]
 
 
@@ -69,7 +82,8 @@ class JointModel:
         return z.to(self.density.weight), log_slope.sum(1)
 
     def from_scale(self, z: Tensor) -> Array:
-        return self.scale.inverse(z.cpu().double()).numpy()
+        """Drawn rows in the units of the data."""
+        return torch.maximum(self.scale.inverse(z.cpu().double()), self.scale.lowest).numpy()
 
     def log_prob(self, x: Array) -> Array:
         """log q(x) per row, in the units of x."""
@@ -112,7 +126,7 @@ def best_starts(
     The two are told apart only later: a trained network can make up for curvature, for which clusters are
     a poor stand-in, so the second must beat the first after the first is trained.
     """
-    scales = list(_scales(x, held_out, scale))
+    scales = list(_scales(x, scale))
     singles = [_candidate(x, held_out, s, 1, estimator, rng) for s in scales for estimator in ESTIMATORS]
     single = max((c for c in singles if c is not None), key=lambda c: c.score)
     several = [
@@ -121,11 +135,11 @@ def best_starts(
     return single, max((c for c in several if c is not None), key=lambda c: c.score, default=None)
 
 
-def _scales(x: Array, held_out: Array, name: ScaleName) -> Iterator[Scale]:
+def _scales(x: Array, name: ScaleName) -> Iterator[Scale]:
     if name in ("auto", "standard"):
         yield standard_scale(torch.as_tensor(x))
     if name in ("auto", "normal"):
-        yield normal_scale(torch.as_tensor(x), torch.as_tensor(held_out))
+        yield normal_scale(torch.as_tensor(x))
 
 
 def _candidate(
@@ -193,14 +207,14 @@ class JointDensity(TableModel):
         self,
         *,
         components: int = 5,
-        hidden: tuple[int, ...] = (50, 50, 50),
+        hidden: tuple[int, ...] = (50,),
         start: Start = "linear",
         scale: ScaleName = "auto",
-        learning_rate: float = 3e-3,
+        learning_rate: float = 6e-3,
         epochs: int = 30,
-        batch_size: int = 128,
-        patience: int = 5,
-        averaging: float = 0.98,
+        batch_size: int = 64,
+        patience: int = 4,
+        averaging: float = 0.97,
         validation_fraction: float = 0.15,
         device: str = "auto",
         random_state: RandomState = None,
@@ -222,10 +236,14 @@ class JointDensity(TableModel):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the density of the rows of X. `y` is ignored."""
-        rng = random_generator(self.random_state)
-        x, held_out = split_rows(self._blur(self._read_for_fit(X), rng), self.validation_fraction, rng)
         schedule = Schedule(self.epochs, self.batch_size, self.patience, self.averaging)
         settings = NetworkSettings(self.components, self.hidden, self.start, self.learning_rate, schedule)
+        settings.check()
+        check_choice("scale", self.scale, get_args(ScaleName))
+        check_fraction("validation_fraction", self.validation_fraction)
+        self._fitted = False
+        rng = random_generator(self.random_state)
+        x, held_out = split_rows(self._blur(self._read_for_fit(X), rng), self.validation_fraction, rng)
         with progress_bars(self.progress) as report:
             self.model_ = fit_joint_model(
                 x,
@@ -237,11 +255,13 @@ class JointDensity(TableModel):
                 report=report,
             )
         self.history_ = self.model_.history
+        self._fitted = True
         return self
 
     def score_samples(self, X: Any) -> Array:
         """log q(x) of each row, in the units of X."""
-        return self.model_.log_prob(self._read(X))
+        core = self._read(X)
+        return self.model_.log_prob(core)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
@@ -249,6 +269,8 @@ class JointDensity(TableModel):
 
     def sample(self, n_samples: int = 1, *, random_state: RandomState = None) -> Array:
         """New rows, as an array with the columns of the fit."""
+        check_is_fitted(self)
+        check_count("n_samples", n_samples)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
         density = self.model_.density
         z = in_chunks(lambda *noise: density.sample(Noise(*noise)), *draw_noise(rng, n_samples, density))

@@ -83,7 +83,6 @@ def knockoff_conditionals(model: ClusteredGaussian) -> LinearConditionals:
         logit_intercept,
         [
             (overall.slope, overall.intercept_at(model.overall.mean)),
-            (np.hstack([np.eye(features), np.zeros((features, features))]), np.zeros(features)),
             (np.hstack([regression[0], np.zeros((features, features))]), regression[1]),
             _constant(np.log(overall.variance) / 2, overall.slope),
         ],

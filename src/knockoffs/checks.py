@@ -1,0 +1,39 @@
+"""Checks of arguments: errors that name the parameter, the value and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is not valid: pass one of {', '.join(map(repr, choices))}.")
+
+
+def check_count(name: str, value: Any, *, least: int = 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name}={value!r} is not valid: pass a whole number of at least {least}.")
+
+
+def check_number(
+    name: str, value: Any, *, least: float, below: float = math.inf, least_allowed: bool = True
+) -> None:
+    """A real number in [least, below), or in (least, below) where `least` itself is not allowed."""
+    fine = isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) < below
+    if not fine or (value == least and not least_allowed):
+        bound = f"{'at least' if least_allowed else 'above'} {least:g}"
+        bound += f" and below {below:g}" if below < math.inf else ""
+        raise ValueError(f"{name}={value!r} is not valid: pass a number {bound}.")
+
+
+def check_fraction(name: str, value: Any) -> None:
+    check_number(name, value, least=0, below=1, least_allowed=False)
+
+
+def check_widths(name: str, value: Any) -> None:
+    fine = isinstance(value, (tuple, list)) and len(value) > 0
+    if not fine or not all(isinstance(w, Integral) and not isinstance(w, bool) and int(w) > 0 for w in value):
+        raise ValueError(f"{name}={value!r} is not valid: pass a tuple of layer widths such as (50,).")

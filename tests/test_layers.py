@@ -1,0 +1,108 @@
+"""Imports point down: cli > tools > statistics of knockoffs > helpers > engine."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import knockoffs
+
+ROOT = Path(knockoffs.__file__).parent
+LAYERS = (
+    {"cli", "__main__"},
+    {"report", "plots", "benchmarks", "datasets"},
+    {"selector", "statistics", "generators", "diagnostics", "filtering"},
+    {"tables", "persistence", "progress", "randomness", "arrays", "checks"},
+    {"engine"},
+)
+HEIGHT = {name: -depth for depth, names in enumerate(LAYERS) for name in names}
+FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+
+
+def module_of(path: Path) -> tuple[str, ...]:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, ...]]:
+    """Dotted names that the file imports, as tuples; relative ones made absolute."""
+    package = path.relative_to(ROOT.parent).parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            module = (*above, *(node.module.split(".") if node.module else ()))
+            yield from ((*module, alias.name) for alias in node.names)
+
+
+def own_imports_of(path: Path) -> list[tuple[str, ...]]:
+    """What the file imports of this package, as tuples below the package's name."""
+    return [name[1:] for name in imports_of(path) if name[0] == "knockoffs"]
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_every_module_has_a_layer_and_imports_only_from_it_or_below(path: Path) -> None:
+    part = module_of(path)[0]
+    assert part in HEIGHT, f"{name(path)}: give {part!r} a place in LAYERS"
+    for target in own_imports_of(path):
+        if part == "cli" and target[0] not in HEIGHT:
+            continue  # the top may use the public names
+        assert target[0] in HEIGHT, f"{name(path)} imports knockoffs.{'.'.join(target)}, which has no layer"
+        assert HEIGHT[target[0]] <= HEIGHT[part], f"{name(path)} imports {'.'.join(target)} from above"
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    known = {module_of(path) for path in FILES}
+    graph = {}
+    for path in FILES:
+        # `from a.b import c` may name the module a.b.c or a name in a.b
+        targets = {target if target in known else target[:-1] for target in own_imports_of(path)}
+        graph[module_of(path)] = targets & known - {module_of(path)}
+    assert any(graph.values())
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "engine").rglob("*.py")), ids=name)
+def test_the_engine_knows_torch_and_the_standard_library_alone(path: Path) -> None:
+    for target in imports_of(path):
+        assert target[0] in sys.stdlib_module_names | {"torch"} or target[:2] == ("knockoffs", "engine"), target
+
+
+def test_the_rules_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser sees plain, relative and nested imports."""
+    folder = tmp_path / "knockoffs" / "engine"
+    folder.mkdir(parents=True)
+    file = folder / "bad.py"
+    file.write_text(
+        "import sklearn.base\nfrom ..generators import ddlk\nfrom . import nn\n"
+        "def f():\n    from knockoffs.datasets import x\n"
+    )
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path / "knockoffs")
+    assert set(imports_of(file)) == {
+        ("sklearn", "base"),
+        ("knockoffs", "generators", "ddlk"),
+        ("knockoffs", "engine", "nn"),
+        ("knockoffs", "datasets", "x"),
+    }
+
+
+def test_import_is_light() -> None:
+    """Figures, other people's tables, boosted trees and clusters are loaded when used, not before."""
+    code = (
+        "import sys, knockoffs\n"
+        "heavy = {'matplotlib', 'polars', 'lightgbm', 'dask', 'distributed', 'pytest', 'hypothesis'}\n"
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
