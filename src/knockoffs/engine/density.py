@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from knockoffs.engine.distributions import GaussianMixture
 from knockoffs.engine.heads import MixtureHead
-from knockoffs.engine.nn import EVERY, StackedLinear, StackedMLP
+from knockoffs.engine.nn import StackedLinear, StackedMLP
 
 
 class Noise(NamedTuple):
@@ -69,19 +69,19 @@ class AutoregressiveDensity(nn.Module):
         self.split = Views(hidden[0], outputs) if views is None else views
         fan_in = context + features
         bound = fan_in**-0.5
-        shape = (fan_in, features, sum(self.split))
+        shape = (features, sum(self.split), fan_in)
         self.weight = nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
-        self.bias = nn.Parameter(torch.zeros(features, 1, sum(self.split)))
+        self.bias = nn.Parameter(torch.zeros(features, sum(self.split), 1))
         self.first = None if views is None else StackedLinear(features, views.seen, hidden[0], generator=generator)
         self.mlp = StackedMLP(features, hidden, outputs, generator=generator)
-        earlier = torch.ones(features, features).triu(1)  # [input i, network j]: i < j
-        self.register_buffer("mask", torch.cat([torch.ones(context, features), earlier]).unsqueeze(-1))
+        earlier = torch.ones(features, features).tril(-1)  # [network j, input i]: i < j
+        self.register_buffer("mask", torch.cat([torch.ones(features, context), earlier], dim=1).unsqueeze(1))
         self.register_buffer("routes", torch.eye(self.split.skipped, outputs))
-        self.register_buffer("unit", torch.ones(features, components))
+        self.register_buffer("unit", torch.ones(features, components, 1))
 
     def shape(self) -> dict[str, Any]:
         """What `of_shape` needs to build a density of the same shape."""
-        layers = [layer.weight.shape[1] for layer in self.mlp.layers]
+        layers = [layer.weight.shape[2] for layer in self.mlp.layers]
         return {
             "features": self.features,
             "components": self.head.components,
@@ -116,8 +116,8 @@ class AutoregressiveDensity(nn.Module):
         s = self._distribution(projected).reparameterise(y)
         (slopes,) = torch.autograd.grad(s.sum(), projected, retain_graph=True)
         with torch.no_grad():
-            weight = (self.weight * self.mask)[self.context :]
-            jacobian = torch.bmm(slopes, weight.permute(1, 2, 0)).transpose(0, 1)
+            weight = (self.weight * self.mask)[:, :, self.context :]
+            jacobian = torch.bmm(slopes.transpose(1, 2), weight).transpose(0, 1)
         return _ThroughTriangle.apply(s, y, jacobian)
 
     @torch.no_grad()
@@ -128,15 +128,25 @@ class AutoregressiveDensity(nn.Module):
         return self._sample_in_order(noise, context)
 
     def _sample_in_order(self, noise: Noise, context: Tensor | None) -> Tensor:
-        """Column after column: d steps, each the work of one network."""
-        weight = self.weight[self.context :]
-        from_context = self._project_context(context, rows=len(noise.normal))
-        y = torch.zeros_like(noise.normal)
+        """Column after column: d steps, each the work of one network (this loop is all overhead: keep it lean)."""
+        weights = self.weight[:, :, self.context :].unbind()
+        from_context = self._project_context(context, rows=len(noise.normal)).unbind()
+        layers = [layer.apart() for layer in self.mlp.layers]
+        first = None if self.first is None else self.first.apart()
+        routes, units = self.routes.T, self.unit.unbind()
+        uniform, normal = noise.uniform.T.contiguous(), noise.normal.T.contiguous()
+        y = torch.empty_like(normal)
         for j in range(self.features):
-            projected = torch.addmm(from_context[j], y[:, :j], weight[:j, j])
-            raw = self._raw(projected.unsqueeze(0), slice(j, j + 1))[0]
-            y[:, j] = self.head(raw, self.unit[j]).pick(noise.uniform[:, j], noise.normal[:, j])
-        return y
+            projected = torch.addmm(from_context[j], weights[j][:, :j], y[:j])
+            seen, skipped = projected.split(self.split)
+            out = (
+                seen if first is None else torch.addmm(first[j][0], first[j][1], seen.clamp(-_FURTHEST, _FURTHEST))
+            )
+            for layer in layers:
+                out = torch.addmm(layer[j][0], layer[j][1], out.relu())
+            out.addmm_(routes, skipped)
+            y[j] = self.head(out, units[j]).pick(uniform[j], normal[j])
+        return y.T.contiguous()
 
     def _sample_in_rounds(self, noise: Noise, context: Tensor | None, check_every: int = 8) -> Tensor:
         """All columns at once, again and again, until nothing changes.
@@ -157,21 +167,18 @@ class AutoregressiveDensity(nn.Module):
 
     def _project_context(self, context: Tensor | None, *, rows: int) -> Tensor:
         if context is None:
-            return self.bias.expand(-1, rows, -1)
-        return self._through(context, self.weight[: self.context])
+            return self.bias.expand(-1, -1, rows)
+        return self._through(context, self.weight[:, :, : self.context])
 
     def _through(self, inputs: Tensor, weight: Tensor) -> Tensor:
-        """Inputs `[rows, fan_in]` to projections `[features, rows, projections]`."""
-        flat = inputs @ weight.flatten(1)
-        return flat.view(len(inputs), self.features, sum(self.split)).transpose(0, 1) + self.bias
+        """Inputs `[rows, fan_in]` to projections `[features, projections, rows]`."""
+        flat = weight.flatten(0, 1) @ inputs.T
+        return flat.view(*weight.shape[:2], len(inputs)) + self.bias
 
     def _distribution(self, projected: Tensor) -> GaussianMixture:
-        return self.head(self._raw(projected).transpose(0, 1), self.unit)
-
-    def _raw(self, projected: Tensor, columns: slice = EVERY) -> Tensor:
-        seen, skipped = projected.split(self.split, dim=-1)
-        first = seen if self.first is None else self.first(seen.clamp(-_FURTHEST, _FURTHEST), columns)
-        return self.mlp(first, columns) + skipped @ self.routes
+        seen, skipped = projected.split(self.split, dim=1)
+        first = seen if self.first is None else self.first(seen.clamp(-_FURTHEST, _FURTHEST))
+        return self.head(self.mlp(first) + self.routes.T @ skipped, self.unit)
 
 
 class _ThroughTriangle(torch.autograd.Function):

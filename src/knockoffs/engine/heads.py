@@ -27,9 +27,12 @@ class MixtureHead:
         return 3 * self.components
 
     def __call__(self, raw: Tensor, unit: Tensor) -> GaussianMixture:
-        logits, means, log_scales = raw.split(self.components, dim=-1)
-        return GaussianMixture(
-            torch.log_softmax(logits, dim=-1),
+        """Raw outputs `[..., outputs, rows]` and units `[..., components, 1]` to mixtures of `[rows, ...]`."""
+        logits, means, log_scales = raw.split(self.components, dim=-2)
+        parameters = (
+            torch.log_softmax(logits, dim=-2),
             means * unit,
             log_scales.clamp(min=math.log(self.smallest_scale)) + unit.log(),
         )
+        # Views alone: the memory keeps rows last, which the mixture's sums over components profit from.
+        return GaussianMixture(*(parameter.movedim(-1, 0) for parameter in parameters))

@@ -1,4 +1,8 @@
-"""d small networks as one: stacked weights, evaluated by batched matrix products."""
+"""d small networks as one: stacked weights, evaluated by batched matrix products.
+
+Activations lie as `[networks, units, rows]`, rows last: products with few units and many rows, and sums over a
+few units, then run along contiguous memory, several times faster on a CPU than with units last.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +13,23 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-EVERY = slice(None)
-
 
 class StackedLinear(nn.Module):
-    """`count` linear layers side by side: inputs `[count, rows, fan_in]`, weights `[count, fan_in, fan_out]`."""
+    """`count` linear layers side by side, from `[count, fan_in, rows]` to `[count, fan_out, rows]`."""
 
     def __init__(self, count: int, fan_in: int, fan_out: int, *, generator: torch.Generator) -> None:
         super().__init__()
         bound = 1 / math.sqrt(fan_in)
-        shape = (count, fan_in, fan_out)
+        shape = (count, fan_out, fan_in)
         self.weight = nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
-        self.bias = nn.Parameter(torch.empty(count, 1, fan_out).uniform_(-bound, bound, generator=generator))
+        self.bias = nn.Parameter(torch.empty(count, fan_out, 1).uniform_(-bound, bound, generator=generator))
 
-    def forward(self, inputs: Tensor, columns: slice = EVERY) -> Tensor:
-        return torch.baddbmm(self.bias[columns], inputs, self.weight[columns])
+    def forward(self, inputs: Tensor) -> Tensor:
+        return torch.baddbmm(self.bias, self.weight, inputs)
+
+    def apart(self) -> list[tuple[Tensor, Tensor]]:
+        """Bias and weight of each of the layers, for one network at a time by `torch.addmm`."""
+        return list(zip(self.bias.unbind(), self.weight.unbind(), strict=True))
 
 
 class StackedMLP(nn.Module):
@@ -41,8 +47,8 @@ class StackedMLP(nn.Module):
         for number, layer in enumerate(self.layers):
             self.add_module(str(number), layer)
 
-    def forward(self, first: Tensor, columns: slice = EVERY) -> Tensor:
-        activation = torch.relu(first)
-        for layer in self.layers[:-1]:
-            activation = torch.relu(layer(activation, columns))
-        return self.layers[-1](activation, columns)
+    def forward(self, first: Tensor) -> Tensor:
+        out = first
+        for layer in self.layers:
+            out = layer(torch.relu(out))
+        return out

@@ -72,13 +72,13 @@ def start_density(
     unit = start.scale.unsqueeze(-1)
     slopes = torch.cat([start.seen_slope, start.logit_slope, start.slope / unit])
     intercepts = torch.cat([start.seen_intercept, start.logit_intercept, start.intercept / start.scale])
-    density.weight.copy_(slopes.permute(2, 1, 0))
-    density.bias.copy_(intercepts.T.unsqueeze(1))
+    density.weight.copy_(slopes.transpose(0, 1))
+    density.bias.copy_(intercepts.T.unsqueeze(-1))
     to_components = torch.eye(clusters).repeat_interleave(per_cluster, dim=1)
     density.routes.zero_()
     density.routes[:clusters, :count] = to_components
     density.routes[clusters:, count : 2 * count] = to_components
-    density.unit.copy_(start.scale.T.repeat_interleave(per_cluster, dim=1))
+    density.unit.copy_(start.scale.T.repeat_interleave(per_cluster, dim=1).unsqueeze(-1))
     _make_alike(density, _one_gaussian(per_cluster), clusters, generator)
     return density
 
@@ -96,14 +96,15 @@ def _make_alike(density: AutoregressiveDensity, parts: Tensor, clusters: int, ge
     first = density.first
     assert first is not None
     # Kinks of the first layer spread over inputs of standard-normal size.
-    first.weight.copy_(torch.randn(first.weight.shape[1:], generator=generator) / math.sqrt(first.weight.shape[1]))
-    first.bias.copy_(torch.randn(first.bias.shape[2:], generator=generator))
+    fan_in = first.weight.shape[2]
+    first.weight.copy_(torch.randn(first.weight.shape[1:], generator=generator) / math.sqrt(fan_in))
+    first.bias.copy_(torch.randn(first.bias.shape[1:], generator=generator))
     for layer in density.mlp.layers:
         layer.weight.copy_(layer.weight[:1].expand_as(layer.weight).clone())
         layer.bias.copy_(layer.bias[:1].expand_as(layer.bias).clone())
     last = density.mlp.layers[-1]
     last.weight.zero_()
-    last.bias.copy_(parts.repeat(1, clusters).flatten().expand_as(last.bias))
+    last.bias.copy_(parts.repeat(1, clusters).flatten().unsqueeze(-1).expand_as(last.bias))
 
 
 def network_weights(density: AutoregressiveDensity) -> list[nn.Parameter]:
@@ -140,10 +141,10 @@ def random_density(
     steps = (torch.arange(components) + 0.5) / components
     means = low[:, None] + (high - low)[:, None] * steps
     # Random weights from the inputs to the log scales would feed back through the columns and explode.
-    density.weight[:, :, hidden[0] :] = 0.0
+    density.weight[:, hidden[0] :] = 0.0
     last = density.mlp.layers[-1]
     last.weight.mul_(0.01)
     last.bias.zero_()
-    last.bias[:, 0, components : 2 * components] = means
-    last.bias[:, 0, 2 * components :] = ((high - low) / components).log()[:, None]
+    last.bias[:, components : 2 * components, 0] = means
+    last.bias[:, 2 * components :, 0] = ((high - low) / components).log()[:, None]
     return density

@@ -146,6 +146,8 @@ def _pad(scale: Scale, width: int) -> dict[str, Tensor]:
 
 def _apply_base(x: Tensor, base: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
     """The base map and its log-derivative; log(eˣ - 1) is the inverse of softplus."""
+    if not base.any():
+        return x, torch.zeros_like(x)
     positive = torch.maximum(x, floor)
     log_x = positive.log()
     softplus = positive + torch.log(-torch.expm1(-positive))
@@ -156,6 +158,8 @@ def _apply_base(x: Tensor, base: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]
 
 
 def _invert_base(based: Tensor, base: Tensor, floor: Tensor) -> Tensor:
+    if not base.any():
+        return based
     at_floor, log_slope = _apply_base(floor, base, floor)
     curved = torch.maximum(based, at_floor)
     most = 0.99 * math.log(torch.finfo(based.dtype).max)
@@ -171,6 +175,8 @@ def _bin(edges: Tensor, points: Tensor) -> Tensor:
 
 
 def _spline(x: Tensor, knots: Tensor, values: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
+    if torch.equal(knots, values) and (slopes == 1).all():  # the identity needs no search
+        return x, torch.zeros_like(x)
     points = x.T.contiguous()
     k = _bin(knots, points)
     x0, y0, d0 = knots.gather(1, k), values.gather(1, k), slopes.gather(1, k)
@@ -192,6 +198,8 @@ def _spline(x: Tensor, knots: Tensor, values: Tensor, slopes: Tensor) -> tuple[T
 
 
 def _inverse_spline(y: Tensor, knots: Tensor, values: Tensor, slopes: Tensor) -> Tensor:
+    if torch.equal(knots, values) and (slopes == 1).all():
+        return y
     points = y.T.contiguous()
     k = _bin(values, points)
     x0, y0, d0 = knots.gather(1, k), values.gather(1, k), slopes.gather(1, k)
