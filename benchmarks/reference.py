@@ -7,6 +7,8 @@ backpropagates through all of its steps.
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch import Tensor, nn
 
@@ -21,7 +23,9 @@ class Conditional(nn.Module):
     def __init__(self, inputs: int, components: int = 5, width: int = 50, depth: int = 3) -> None:
         super().__init__()
         outputs = 3 * components
-        self.hidden = nn.ModuleList(nn.Linear(inputs if k == 0 else width, width) for k in range(depth))
+        self.hidden = [nn.Linear(inputs if k == 0 else width, width) for k in range(depth)]
+        for number, layer in enumerate(self.hidden):
+            self.add_module(str(number), layer)
         self.last = nn.Linear(width, outputs)
         self.skip = nn.Linear(inputs, outputs, bias=False)
 
@@ -38,7 +42,11 @@ class PlainDensity(nn.Module):
 
     def __init__(self, features: int, context: int = 0) -> None:
         super().__init__()
-        self.conditionals = nn.ModuleList(Conditional(context + j) for j in range(features))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Initializing zero-element tensors")  # column 0 has no inputs
+            self.conditionals = [Conditional(context + j) for j in range(features)]
+        for number, conditional in enumerate(self.conditionals):
+            self.add_module(str(number), conditional)
 
     def log_prob(self, y: Tensor, context: Tensor | None = None) -> Tensor:
         terms = [

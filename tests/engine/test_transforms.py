@@ -200,7 +200,7 @@ def test_each_column_is_mapped_as_if_it_were_alone():
 
 def test_padding_with_knots_changes_nothing():
     x = table(["heavy tails", "two modes"])
-    scale = _fit_normal_scores(x, BASES.index("identity"), 5)
+    (scale,) = _fit_normal_scores(x, BASES.index("identity"), (5,))
     padded = Scale(**_pad(scale, 15))
     points = torch.linspace(-50, 50, 2001, dtype=torch.float64)[:, None].expand(-1, 2)
     for before, after in zip(scale.forward(points), padded.forward(points), strict=True):

@@ -91,8 +91,17 @@ class ClaytonCopula:
 
     def sample(self, rows: int, random_state: RandomState = None) -> Array:
         rng = random_generator(random_state)
-        frailty = rng.gamma(1 / self.theta, size=(rows, 1))
-        u = (1 + rng.exponential(size=(rows, self.features)) / frailty) ** (-1 / self.theta)
+        return self._given(rng.gamma(1 / self.theta, size=(rows, 1)), rng)
+
+    def knockoffs(self, x: Array, random_state: RandomState = None) -> Array:
+        """Exact knockoffs: given a frailty that they share the columns are independent, so draw it, then them."""
+        rng = random_generator(random_state, stream=1)
+        evidence = (-np.expm1(-x)) ** -self.theta - 1
+        frailty = rng.gamma(1 / self.theta + self.features, size=len(x)) / (1 + evidence.sum(1))
+        return self._given(frailty[:, None], rng)
+
+    def _given(self, frailty: Array, rng: np.random.Generator) -> Array:
+        u = (1 + rng.exponential(size=(len(frailty), self.features)) / frailty) ** (-1 / self.theta)
         return -np.log1p(-u)
 
     def log_prob(self, x: Array) -> Array:

@@ -63,43 +63,57 @@ def standard_scale(x: Tensor) -> Scale:
 
 def normal_scale(x: Tensor, *, knot_counts: tuple[int, ...] = (2, 5, 9, 15), folds: int = 3) -> Scale:
     """Normal scores, smoothed: for each column the base and number of knots of best cross-validated likelihood."""
-    choices = [(base, count) for base in range(len(BASES)) for count in knot_counts]
-    scores = torch.stack([_cross_validated_score(x, base, count, folds) for base, count in choices])
+    bases = range(len(BASES))
+    scores = torch.cat([_cross_validated_scores(x, base, knot_counts, folds) for base in bases])
+    candidates = [scale for base in bases for scale in _fit_normal_scores(x, base, knot_counts)]
     best = scores.argmax(0)
-    width = max(knot_counts)
-    padded = [_pad(_fit_normal_scores(x, base, count), width) for base, count in choices]
+    padded = [_pad(scale, max(knot_counts)) for scale in candidates]
     column = torch.arange(x.shape[1])
     return Scale(**{name: torch.stack([p[name] for p in padded])[best, column] for name in padded[0]})
 
 
-def _cross_validated_score(x: Tensor, base: int, count: int, folds: int) -> Tensor:
-    """Mean log-likelihood of each column as a standard normal on the new scale (up to a constant)."""
-    score = torch.zeros_like(x[0])
+def _cross_validated_scores(x: Tensor, base: int, counts: tuple[int, ...], folds: int) -> Tensor:
+    """Mean log-likelihood `[counts, d]` of the columns as standard normals on the new scale (up to a constant)."""
+    scores = torch.zeros(len(counts), x.shape[1], dtype=x.dtype)
     fold = torch.arange(len(x)) % folds
     for k in range(folds):
-        z, log_slope = _fit_normal_scores(x[fold != k], base, count).forward(x[fold == k])
-        score += (log_slope - 0.5 * z.square()).mean(0)
+        for i, scale in enumerate(_fit_normal_scores(x[fold != k], base, counts)):
+            z, log_slope = scale.forward(x[fold == k])
+            scores[i] += (log_slope - 0.5 * z.square()).mean(0)
     allowed = x.amin(0) > 0 if base else ~_ends_at_zero(x)
-    return torch.where(allowed, score.nan_to_num(nan=-torch.inf), -torch.inf)
+    return torch.where(allowed, scores.nan_to_num(nan=-torch.inf), -torch.inf)
 
 
-def _fit_normal_scores(x: Tensor, base: int, count: int) -> Scale:
+def _fit_normal_scores(x: Tensor, base: int, counts: tuple[int, ...]) -> list[Scale]:
+    """Maps of one base to normal scores, one for each number of knots; two knots stand for no bend at all."""
     which = torch.full((x.shape[1],), base)
     unit = x.abs().median(0).values.clamp(min=torch.finfo(x.dtype).tiny) if base else torch.ones_like(x[0])
     floor = (x / unit).amin(0).clamp(min=torch.finfo(x.dtype).tiny) * torch.where(_ends_at_zero(x), 1e-3, 0.5)
     based, _ = _apply_base(x / unit, which, floor)
     centre, spread = based.mean(0), based.std(0)
-    if count == 2:  # no bend: the base and an affine map
-        knots = torch.tensor([-1.0, 1.0], dtype=x.dtype).expand(x.shape[1], 2).contiguous()
-        return Scale(which, unit, floor, centre, spread, knots, knots, torch.ones_like(knots))
-    standardised = (based - centre) / spread
+    in_order = ((based - centre) / spread).sort(0).values
     reach = min(2.6, -_normal_quantile(4.0 / len(x)))  # the outer knots leave about four rows outside
-    values = torch.linspace(-reach, reach, count, dtype=x.dtype)
-    knots = torch.quantile(standardised, torch.special.ndtr(values), dim=0).T.contiguous()
-    smallest_gap = 1e-3
-    knots = knots + smallest_gap * torch.arange(count, dtype=x.dtype)  # ties would make a cliff
-    values = values.expand_as(knots).contiguous()
-    return Scale(which, unit, floor, centre, spread, knots, values, _monotone_slopes(knots, values))
+    scales = []
+    for count in counts:
+        values = torch.linspace(-reach, reach, count, dtype=x.dtype)
+        if count == 2:
+            knots = torch.tensor([-1.0, 1.0], dtype=x.dtype).expand(x.shape[1], 2).contiguous()
+            values, slopes = knots, torch.ones_like(knots)
+        else:
+            smallest_gap = 1e-3  # ties would make a cliff
+            knots = _quantiles(in_order, torch.special.ndtr(values)).T.contiguous()
+            knots = knots + smallest_gap * torch.arange(count, dtype=x.dtype)
+            values = values.expand_as(knots).contiguous()
+            slopes = _monotone_slopes(knots, values)
+        scales.append(Scale(which, unit, floor, centre, spread, knots, values, slopes))
+    return scales
+
+
+def _quantiles(in_order: Tensor, probability: Tensor) -> Tensor:
+    """Of columns that are sorted, with linear interpolation (torch.quantile takes no large tables)."""
+    place = probability * (len(in_order) - 1)
+    below = place.floor().long().clamp(max=len(in_order) - 2)
+    return torch.lerp(in_order[below], in_order[below + 1], (place - below).unsqueeze(1))
 
 
 def _ends_at_zero(x: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
+from scipy.linalg.blas import dger
 
 from knockoffs.arrays import Array
 from knockoffs.checks import check_choice
@@ -25,9 +26,10 @@ def knockoff_gaps(covariance: Array, method: Method = "mvr", *, sweeps: int = 10
     gaps = np.full(len(correlation), min(1.0, 0.9 * 2 * np.linalg.eigvalsh(correlation)[0]))
     for _ in range(sweeps):
         before = gaps.copy()
-        inverse = np.linalg.inv(2 * correlation - np.diag(gaps))  # anew each sweep: updates lose digits
+        # Anew each sweep, since updates lose digits.
+        inverse = np.asfortranarray(np.linalg.inv(2 * correlation - np.diag(gaps)))
         for j in range(len(gaps)):
-            column, pivot = inverse[:, j], inverse[j, j]
+            column, pivot = inverse[:, j].copy(), inverse[j, j]
             # The change of s_j for which the derivative of the objective is zero.
             if method == "mvr":
                 norm = np.sqrt(column @ column)
@@ -35,7 +37,7 @@ def knockoff_gaps(covariance: Array, method: Method = "mvr", *, sweeps: int = 10
             else:
                 change = (1 - pivot * gaps[j]) / (2 * pivot)
             gaps[j] += change
-            inverse += np.outer(column * (change / (1 - change * pivot)), column)
+            inverse = dger(change / (1 - change * pivot), column, column, a=inverse, overwrite_a=True)
         if np.abs(gaps / before - 1).max() < tol:
             break
     return gaps * deviation**2

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigh
 from sklearn.covariance import ledoit_wolf
 
 from knockoffs.arrays import Array
@@ -49,18 +50,21 @@ def fit_shrunk(x: Array) -> LinearGaussian:
     return LinearGaussian.from_covariance(x.mean(0), covariance)
 
 
-def fit_factor(x: Array, factors: int, iterations: int = 50) -> LinearGaussian:
+def fit_factor(x: Array, factors: int, *, iterations: int = 50, tol: float = 1e-3) -> LinearGaussian:
     """From a factor model's covariance L Lᵀ + diag(ψ), by alternating eigenvectors and ψ."""
+    factors = min(factors, x.shape[1] - 1)
     covariance = np.cov(x.T, bias=True)
     diagonal = np.diag(covariance)
     psi = diagonal / 2
     loadings = np.zeros((len(psi), factors))
     for _ in range(iterations):
         root = np.sqrt(psi)
-        values, vectors = np.linalg.eigh(covariance / np.outer(root, root))
-        kept = np.maximum(values[-factors:] - 1, 0)
-        loadings = root[:, None] * vectors[:, -factors:] * np.sqrt(kept)
-        psi = np.maximum(diagonal - (loadings**2).sum(1), 1e-4 * diagonal)
+        largest = (x.shape[1] - factors, x.shape[1] - 1)
+        values, vectors = eigh(covariance / np.outer(root, root), subset_by_index=largest)
+        loadings = root[:, None] * vectors * np.sqrt(np.maximum(values - 1, 0))
+        before, psi = psi, np.maximum(diagonal - (loadings**2).sum(1), 1e-4 * diagonal)
+        if np.abs(psi / before - 1).max() < tol:
+            break
     return LinearGaussian.from_covariance(x.mean(0), loadings @ loadings.T + np.diag(psi))
 
 
