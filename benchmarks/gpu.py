@@ -27,9 +27,10 @@ def main() -> None:
             fitted = time.perf_counter()
             model.sample(x[:rows])
             sampled = time.perf_counter()
+            excess = (law.log_prob(x[rows:]) - model.joint_log_prob(x[rows:])).mean()
             print(
                 f"{size} {repeat}: fit {fitted - begun:.1f} s, sample {sampled - fitted:.2f} s, "
-                f"held-out NLL above the truth {(law.log_prob(x[rows:]) - model.joint_log_prob(x[rows:])).mean():.2f}, "
+                f"held-out NLL above the truth {excess:.2f}, "
                 f"swap divergence {model.swap_divergence(x[rows:]).value:.3f}, "
                 f"epochs {[len(h.train) - 1 for h in model.history_]}",
                 flush=True,

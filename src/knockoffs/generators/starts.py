@@ -100,7 +100,8 @@ class _KnockoffChain:
     @classmethod
     def of(cls, model: LinearGaussian) -> _KnockoffChain:
         covariance = model.covariance
-        pull, spread = knockoff_law(covariance, knockoff_gaps(covariance))
+        # Of all exact Gaussian knockoffs, those that DDLK's objective, with its entropy term, asks for.
+        pull, spread = knockoff_law(covariance, knockoff_gaps(covariance, "maxent"))
         root = np.linalg.cholesky(spread)
         scale = np.diag(root)
         whiten = scale[:, None] * np.linalg.inv(root)  # unit lower triangular: makes the residuals independent

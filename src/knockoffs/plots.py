@@ -1,0 +1,43 @@
+"""Pictures of knockoffs beside the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from knockoffs.arrays import Array
+
+DATA, KNOCKOFF = "#20639b", "#d1495b"
+
+
+def compare_knockoffs(x: Array, x_tilde: Array, names: Sequence[str], *, columns: int = 4) -> Figure:
+    """Marginals of the first `columns` features, and below them each feature against the next: data and knockoffs.
+
+    Good knockoffs have the data's marginals and the data's dependence.
+    """
+    columns = min(columns, x.shape[1] - 1)
+    figure = Figure(figsize=(2.6 * columns, 5.2), layout="constrained")
+    top, bottom = figure.subplots(2, columns, squeeze=False)
+    for j in range(columns):
+        _marginal(top[j], x[:, j], x_tilde[:, j], names[j])
+        for table, colour, label in ((x, DATA, "data"), (x_tilde, KNOCKOFF, "knockoffs")):
+            bottom[j].scatter(
+                table[:, j], table[:, j + 1], s=4, alpha=0.5, color=colour, linewidths=0, label=label
+            )
+        bottom[j].set_xlabel(names[j])
+        bottom[j].set_ylabel(names[j + 1])
+    bottom[0].legend(markerscale=3, frameon=False)
+    for axes in (*top, *bottom):
+        axes.tick_params(labelsize=7)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _marginal(axes, x: Array, x_tilde: Array, name: str) -> None:
+    edges = np.histogram_bin_edges(np.concatenate([x, x_tilde]), bins=30)
+    axes.hist(x, edges, color=DATA, alpha=0.35, label="data")
+    axes.hist(x_tilde, edges, histtype="step", color=KNOCKOFF, linewidth=1.5, label="knockoffs")
+    axes.set_title(name, fontsize=9)
+    axes.set_yticks([])
