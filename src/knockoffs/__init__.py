@@ -2,9 +2,19 @@
 
 from importlib.metadata import version
 
+from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff_threshold, power
 from knockoffs.generators.base import KnockoffWarning
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.joint import JointDensity
 
 __version__ = version("knockoffs")
-__all__ = ["DDLK", "JointDensity", "KnockoffWarning"]
+__all__ = [
+    "DDLK",
+    "JointDensity",
+    "KnockoffWarning",
+    "fdp",
+    "knockoff_evalues",
+    "knockoff_select",
+    "knockoff_threshold",
+    "power",
+]

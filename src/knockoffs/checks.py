@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 
-def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
     if value not in choices:
         raise ValueError(f"{name}={value!r} is not valid: pass one of {', '.join(map(repr, choices))}.")
 

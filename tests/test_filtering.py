@@ -1,0 +1,160 @@
+"""Laws of the knockoff filter."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knockoffs.filtering import (
+    combine_draws,
+    explain_empty_selection,
+    fdp,
+    knockoff_evalues,
+    knockoff_select,
+    knockoff_threshold,
+    power,
+    select_by_evalues,
+)
+
+LEVELS = (0.05, 0.1, 0.2, 0.3, 0.5)
+law = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+statistics = st.lists(st.integers(-6, 6), min_size=1, max_size=30).map(lambda w: np.array(w, dtype=float))
+levels = st.sampled_from(LEVELS)
+
+
+def brute_force(w: np.ndarray, fdr: float, offset: int) -> float:
+    """Equation (3) word for word, t over every |w|."""
+    for t in sorted({abs(v) for v in w if v != 0}):
+        below, above = sum(v <= -t for v in w), sum(v >= t for v in w)
+        if above > 0 and (offset + below) / above <= fdr:
+            return t
+    return math.inf
+
+
+def test_the_threshold_is_equation_three_by_brute_force() -> None:
+    """On 12,000 random w, half of them with many ties and zeros."""
+    rng = np.random.default_rng(0)
+    finite = 0
+    for trial in range(12_000):
+        size = int(rng.integers(1, 40))
+        w = rng.normal(rng.choice([0, 1]), 1, size)
+        w = np.round(2 * w) if trial % 2 else w
+        fdr, offset = float(rng.choice(LEVELS)), int(rng.integers(2))
+        threshold = knockoff_threshold(w, fdr, offset=offset)
+        assert threshold == brute_force(w, fdr, offset)
+        finite += threshold < math.inf
+    assert finite > 2000
+
+
+def test_three_features_cannot_hold_a_tenth() -> None:
+    assert knockoff_threshold([5, 4, 3], 0.1) == math.inf
+    assert not knockoff_select([5, 4, 3], 0.1).any()
+    assert knockoff_threshold([5, 4, 3], 0.34) == 3
+
+
+@law
+@given(statistics, levels, levels)
+def test_more_tolerance_never_selects_less(w, one, other):
+    low, high = sorted((one, other))
+    assert (knockoff_select(w, low) <= knockoff_select(w, high)).all()
+    assert (knockoff_select(w, low) <= knockoff_select(w, low, offset=0)).all()
+
+
+@law
+@given(statistics, levels, st.integers(-10, 10), st.randoms(use_true_random=False))
+def test_scale_does_not_matter_and_order_comes_along(w, fdr, exponent, random):
+    selected = knockoff_select(w, fdr)
+    assert np.array_equal(knockoff_select(2.0**exponent * w, fdr), selected)
+    order = list(range(len(w)))
+    random.shuffle(order)
+    assert np.array_equal(knockoff_select(w[order], fdr), selected[order])
+
+
+@law
+@given(statistics, levels)
+def test_evalues_of_one_draw_give_the_filters_selection(w, fdr):
+    selected = knockoff_select(w, fdr)
+    assert np.array_equal(select_by_evalues(knockoff_evalues(w, fdr), fdr), selected)
+    assert np.array_equal(combine_draws([w], fdr)[0], selected)
+
+
+def test_evalues_by_hand() -> None:
+    w = [5.0, 4.0, 3.0, 2.0, 1.0, -1.0]
+    assert knockoff_threshold(w, 0.25) == 2
+    assert knockoff_evalues(w, 0.25).tolist() == [6, 6, 6, 6, 0, 0]
+    assert select_by_evalues([6, 6, 0, 0, 0, 0], 0.5).tolist() == [True, True, False, False, False, False]
+    assert not select_by_evalues([6, 6, 0, 0, 0, 0], 0.4).any()
+
+
+def test_null_evalues_have_mean_at_most_one() -> None:
+    """The property that makes them e-values: for coin-flip signs their sum is at most d on average."""
+    rng = np.random.default_rng(1)
+    size = 20
+    total = [knockoff_evalues(rng.normal(size=size), 0.3).sum() for _ in range(20_000)]
+    assert np.mean(total) <= size + 3 * np.std(total) / len(total) ** 0.5
+    assert np.mean(total) > 0.2 * size
+
+
+def test_several_draws_hold_the_global_null_and_find_what_is_there() -> None:
+    rng = np.random.default_rng(2)
+    null = [combine_draws(rng.normal(size=(5, 60)), 0.2)[0].any() for _ in range(2000)]
+    assert np.mean(null) <= 0.2 + 3 * (0.2 * 0.8 / 2000) ** 0.5
+    shift = np.repeat([4.0, 0.0], [20, 40])
+    found = [combine_draws(shift + rng.normal(size=(5, 60)), 0.2)[0] for _ in range(200)]
+    assert np.mean([power(f, shift > 0) for f in found]) > 0.9
+    assert np.mean([fdp(f, shift > 0) for f in found]) < 0.2
+
+
+def test_false_discovery_rate_with_coin_flip_nulls() -> None:
+    """The theorem behind the filter: null signs are fair coins whatever the sizes."""
+    rng = np.random.default_rng(3)
+    relevant = np.arange(60) < 20
+    shares = []
+    for _ in range(3000):
+        size = rng.gamma(1, size=60)
+        w = np.where(relevant, size + 1, size * rng.choice([-1, 1], size=60))
+        shares.append(fdp(knockoff_select(w, 0.2), relevant))
+    assert np.mean(shares) <= 0.2 + 3 * np.std(shares) / 3000**0.5
+    assert np.mean(shares) > 0.1  # and not by selecting nothing
+
+
+def test_an_empty_selection_explains_itself() -> None:
+    said = explain_empty_selection([3, 2, 1, -0.5], 0.1)
+    assert "at least 10 features" in said
+    assert "3 of 4 have w > 0" in said
+    assert "fdr=0.333" in said
+    assert knockoff_select([3, 2, 1, -0.5], 0.334).sum() == 3
+    assert "No feature of 2 has w > 0" in explain_empty_selection([0, -1], 0.1)
+    assert "no level below 1" in explain_empty_selection([1, -2], 0.1)
+
+
+def test_shares() -> None:
+    selected, relevant = np.array([True, True, False, False]), np.array([True, False, True, False])
+    assert fdp(selected, relevant) == 0.5
+    assert power(selected, relevant) == 0.5
+    assert fdp(np.zeros(4, bool), relevant) == 0
+    with pytest.raises(ValueError, match="no true entry"):
+        power(selected, np.zeros(4, bool))
+    with pytest.raises(ValueError, match="selected must be true/false"):
+        fdp([0, 1], [True, False])
+
+
+@pytest.mark.parametrize("fdr", [0, 1, -0.1, "a", True])
+def test_bad_levels(fdr):
+    with pytest.raises(ValueError, match=r"fdr=.* is not valid: pass a number above 0 and below 1"):
+        knockoff_threshold([1.0], fdr)
+
+
+@pytest.mark.parametrize("w", [[], [[1.0]], [np.nan], [np.inf]])
+def test_bad_statistics(w):
+    with pytest.raises(ValueError, match="w must be a non-empty list of finite numbers"):
+        knockoff_threshold(w, 0.1)
+
+
+def test_bad_offset():
+    with pytest.raises(ValueError, match="offset=2 is not valid: pass one of 0, 1"):
+        knockoff_threshold([1.0], 0.1, offset=2)
