@@ -55,3 +55,8 @@ def test_torch_generators_follow_the_numpy_one_and_leave_the_global_ones_alone()
     assert not torch.equal(draw(0), draw(1))
     assert torch.equal(torch.get_rng_state(), before)
     assert np.array_equal(np.random.get_state()[1], numpy_before[1])  # noqa: NPY002
+
+
+def test_streams_are_apart_from_the_callers_own_generator() -> None:
+    mine = np.random.default_rng(5).random(4)
+    assert not any(np.array_equal(random_generator(5, stream=stream).random(4), mine) for stream in range(4))

@@ -32,7 +32,7 @@ def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
 
 
 def estimated_fdp(w: ArrayLike, *, offset: int = 1) -> tuple[Array, Array]:
-    """The thresholds t that matter (the different |w| above zero, ascending) and equation (3)'s left side there."""
+    """The thresholds t that matter (the different |w| above zero, ascending), and equation (3)'s left side."""
     check_choice("offset", offset, (0, 1))
     w = _statistics(w)
     candidates = np.unique(np.abs(w[w != 0]))

@@ -30,7 +30,7 @@ def write_model(
         "format": FORMAT,
         "version": str(VERSION),
         "kind": kind,
-        "header": json.dumps(header),
+        "header": json.dumps(header, default=_plain),
     }
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     write_atomically(path, save(contiguous, metadata=metadata))
@@ -70,6 +70,13 @@ def _require_ours(path: str | os.PathLike[str], metadata: Mapping[str, str], kin
         raise ModelFileError(
             f"{os.fspath(path)!r} holds a {metadata['kind']} model, not {kind}: use {metadata['kind']}.load."
         )
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of numpy as numbers of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be written to a model file.")
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:

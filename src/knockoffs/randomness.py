@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+_KEY = int.from_bytes(b"knockoff"[:4])
+
 RandomState = int | np.integer | np.random.Generator | np.random.RandomState | None
 
 
@@ -21,7 +23,8 @@ def random_generator(random_state: RandomState, *, stream: int = 0) -> np.random
             f"random_state={random_state!r} is not valid: pass a non-negative integer, "
             "a numpy Generator or RandomState, or None."
         )
-    return np.random.default_rng([int(random_state), stream])
+    # The key keeps these streams apart from the caller's own default_rng(seed).
+    return np.random.default_rng(np.random.SeedSequence(int(random_state), spawn_key=(_KEY, stream)))
 
 
 def torch_generator(rng: np.random.Generator, device: torch.device) -> torch.Generator:

@@ -18,6 +18,7 @@ def read_table(X: Any, *, who: str) -> tuple[Array, list[str] | None]:
 
     Raises an error that names the column for text, dates, missing and infinite cells.
     """
+    _require_different_names(X, who)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         names = list(frame.columns)
@@ -34,24 +35,37 @@ def write_like(X: Any, values: Array) -> Any:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         dtype = getattr(X, "dtype", np.dtype(object))
-        return _round_if(dtype.kind in "iub", values).astype(dtype) if dtype.kind in NUMERIC else values
-    whole = [dtype.is_integer() or dtype == nw.Boolean for dtype in frame.schema.values()]
-    arrays = [_round_if(whole[j], np.ascontiguousarray(values[:, j])) for j in range(len(whole))]
+        return values.astype(dtype) if dtype.kind in NUMERIC and _fits(values, dtype) else values
+    arrays = [np.ascontiguousarray(column) for column in values.T]
     if frame.implementation.is_pandas():  # by its own types, of which narwhals keeps only the kind
         table = X.copy()
-        for j, array in enumerate(arrays):
-            column = type(X.iloc[:, j])(array, index=X.index).astype(X.dtypes.iloc[j])
-            table.isetitem(j, column)
+        for j, (array, kind) in enumerate(zip(arrays, X.dtypes, strict=True)):
+            column = type(X.iloc[:, j])(array, index=X.index)
+            table.isetitem(j, column.astype(kind) if _fits(array, getattr(kind, "numpy_dtype", kind)) else column)
         return table
-    columns = [
-        nw.new_series(name, array, backend=frame.implementation).cast(dtype)
-        for array, (name, dtype) in zip(arrays, frame.schema.items(), strict=True)
-    ]
+    columns = []
+    for array, (name, kind) in zip(arrays, frame.schema.items(), strict=True):
+        column = nw.new_series(name, array, backend=frame.implementation)
+        columns.append(column.cast(kind) if _fits(array, frame.get_column(name).to_numpy().dtype) else column)
     return frame.with_columns(*columns).to_native()
 
 
-def _round_if(whole: bool, values: Array) -> Array:
-    return np.rint(values) if whole else values
+def _fits(values: Array, dtype: Any) -> bool:
+    """Whether the numbers survive the cast: whole and in range for whole numbers and booleans."""
+    kind = getattr(dtype, "kind", "f")
+    if kind not in "biu" or len(values) == 0:
+        return True
+    low, high = (0, 1) if kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return bool(np.all(values == np.rint(values)) and values.min() >= low and values.max() <= high)
+
+
+def _require_different_names(X: Any, who: str) -> None:
+    if not (hasattr(X, "iloc") and hasattr(X, "columns")):  # only pandas takes a name twice
+        return
+    names = list(X.columns)
+    if len(set(names)) < len(names):
+        twice = sorted({repr(name) for name in names if names.count(name) > 1})
+        raise ValueError(f"{who}: X has several columns named {listing(twice)}. Give each its own name.")
 
 
 def _array_values(X: Any, who: str) -> Array:

@@ -154,3 +154,13 @@ def test_the_worst_swaps_gradient_is_the_difference_between_swapped_and_not():
     (3 * mask - 2 * mask.square()).mean().backward()  # 0 where not swapped, 1 where swapped
     probability = torch.sigmoid(torch.tensor(1.0))
     assert swaps.logits.grad.item() == pytest.approx((probability * (1 - probability)).item(), rel=0.01)
+
+
+def test_worst_swaps_go_on_learning_at_the_edge() -> None:
+    swaps = WorstSwaps(2)
+    with torch.no_grad():
+        swaps.logits.copy_(torch.tensor([-4.0, 4.0]))
+    mask = swaps(1000, generator=torch.Generator().manual_seed(0))
+    mask.sum().backward()
+    assert (swaps.logits.grad > 0).all()
+    assert ((mask.mean(0) - torch.tensor([0.1, 0.9])).abs() < 0.05).all()

@@ -60,6 +60,7 @@ def scales(draw):
         knots=increasing(draw(st.floats(-3, 0))),
         values=increasing(draw(st.floats(-3, 0))),
         slopes=torch.tensor([slopes], dtype=torch.float64),
+        lowest=torch.tensor([-torch.inf]).double(),
     )
 
 

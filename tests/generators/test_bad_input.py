@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.numpy import save_file
+from sklearn.exceptions import NotFittedError
 
 from knockoffs import DDLK, KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian
@@ -316,3 +317,52 @@ def test_saving_into_a_missing_folder_leaves_nothing(fitted: DDLK, tmp_path: Pat
     with pytest.raises(FileNotFoundError, match="nowhere"):
         fitted.save(tmp_path / "nowhere" / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+# -- discrete columns that are not whole numbers --------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*distinct values:knockoffs.KnockoffWarning")
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(np.where(X[:, 2] > 0, 0.7, -1.3), id="standardised yes/no"),
+        pytest.param(np.round(37 + X[:, 2], 1), id="one decimal"),
+        pytest.param(np.maximum(X[:, 2], 0), id="half zeros"),
+    ],
+)
+def test_knockoffs_of_tied_columns_are_values_seen(fast_ddlk: Make, column: np.ndarray) -> None:
+    table = with_column(column)
+    drawn = fast_ddlk().fit(table).sample(table)
+    assert set(drawn.iloc[:, 2]) <= set(table.iloc[:, 2])
+
+
+def test_reordered_columns_with_numbers_for_names(fast_ddlk: Make) -> None:
+    table = pd.DataFrame(X)
+    model = fast_ddlk().fit(table)
+    with pytest.raises(ValueError, match="not those of the fit, in their order"):
+        model.sample(table[table.columns[::-1]])
+
+
+def test_a_failed_second_fit_leaves_no_half_fitted_model(fast_ddlk: Make) -> None:
+    model = fast_ddlk().fit(FRAME)
+    with pytest.raises(ValueError, match="missing values"):
+        model.fit(FRAME.mask(FRAME > 2))
+    with pytest.raises(NotFittedError):
+        model.sample(FRAME)
+
+
+def test_too_large_a_share_of_held_out_rows_is_named(fast_ddlk: Make) -> None:
+    with pytest.raises(ValueError, match=r"validation_fraction=0.95 leaves .* rows for training"):
+        fast_ddlk(validation_fraction=0.95).fit(FRAME)
+
+
+def test_numbers_that_do_not_fit_the_sampled_tables_type_are_not_cut(fast_ddlk: Make) -> None:
+    model = fast_ddlk().fit(X)
+    assert model.sample(np.rint(X).astype(np.int64)).dtype == np.float64
+
+
+def test_a_misspelt_setting_at_loading(fitted: DDLK, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"entropi.* is not valid"):
+        DDLK.load(tmp_path / "model", entropi=1)

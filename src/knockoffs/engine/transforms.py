@@ -33,6 +33,7 @@ class Scale:
     knots: Tensor  # [d, k] on the standardised scale, increasing
     values: Tensor  # [d, k] the spline's values there, increasing
     slopes: Tensor  # [d, k] and its slopes, positive
+    lowest: Tensor  # [d] the least value a draw may take: columns without negative values keep to that
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """z = g(x) and log g'(x), both `[rows, d]`."""
@@ -44,11 +45,6 @@ class Scale:
         standardised = _inverse_spline(z, self.knots, self.values, self.slopes)
         return _invert_base(standardised * self.spread + self.centre, self.base, self.floor) * self.unit
 
-    @property
-    def lowest(self) -> Tensor:
-        """The least value a draw may take: columns that were positive stay so, though their line crosses zero."""
-        return torch.where(self.base == 0, -torch.inf, 0.1 * self.floor * self.unit)
-
     def tensors(self) -> dict[str, Tensor]:
         return {name: getattr(self, name) for name in self.__slots__}
 
@@ -58,7 +54,7 @@ def standard_scale(x: Tensor) -> Scale:
     ones = torch.ones(x.shape[1], dtype=x.dtype)
     ends = torch.tensor([-1.0, 1.0], dtype=x.dtype).expand(x.shape[1], 2).contiguous()
     based = torch.zeros(x.shape[1], dtype=torch.long)
-    return Scale(based, ones, ones, x.mean(0), x.std(0), ends, ends, torch.ones_like(ends))
+    return Scale(based, ones, ones, x.mean(0), x.std(0), ends, ends, torch.ones_like(ends), _lowest(x))
 
 
 def normal_scale(x: Tensor, *, knot_counts: tuple[int, ...] = (2, 5, 9, 15), folds: int = 3) -> Scale:
@@ -105,7 +101,7 @@ def _fit_normal_scores(x: Tensor, base: int, counts: tuple[int, ...]) -> list[Sc
             knots = knots + smallest_gap * torch.arange(count, dtype=x.dtype)
             values = values.expand_as(knots).contiguous()
             slopes = _monotone_slopes(knots, values)
-        scales.append(Scale(which, unit, floor, centre, spread, knots, values, slopes))
+        scales.append(Scale(which, unit, floor, centre, spread, knots, values, slopes, _lowest(x)))
     return scales
 
 
@@ -114,6 +110,11 @@ def _quantiles(in_order: Tensor, probability: Tensor) -> Tensor:
     place = probability * (len(in_order) - 1)
     below = place.floor().long().clamp(max=len(in_order) - 2)
     return torch.lerp(in_order[below], in_order[below + 1], (place - below).unsqueeze(1))
+
+
+def _lowest(x: Tensor) -> Tensor:
+    smallest = x.amin(0)
+    return torch.where(smallest < 0, -torch.inf, smallest * torch.where(_ends_at_zero(x), 1e-4, 0.5))
 
 
 def _ends_at_zero(x: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Indices
-from knockoffs.checks import check_count
+from knockoffs.checks import check_choice, check_count
 from knockoffs.persistence import ModelFileError, read_model, write_model
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.tables import column_name, listing, read_table, write_like
@@ -21,6 +21,7 @@ from knockoffs.tables import column_name, listing, read_table, write_like
 MIN_ROWS = 30
 MIN_COLUMNS = 2
 FEW_VALUES = 10
+DEPENDENT = 1e-4
 
 
 class KnockoffWarning(UserWarning):
@@ -32,9 +33,9 @@ class TableModel(BaseEstimator):
 
     * Constant columns are left out: they carry nothing.
     * Of columns that are identical only the first is modelled.
-    * Whole-numbered columns (booleans, counts, codes) are spread evenly over the cell around each value for
-      the fit, and drawn values go back to the nearest value seen. With few values this weakens their dependence on
-      other columns, which a warning says.
+    * Discrete columns (whole numbers, many ties, or one value in a twentieth of the rows) are spread evenly over
+      the cell around each value for the fit, and drawn values go back to the nearest value seen. With few values
+      this weakens their dependence on other columns, which a warning says.
     """
 
     random_state: RandomState
@@ -42,6 +43,7 @@ class TableModel(BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     levels_: list[Array | None]
+    _names: list[str] | None
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted
@@ -50,6 +52,7 @@ class TableModel(BaseEstimator):
         values, names = read_table(X, who=type(self).__name__)
         self._require_enough(values)
         validate_data(self, X, skip_check_array=True, reset=True)
+        self._names = names
         self.constant_ = values.max(0) == values.min(0)
         self.constant_value_ = np.where(self.constant_, values[0], 0.0)
         self.first_alike_ = first = _first_alike(values)
@@ -62,13 +65,19 @@ class TableModel(BaseEstimator):
         self._require_sane_range(core, names)
         self.levels_ = [_levels(column) for column in core.T]
         self._warn_of_few_values(names)
+        self._warn_of_dependence(core, names)
         return core
 
     def _read(self, X: Any) -> Array:
         """The modelled columns of a table that must have the columns of the fit."""
         check_is_fitted(self)
-        values, _ = read_table(X, who=type(self).__name__)
+        values, names = read_table(X, who=type(self).__name__)
         validate_data(self, X, skip_check_array=True, reset=False)
+        if names is not None and self._names is not None and names != self._names:  # names that are no strings
+            raise ValueError(
+                f"{type(self).__name__}: the columns {listing([repr(n) for n in names])} are not those of the "
+                f"fit, in their order: {listing([repr(n) for n in self._names])}. Select them in that order."
+            )
         return values[:, self.modelled_]
 
     def _blur(self, core: Array, rng: np.random.Generator) -> Array:
@@ -138,6 +147,23 @@ class TableModel(BaseEstimator):
                 stacklevel=4,
             )
 
+    def _warn_of_dependence(self, core: Array, names: list[str] | None) -> None:
+        if len(core) <= 2 * core.shape[1]:
+            return  # with so few rows every column is almost a combination of the others
+        correlation = np.corrcoef(core.T) + 1e-9 * np.eye(core.shape[1])
+        own = 1 / np.diag(
+            np.linalg.inv(correlation)
+        )  # share of a column's variance that the others do not explain
+        if (own < DEPENDENT).any():
+            modelled = np.flatnonzero(self.modelled_)
+            which = listing([column_name(names, modelled[j]) for j in np.flatnonzero(own < DEPENDENT)])
+            warnings.warn(
+                f"{which}: a linear combination of other columns (less than {DEPENDENT:g} of its variance is "
+                "its own). Its knockoff is all but a copy, so it cannot be selected. Drop what others add up to.",
+                KnockoffWarning,
+                stacklevel=4,
+            )
+
     def _warn_of_special_columns(self, names: list[str] | None) -> None:
         if self.constant_.any():
             which = listing([column_name(names, j) for j in np.flatnonzero(self.constant_)])
@@ -172,8 +198,8 @@ class KnockoffGenerator(TableModel, ABC):
         """Learn the law of the rows of X. `y` is there for pipelines and is ignored."""
         self._check_settings()
         rng = random_generator(self.random_state)
-        core = self._read_for_fit(X)
         self._fitted = False  # until the fit has gone through
+        core = self._read_for_fit(X)
         self._fit(self._blur(core, rng), rng)
         self._fitted = True
         return self
@@ -182,7 +208,8 @@ class KnockoffGenerator(TableModel, ABC):
         """Knockoffs of the rows of X as a table like X, or a list of `n_draws` independent such tables.
 
         Without `random_state` the estimator's own is used, in a stream apart from that of the fit. A row's
-        knockoff depends on that row, its position and the seed, not on the other rows.
+        knockoff depends on that row, its position and the seed, not on the other rows. So two tables sampled with
+        one seed share their noise: sample all rows in one call, or pass another `random_state` for each table.
         """
         core = self._read(X)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
@@ -209,6 +236,7 @@ class KnockoffGenerator(TableModel, ABC):
         names = getattr(self, "feature_names_in_", None)
         table = {
             "feature_names": None if names is None else list(names),
+            "names": self._names,
             "n_features": self.n_features_in_,
             "levels": [None if levels is None else levels.tolist() for levels in self.levels_],
         }
@@ -220,6 +248,8 @@ class KnockoffGenerator(TableModel, ABC):
     def load(cls, path: str | os.PathLike[str], **overrides: Any) -> Self:
         """Read a model that `.save` wrote; `overrides` replace settings (the device is `"auto"` without one)."""
         header, arrays = read_model(path, cls.__name__)
+        for name in overrides:
+            check_choice(name, name, tuple(cls().get_params()))
         try:
             return cls._from_file(header, arrays, overrides)
         except (KeyError, TypeError, RuntimeError) as error:
@@ -237,6 +267,7 @@ class KnockoffGenerator(TableModel, ABC):
         model.n_features_in_ = table["n_features"]
         if table["feature_names"] is not None:
             model.feature_names_in_ = np.array(table["feature_names"], dtype=object)
+        model._names = table["names"]
         model.levels_ = [None if levels is None else np.array(levels) for levels in table["levels"]]
         for name in _TABLE_ARRAYS:
             setattr(model, f"{name}_", arrays.pop(f"table.{name}"))
@@ -265,9 +296,11 @@ _TABLE_ARRAYS = ("constant", "constant_value", "first_alike", "duplicate", "dupl
 
 
 def _levels(column: Array) -> Array | None:
-    """The values of a whole-numbered column, None for any other (beyond 2^53 every float is whole)."""
-    whole = np.all(column == np.rint(column)) and np.abs(column).max() < 2**53
-    return np.unique(column) if whole else None
+    """The values of a discrete column: whole-numbered (below 2^53, where not all floats are), or full of ties."""
+    values, counts = np.unique(column, return_counts=True)
+    whole = np.all(values == np.rint(values)) and np.abs(values).max() < 2**53
+    tied = len(values) <= len(column) / 2 or counts.max() > max(2, 0.05 * len(column))
+    return values if whole or tied else None
 
 
 def _nearest(levels: Array, values: Array) -> Indices:

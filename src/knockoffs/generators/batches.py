@@ -1,17 +1,14 @@
-"""Rows and devices: the split into training and held-out rows, chunks that fit in memory, noise for draws."""
+"""Rows and devices: the split into training and held-out rows, noise for draws, which device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
-from torch import Tensor
 
 from knockoffs.arrays import Array
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 
-_CHUNK_CELLS = 2**18  # rows times columns; a chunk's activations then take some tens of megabytes
+MIN_TRAINING_ROWS = 20
 
 
 def torch_device(name: str) -> torch.device:
@@ -33,15 +30,12 @@ def split_rows(x: Array, held_out: float, rng: np.random.Generator) -> tuple[Arr
     """Training rows and held-out rows, at random."""
     order = rng.permutation(len(x))
     count = max(1, round(held_out * len(x)))
+    if len(x) - count < MIN_TRAINING_ROWS:
+        raise ValueError(
+            f"validation_fraction={held_out} leaves {len(x) - count} of {len(x)} rows for training; "
+            f"at least {MIN_TRAINING_ROWS} are needed. Lower it or collect more rows."
+        )
     return x[order[count:]], x[order[:count]]
-
-
-@torch.no_grad()
-def in_chunks(function: Callable[..., Tensor], *tables: Tensor) -> Tensor:
-    """`function` of the tables' rows, some at a time."""
-    size = max(1, _CHUNK_CELLS // tables[0].shape[1])
-    parts = zip(*(table.split(size) for table in tables), strict=True)
-    return torch.cat([function(*part) for part in parts])
 
 
 def draw_noise(rng: np.random.Generator, rows: int, density: AutoregressiveDensity) -> Noise:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from knockoffs.arrays import Array
 from knockoffs.checks import check_choice, check_count, check_fraction, check_number
+from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.losses import swap_loss
 from knockoffs.engine.stages import fit_knockoff
@@ -19,7 +20,7 @@ from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Schedule
 from knockoffs.engine.transforms import Scale
 from knockoffs.generators.base import KnockoffGenerator
-from knockoffs.generators.batches import draw_noise, in_chunks, split_rows, torch_device
+from knockoffs.generators.batches import draw_noise, split_rows, torch_device
 from knockoffs.generators.joint import JointModel, NetworkSettings, ScaleName, Start, fit_joint_model
 from knockoffs.generators.starts import knockoff_conditionals
 from knockoffs.progress import progress_bars
@@ -27,7 +28,10 @@ from knockoffs.randomness import RandomState, random_generator, torch_generator
 
 
 class SwapDivergence(NamedTuple):
-    """Kullback-Leibler divergence in nats between [x, x̃] and its swaps, and its standard error over rows."""
+    """Divergence in nats between [x, x̃] and its swaps under the model's own q_joint, and its standard error.
+
+    It estimates a Kullback-Leibler divergence only as far as q_joint is the truth, and may come out below 0.
+    """
 
     value: float
     standard_error: float
@@ -129,7 +133,7 @@ class DDLK(KnockoffGenerator):
         return cls(**(settings | overrides))
 
     def log_prob(self, X: Any, X_tilde: Any) -> Array:
-        """log q(x̃ | x) of each row, in the units of the data."""
+        """log q(x̃ | x) of each row, in the units of the data (of discrete columns, around their values)."""
         core, knockoffs = self._read(X), self._read(X_tilde)
         if len(core) != len(knockoffs):
             raise ValueError(f"X has {len(core)} rows, X_tilde {len(knockoffs)}: pass one knockoff for each row.")
@@ -152,7 +156,7 @@ class DDLK(KnockoffGenerator):
         core = self._read(X)
         check_count("n_swaps", n_swaps)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=2)
-        x, _ = self._joint.to_scale(core)
+        x, _ = self._joint.to_scale(self._blur(core, rng))
         losses = []
         for draw in rng.spawn(n_swaps):
             noise = draw_noise(draw, len(x), self._knockoff)

@@ -14,13 +14,14 @@ from torch import Tensor
 
 from knockoffs.arrays import Array
 from knockoffs.checks import check_choice, check_count, check_fraction, check_number, check_widths
+from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.stages import Phase, fit_joint
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
 from knockoffs.generators.base import TableModel
-from knockoffs.generators.batches import draw_noise, in_chunks, split_rows, torch_device
+from knockoffs.generators.batches import draw_noise, split_rows, torch_device
 from knockoffs.generators.linear import Estimator, fit_factor, fit_shrunk, fit_sparse
 from knockoffs.generators.starts import ClusteredGaussian, cluster_rows, fit_clustered, joint_conditionals
 from knockoffs.progress import progress_bars
@@ -92,9 +93,13 @@ class JointModel:
 
 
 class _Candidate(NamedTuple):
-    score: float  # held-out log-likelihood per row, on the data's scale
+    scores: Array  # log-likelihood of each held-out row, on the data's scale
     scale: Scale
     linear: ClusteredGaussian
+
+    @property
+    def score(self) -> float:
+        return float(self.scores.mean())
 
 
 def fit_joint_model(
@@ -108,13 +113,16 @@ def fit_joint_model(
     report: Report | None,
 ) -> JointModel:
     """Choose scale and start by held-out likelihood, then train."""
-    single, clustered = best_starts(x, held_out, scale=scale, clusters=settings.components, rng=rng)
     train = partial(_train, x, held_out, settings=settings, device=device, rng=rng, report=report)
-    if settings.start == "random":
-        return train(single.scale, None)[0]
-    model, score = train(single.scale, single.linear)
-    if clustered is not None and clustered.score > score:
-        model, _ = train(clustered.scale, clustered.linear)
+    if settings.start == "random" and scale != "auto":
+        return train(next(_scales(x, scale)), None)
+    single, clustered = best_starts(x, held_out, scale=scale, clusters=settings.components, rng=rng)
+    model = train(single.scale, None if settings.start == "random" else single.linear)
+    if settings.start == "linear" and clustered is not None:
+        gain = clustered.scores - model.log_prob(held_out)
+        # Knockoffs keep to the cluster of their row, which costs power: more than luck must speak for clusters.
+        if gain.mean() > 2 * gain.std() / len(gain) ** 0.5:
+            model = train(clustered.scale, clustered.linear)
     return model
 
 
@@ -152,7 +160,7 @@ def _candidate(
         return None
     linear = fit_clustered(z, labels, estimator)
     log_prob = joint_conditionals(linear).log_prob(z_held_out)
-    return _Candidate((log_prob + log_slope.sum(1)).mean().item(), scale, linear)
+    return _Candidate((log_prob + log_slope.sum(1)).numpy(), scale, linear)
 
 
 def _train(
@@ -165,10 +173,8 @@ def _train(
     device: torch.device,
     rng: np.random.Generator,
     report: Report | None,
-) -> tuple[JointModel, float]:
-    """The trained model and its held-out log-likelihood per row, on the data's scale."""
-    z = scale.forward(torch.as_tensor(x))[0].float()
-    z_held_out, log_slope = scale.forward(torch.as_tensor(held_out))
+) -> JointModel:
+    z, z_held_out = (scale.forward(torch.as_tensor(t))[0].to(torch.get_default_dtype()) for t in (x, held_out))
     options: dict[str, Any] = {
         "components": settings.components,
         "hidden": settings.hidden,
@@ -182,13 +188,12 @@ def _train(
     history = fit_joint(
         density,
         z.to(device),
-        z_held_out.float().to(device),
+        z_held_out.to(device),
         phases=settings.phases(),
         generator=torch_generator(rng, device),
         report=report,
     )
-    loss = history[-1].held_out[history[-1].best_epoch]
-    return JointModel(scale, density, linear, history), log_slope.sum(1).mean().item() - loss
+    return JointModel(scale, density, linear, history)
 
 
 class JointDensity(TableModel):

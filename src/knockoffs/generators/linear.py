@@ -92,14 +92,15 @@ def _forward_selection(
     left = np.diag(covariance).copy()  # of each candidate's variance
     smallest = 1e-6 * left  # below this a candidate is a combination of the chosen ones
     with_rest = with_target.copy()
+    unexplained = 1e-8 * target_variance  # at least: a column may be a combination of others
     price = np.log(rows) + 2 * gamma * np.log(len(left))
     chosen: list[int] = []
     directions = np.empty((min(len(left), rows // 4), len(left)))
     while len(chosen) < len(directions):
         gain = np.where(left > smallest, with_rest**2 / np.maximum(left, smallest), 0.0)
         best = int(gain.argmax())
-        remaining = target_variance - gain[best]
-        if remaining <= 1e-9 * target_variance or rows * np.log(target_variance / remaining) < price:
+        remaining = max(target_variance - gain[best], unexplained)
+        if rows * np.log(target_variance / remaining) < price:
             break
         done = directions[: len(chosen)]
         direction = (covariance[best] - done[:, best] @ done) / np.sqrt(left[best])

@@ -14,6 +14,8 @@ from knockoffs.engine.starts import LinearConditionals
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
 from knockoffs.generators.linear import Estimator, LinearGaussian
 
+MIN_CLUSTER = 30  # rows
+
 
 @dataclass(frozen=True, slots=True)
 class ClusteredGaussian:
@@ -37,10 +39,12 @@ def cluster_rows(x: Array, clusters: int, seed: int) -> Indices | None:
     """Cluster labels, or None where some cluster is too small to be fitted alone."""
     if clusters == 1:
         return np.zeros(len(x), dtype=np.intp)
+    if len(x) < 2 * MIN_CLUSTER * clusters:
+        return None
     model = GaussianMixture(clusters, covariance_type="diag", reg_covar=1e-4, random_state=seed)
     labels = model.fit_predict(x)
     smallest = np.bincount(labels, minlength=clusters).min()
-    return labels if smallest >= max(30, len(x) // 50) else None
+    return labels if smallest >= max(MIN_CLUSTER, len(x) // 50) else None
 
 
 def joint_conditionals(model: ClusteredGaussian) -> LinearConditionals:
