@@ -6,12 +6,16 @@ from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff
 from knockoffs.generators.base import KnockoffWarning
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.joint import JointDensity
+from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic
 
 __version__ = version("knockoffs")
 __all__ = [
     "DDLK",
+    "HoldoutStatistic",
+    "ImportanceStatistic",
     "JointDensity",
     "KnockoffWarning",
+    "LassoStatistic",
     "fdp",
     "knockoff_evalues",
     "knockoff_select",

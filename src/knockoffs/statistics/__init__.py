@@ -1,0 +1,8 @@
+"""Knockoff statistics: one number w a feature, large where the feature tells more of y than its knockoff does."""
+
+from knockoffs.statistics.base import Statistic
+from knockoffs.statistics.holdout import HoldoutStatistic
+from knockoffs.statistics.importance import ImportanceStatistic
+from knockoffs.statistics.lasso import LassoStatistic
+
+__all__ = ["HoldoutStatistic", "ImportanceStatistic", "LassoStatistic", "Statistic"]

@@ -1,0 +1,98 @@
+"""What all statistics share: reading the tables and the target."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils.multiclass import type_of_target
+
+from knockoffs.arrays import Array, Indices
+from knockoffs.checks import check_choice
+from knockoffs.randomness import RandomState, random_generator
+from knockoffs.tables import read_table
+
+Task = Literal["regression", "classification"]
+TaskChoice = Literal["auto", "regression", "classification"]
+
+
+class Statistic(BaseEstimator, ABC):
+    """Computes w; subclasses write `_compute` on arrays.
+
+    `exact` says whether the flip-sign property holds for any data: swapping a feature with its knockoff changes
+    the sign of its w and nothing else (in law). Only then, and with exact knockoffs, is the bound on false
+    discoveries a theorem.
+    """
+
+    exact: bool
+    task: TaskChoice
+    random_state: RandomState
+
+    def compute(self, X: Any, X_tilde: Any, y: Any, *, groups: Any = None) -> Array:
+        """w, one number a column of X; the rows of X, its knockoffs X_tilde and y belong together."""
+        who = type(self).__name__
+        x, x_tilde = read_table(X, who=who)[0], read_table(X_tilde, who=who)[0]
+        if x.shape != x_tilde.shape:
+            raise ValueError(
+                f"{who}: X has shape {x.shape}, X_tilde {x_tilde.shape}: pass one knockoff for each cell."
+            )
+        task, target = read_target(y, self.task, rows=len(x), who=who)
+        labels = None if groups is None else _group_labels(groups, rows=len(x), who=who)
+        return self._compute(x, x_tilde, target, task, labels, random_generator(self.random_state))
+
+    @abstractmethod
+    def _compute(
+        self,
+        x: Array,
+        x_tilde: Array,
+        y: Array,
+        task: Task,
+        groups: Indices | None,
+        rng: np.random.Generator,
+    ) -> Array: ...
+
+
+def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task, Array]:
+    """The task (by the type of y where it is "auto") and y as numbers: values, or classes from 0 on."""
+    check_choice("task", task, ("auto", "regression", "classification"))
+    target = np.asarray(y)
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    if target.shape != (rows,):
+        raise ValueError(f"{who}: y has shape {target.shape}; pass one value for each of the {rows} rows.")
+    missing = np.array([value is None or value != value for value in target.tolist()])
+    if missing.any():
+        raise ValueError(f"{who}: y has {missing.sum()} missing values. Drop those rows from X and y.")
+    if task == "auto":
+        task = "regression" if type_of_target(target) == "continuous" else "classification"
+    if task == "classification":
+        classes, codes = np.unique(target, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"{who}: y has one class only ({classes[0]!r}). Pass rows of at least two classes.")
+        return task, codes.astype(np.float64)
+    values = target.astype(np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
+    if values.min() == values.max():
+        raise ValueError(f"{who}: y is constant ({values[0]:g}). There is nothing to explain.")
+    return task, values
+
+
+def in_random_pair_order(x: Array, x_tilde: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """[x, x̃] with the places of each pair exchanged by the toss of a coin, and the coins (±1).
+
+    A model that prefers earlier columns, or draws columns at random, then favours neither side.
+    """
+    flipped = rng.random(x.shape[1]) < 0.5
+    table = np.hstack([np.where(flipped, x_tilde, x), np.where(flipped, x, x_tilde)])
+    return table, np.where(flipped, -1.0, 1.0)
+
+
+def _group_labels(groups: Any, *, rows: int, who: str) -> Indices:
+    labels = LabelEncoder().fit_transform(np.asarray(groups))
+    if len(labels) != rows:
+        raise ValueError(f"{who}: groups has {len(labels)} entries; pass one for each of the {rows} rows.")
+    return labels

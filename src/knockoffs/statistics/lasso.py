@@ -1,0 +1,72 @@
+"""The lasso coefficient difference."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LassoLarsCV, LogisticRegressionCV
+
+from knockoffs.arrays import Array, Indices
+from knockoffs.randomness import RandomState
+from knockoffs.statistics.base import Statistic, Task, TaskChoice, in_random_pair_order
+from knockoffs.statistics.importance import importances
+
+
+class LassoStatistic(Statistic):
+    """|b_j| - |b̃_j|, the coefficients of a lasso fitted on [x, x̃] at the penalty that cross-validates best.
+
+    Exact: flip-sign holds for any data. A logistic lasso for classes. Strong where y is close to linear in the
+    features; on real data with imperfect knockoffs it exceeds its level more than `HoldoutStatistic` does.
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        *,
+        cv: int = 5,
+        task: TaskChoice = "auto",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.cv = cv
+        self.task = task
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _compute(
+        self,
+        x: Array,
+        x_tilde: Array,
+        y: Array,
+        task: Task,
+        groups: Indices | None,
+        rng: np.random.Generator,
+    ) -> Array:
+        table, sign = in_random_pair_order(x, x_tilde, rng)
+        deviation = table.std(0)
+        table = (table - table.mean(0)) / np.where(deviation > 0, deviation, 1.0)
+        if task == "regression":
+            # LARS follows the whole path; with strongly correlated columns a grid of penalties stops too early.
+            model = LassoLarsCV(cv=self.cv, max_iter=4 * x.shape[1] + 100, n_jobs=self.n_jobs)
+        else:
+            model = LogisticRegressionCV(
+                Cs=10,
+                cv=self.cv,
+                l1_ratios=(1.0,),
+                solver="saga",
+                scoring="neg_log_loss",
+                max_iter=300,
+                tol=1e-3,
+                n_jobs=self.n_jobs,
+                random_state=int(rng.integers(2**31)),
+                use_legacy_attributes=False,
+            )
+        with warnings.catch_warnings():
+            # Near-copies end a path early, and sparse fits need no last digit.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(table, y)
+        first, second = np.split(importances(model, 2 * x.shape[1]), 2)
+        return sign * (first - second)
