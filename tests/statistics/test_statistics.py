@@ -15,8 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 from knockoffs.engine.response import ResponseNetworks, cross_entropy, squared_error, swap_differences
 from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic, Statistic
-from knockoffs.statistics.base import read_target
-from knockoffs.statistics.holdout import _Data
+from knockoffs.statistics.base import Problem, read_target
 
 LAW = AutoregressiveGaussian(features=8, rho=0.4)
 X = LAW.sample(400, random_state=0)
@@ -84,8 +83,8 @@ def test_the_same_seed_gives_the_same_numbers_and_nothing_is_touched(statistic: 
 
 def test_the_plain_statistic_is_the_difference_of_held_out_losses() -> None:
     statistic = HoldoutStatistic(LinearRegression(), mixture=0, folds=None, test_size=0.3, random_state=0)
-    data = _Data(X, X_TILDE, Y, "regression")
-    ((train, test),) = statistic._splits(data, None, np.random.default_rng(0))
+    data = Problem(X, X_TILDE, Y, "regression")
+    ((train, test),) = statistic._splits(data, np.random.default_rng(0))
     model = LinearRegression().fit(X[train], Y[train])
     swapped = X[test].copy()
     swapped[:, 1] = X_TILDE[test, 1]
@@ -108,7 +107,7 @@ def test_the_mixture_gives_power_away() -> None:
 def test_groups_stay_together(folds: int | None) -> None:
     groups = np.repeat(np.arange(100), 4)
     statistic = HoldoutStatistic(folds=folds)
-    for train, test in statistic._splits(_Data(X, X_TILDE, Y, "regression"), groups, np.random.default_rng(0)):
+    for train, test in statistic._splits(Problem(X, X_TILDE, Y, "regression", groups), np.random.default_rng(0)):
         assert not set(groups[train]) & set(groups[test])
 
 

@@ -55,18 +55,8 @@ def fit_joint(
         def validate() -> float:
             return in_chunks(lambda rows: negative_log_likelihood(q_joint, rows), held_out).mean().item()
 
-        histories.append(
-            train(
-                q_joint,
-                stage=f"q_joint ({phase.name})",
-                rows=len(x),
-                step=step,
-                validate=validate,
-                schedule=phase.schedule,
-                generator=generator,
-                report=report,
-            )
-        )
+        stage = f"q_joint ({phase.name})"
+        histories.append(train(q_joint, stage, len(x), step, validate, phase.schedule, generator, report))
     return histories
 
 
@@ -118,18 +108,8 @@ def fit_knockoff(
         def validate(losses: Callable[..., Tensor] = held_out_losses) -> float:
             return in_chunks(losses, held_out, held_out_mask, *held_out_noise).mean().item()
 
-        histories.append(
-            train(
-                q_knockoff,
-                stage=f"q_knockoff ({phase.name})",
-                rows=len(x),
-                step=step,
-                validate=validate,
-                schedule=phase.schedule,
-                generator=generator,
-                report=report,
-            )
-        )
+        stage = f"q_knockoff ({phase.name})"
+        histories.append(train(q_knockoff, stage, len(x), step, validate, phase.schedule, generator, report))
     return histories
 
 

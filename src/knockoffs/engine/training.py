@@ -38,7 +38,6 @@ class History:
 
 def train(
     model: nn.Module,
-    *,
     stage: str,
     rows: int,
     step: Callable[[Tensor, float], float],

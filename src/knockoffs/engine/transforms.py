@@ -194,12 +194,8 @@ def _spline(x: Tensor, knots: Tensor, values: Tensor, slopes: Tensor) -> tuple[T
         return x, torch.zeros_like(x)
     points = x.T.contiguous()
     k = _bin(knots, points)
-    x0, y0, d0 = knots.gather(1, k), values.gather(1, k), slopes.gather(1, k)
-    width, height, d1 = (
-        knots.gather(1, k + 1) - x0,
-        values.gather(1, k + 1) - y0,
-        slopes.gather(1, k + 1),
-    )
+    (x0, y0, d0), (x1, y1, d1) = ([t.gather(1, end) for t in (knots, values, slopes)] for end in (k, k + 1))
+    width, height = x1 - x0, y1 - y0
     secant = height / width
     t = ((points - x0) / width).clamp(0, 1)
     curve = secant + (d0 + d1 - 2 * secant) * t * (1 - t)
@@ -217,12 +213,8 @@ def _inverse_spline(y: Tensor, knots: Tensor, values: Tensor, slopes: Tensor) ->
         return y
     points = y.T.contiguous()
     k = _bin(values, points)
-    x0, y0, d0 = knots.gather(1, k), values.gather(1, k), slopes.gather(1, k)
-    width, height, d1 = (
-        knots.gather(1, k + 1) - x0,
-        values.gather(1, k + 1) - y0,
-        slopes.gather(1, k + 1),
-    )
+    (x0, y0, d0), (x1, y1, d1) = ([t.gather(1, end) for t in (knots, values, slopes)] for end in (k, k + 1))
+    width, height = x1 - x0, y1 - y0
     secant = height / width
     rise = (points - y0).clamp(min=0).minimum(height)
     bend = d0 + d1 - 2 * secant

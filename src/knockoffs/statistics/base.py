@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,6 +17,23 @@ from knockoffs.tables import read_table
 
 Task = Literal["regression", "classification"]
 TaskChoice = Literal["auto", "regression", "classification"]
+
+
+class Problem(NamedTuple):
+    """What a statistic works on: rows of x, of their knockoffs and of y, and which rows must stay together."""
+
+    x: Array
+    x_tilde: Array
+    y: Array
+    task: Task
+    groups: Indices | None = None
+
+    @property
+    def features(self) -> int:
+        return self.x.shape[1]
+
+    def rows(self, index: Indices) -> Problem:
+        return Problem(self.x[index], self.x_tilde[index], self.y[index], self.task)
 
 
 class Statistic(BaseEstimator, ABC):
@@ -41,18 +58,10 @@ class Statistic(BaseEstimator, ABC):
             )
         task, target = read_target(y, self.task, rows=len(x), who=who)
         labels = None if groups is None else _group_labels(groups, rows=len(x), who=who)
-        return self._compute(x, x_tilde, target, task, labels, random_generator(self.random_state))
+        return self._compute(Problem(x, x_tilde, target, task, labels), random_generator(self.random_state))
 
     @abstractmethod
-    def _compute(
-        self,
-        x: Array,
-        x_tilde: Array,
-        y: Array,
-        task: Task,
-        groups: Indices | None,
-        rng: np.random.Generator,
-    ) -> Array: ...
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array: ...
 
 
 def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task, Array]:
@@ -81,12 +90,13 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
     return task, values
 
 
-def in_random_pair_order(x: Array, x_tilde: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def in_random_pair_order(problem: Problem, rng: np.random.Generator) -> tuple[Array, Array]:
     """[x, x̃] with the places of each pair exchanged by the toss of a coin, and the coins (±1).
 
     A model that prefers earlier columns, or draws columns at random, then favours neither side.
     """
-    flipped = rng.random(x.shape[1]) < 0.5
+    x, x_tilde = problem.x, problem.x_tilde
+    flipped = rng.random(problem.features) < 0.5
     table = np.hstack([np.where(flipped, x_tilde, x), np.where(flipped, x, x_tilde)])
     return table, np.where(flipped, -1.0, 1.0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from knockoffs.engine.response import (
 )
 from knockoffs.engine.training import Schedule
 from knockoffs.randomness import RandomState, torch_generator
-from knockoffs.statistics.base import Statistic, Task, TaskChoice
+from knockoffs.statistics.base import Problem, Statistic, TaskChoice
 
 
 class HoldoutStatistic(Statistic):
@@ -69,39 +69,28 @@ class HoldoutStatistic(Statistic):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _compute(
-        self,
-        x: Array,
-        x_tilde: Array,
-        y: Array,
-        task: Task,
-        groups: Indices | None,
-        rng: np.random.Generator,
-    ) -> Array:
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
         check_number("mixture", self.mixture, least=0, below=1)
-        data = _Data(x, x_tilde, y, task)
-        differences = [self._one_split(data, train, test, rng) for train, test in self._splits(data, groups, rng)]
+        differences = [self._one_split(problem, train, test, rng) for train, test in self._splits(problem, rng)]
         return np.concatenate(differences).mean(0)
 
-    def _splits(
-        self, data: _Data, groups: Indices | None, rng: np.random.Generator
-    ) -> Iterator[tuple[Indices, Indices]]:
+    def _splits(self, data: Problem, rng: np.random.Generator) -> Iterator[tuple[Indices, Indices]]:
         seed = int(rng.integers(2**31))
         if self.folds is None:
             check_fraction("test_size", self.test_size)
             kind = (
                 GroupShuffleSplit
-                if groups is not None
+                if data.groups is not None
                 else _stratified(data, StratifiedShuffleSplit, ShuffleSplit)
             )
             splitter = kind(1, test_size=self.test_size, random_state=seed)
         else:
             check_count("folds", self.folds, least=2)
-            kind = GroupKFold if groups is not None else _stratified(data, StratifiedKFold, KFold)
+            kind = GroupKFold if data.groups is not None else _stratified(data, StratifiedKFold, KFold)
             splitter = kind(self.folds, shuffle=True, random_state=seed)
-        return splitter.split(data.x, data.y, groups)
+        return splitter.split(data.x, data.y, data.groups)
 
-    def _one_split(self, data: _Data, train: Indices, test: Indices, rng: np.random.Generator) -> Array:
+    def _one_split(self, data: Problem, train: Indices, test: Indices, rng: np.random.Generator) -> Array:
         if self.estimator is None:
             return _network_differences(data, train, test, self.mixture, rng)
         fitted, seen = data.rows(train), data.rows(test)
@@ -116,27 +105,17 @@ class HoldoutStatistic(Statistic):
         return np.hstack(columns)
 
 
-class _Data(NamedTuple):
-    x: Array
-    x_tilde: Array
-    y: Array
-    task: Task
-
-    def rows(self, index: Indices) -> _Data:
-        return _Data(self.x[index], self.x_tilde[index], self.y[index], self.task)
-
-
-def _stratified(data: _Data, stratified: Any, plain: Any) -> Any:
+def _stratified(data: Problem, stratified: Any, plain: Any) -> Any:
     return stratified if data.task == "classification" else plain
 
 
-def _feature_difference(estimator: Any, fitted: _Data, seen: _Data, coins: Array, j: int) -> Array:
+def _feature_difference(estimator: Any, fitted: Problem, seen: Problem, coins: Array, j: int) -> Array:
     x = fitted.x.copy()
     x[coins, j] = fitted.x_tilde[coins, j]
     return _differences(clone(estimator).fit(x, fitted.y), seen, [j])
 
 
-def _differences(model: Any, seen: _Data, columns: Any) -> Array:
+def _differences(model: Any, seen: Problem, columns: Any) -> Array:
     """Losses with each column swapped minus losses without, `[rows, columns]`."""
     before = _losses(model, seen.x, seen)
     differences = []
@@ -147,20 +126,19 @@ def _differences(model: Any, seen: _Data, columns: Any) -> Array:
     return np.stack(differences, axis=1)
 
 
-def _losses(model: Any, x: Array, seen: _Data) -> Array:
+def _losses(model: Any, x: Array, seen: Problem) -> Array:
     if seen.task == "regression":
         return (np.asarray(model.predict(x)).reshape(len(x)) - seen.y) ** 2
     if not hasattr(model, "predict_proba"):
         raise ValueError(f"estimator={model!r} has no predict_proba, which the log-loss of classes needs.")
-    chance = np.zeros((len(x), int(seen.y.max()) + 1))
     known = np.asarray(model.classes_, dtype=int)
-    chance = np.zeros((len(x), max(chance.shape[1], known.max() + 1)))
+    chance = np.zeros((len(x), max(int(seen.y.max()), known.max()) + 1))
     chance[:, known] = model.predict_proba(x)
     return -np.log(np.maximum(chance[np.arange(len(x)), seen.y.astype(int)], 1e-15))
 
 
 def _network_differences(
-    data: _Data, train: Indices, test: Indices, mixture: float, rng: np.random.Generator, width: int = 200
+    data: Problem, train: Indices, test: Indices, mixture: float, rng: np.random.Generator, width: int = 200
 ) -> Array:
     """One network on x; with a mixture, a copy for each feature that learns on with that feature's mixture."""
     centre, deviation = data.x[train].mean(0), data.x[train].std(0)
@@ -196,7 +174,7 @@ def _network_differences(
     return differences * scale
 
 
-def _network_target(data: _Data, train: Indices) -> tuple[torch.Tensor, int, Any]:
+def _network_target(data: Problem, train: Indices) -> tuple[torch.Tensor, int, Any]:
     if data.task == "classification":
         return torch.as_tensor(data.y), int(data.y.max()) + 1, cross_entropy
     standardised = (data.y - data.y[train].mean()) / data.y[train].std()

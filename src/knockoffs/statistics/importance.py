@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Statistic, Task, TaskChoice, in_random_pair_order
+from knockoffs.statistics.base import Problem, Statistic, Task, TaskChoice, in_random_pair_order
 
 
 class ImportanceStatistic(Statistic):
@@ -35,18 +35,10 @@ class ImportanceStatistic(Statistic):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _compute(
-        self,
-        x: Array,
-        x_tilde: Array,
-        y: Array,
-        task: Task,
-        groups: Indices | None,
-        rng: np.random.Generator,
-    ) -> Array:
-        table, sign = in_random_pair_order(x, x_tilde, rng)
-        model = self._model(task, int(rng.integers(2**31))).fit(table, y)
-        first, second = np.split(importances(model, 2 * x.shape[1]), 2)
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
+        table, sign = in_random_pair_order(problem, rng)
+        model = self._model(problem.task, int(rng.integers(2**31))).fit(table, problem.y)
+        first, second = np.split(importances(model, 2 * problem.features), 2)
         return sign * (first - second)
 
     def _model(self, task: Task, seed: int) -> Any:

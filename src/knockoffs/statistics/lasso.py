@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoLarsCV, LogisticRegressionCV
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Statistic, Task, TaskChoice, in_random_pair_order
+from knockoffs.statistics.base import Problem, Statistic, TaskChoice, in_random_pair_order
 from knockoffs.statistics.importance import importances
 
 
@@ -36,21 +36,13 @@ class LassoStatistic(Statistic):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _compute(
-        self,
-        x: Array,
-        x_tilde: Array,
-        y: Array,
-        task: Task,
-        groups: Indices | None,
-        rng: np.random.Generator,
-    ) -> Array:
-        table, sign = in_random_pair_order(x, x_tilde, rng)
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
+        table, sign = in_random_pair_order(problem, rng)
         deviation = table.std(0)
         table = (table - table.mean(0)) / np.where(deviation > 0, deviation, 1.0)
-        if task == "regression":
+        if problem.task == "regression":
             # LARS follows the whole path; with strongly correlated columns a grid of penalties stops too early.
-            model = LassoLarsCV(cv=self.cv, max_iter=4 * x.shape[1] + 100, n_jobs=self.n_jobs)
+            model = LassoLarsCV(cv=self.cv, max_iter=4 * problem.features + 100, n_jobs=self.n_jobs)
         else:
             model = LogisticRegressionCV(
                 Cs=10,
@@ -67,6 +59,6 @@ class LassoStatistic(Statistic):
         with warnings.catch_warnings():
             # Near-copies end a path early, and sparse fits need no last digit.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(table, y)
-        first, second = np.split(importances(model, 2 * x.shape[1]), 2)
+            model.fit(table, problem.y)
+        first, second = np.split(importances(model, 2 * problem.features), 2)
         return sign * (first - second)
