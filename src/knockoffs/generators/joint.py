@@ -32,8 +32,9 @@ ScaleName = Literal["auto", "standard", "normal"]
 
 ESTIMATORS: tuple[Estimator, ...] = (
     fit_sparse,
+    partial(fit_sparse, gamma=0.0),
     fit_shrunk,
-    *(partial(fit_factor, factors=factors) for factors in (1, 2, 5, 10)),
+    *(partial(fit_factor, factors=factors) for factors in (1, 2, 5, 10, 20)),
 )
 
 

@@ -68,8 +68,11 @@ def fit_factor(x: Array, factors: int, *, iterations: int = 50, tol: float = 1e-
     return LinearGaussian.from_covariance(x.mean(0), loadings @ loadings.T + np.diag(psi))
 
 
-def fit_sparse(x: Array, gamma: float = 0.5) -> LinearGaussian:
-    """Forward selection of each column's predictors among the earlier ones, stopped by the extended BIC."""
+def fit_sparse(x: Array, gamma: float = 1.0) -> LinearGaussian:
+    """Forward selection of each column's predictors among the earlier ones, stopped by the extended BIC.
+
+    `gamma` weighs the number of candidates: 1 suits few strong neighbours, 0 (the plain BIC) many weak ones.
+    """
     rows, features = x.shape
     covariance = np.cov(x.T, bias=True)
     slope = np.zeros((features, features))
