@@ -17,7 +17,7 @@ demo: setup
 	$(BIN)/python examples/demo.py
 
 test: setup
-	$(BIN)/python -m pytest -m "not slow"
+	$(ONE_CORE) $(BIN)/python -m pytest -m "not slow"
 
 check: setup
 	$(BIN)/ruff check .
@@ -25,7 +25,7 @@ check: setup
 	$(BIN)/pyrefly check
 
 slow: setup
-	$(BIN)/python -m pytest -m slow
+	$(ONE_CORE) $(BIN)/python -m pytest -m slow
 
 speed: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.speed
