@@ -32,7 +32,7 @@ def test_false_discoveries_and_power_with_exact_knockoffs(statistic, replicates)
     mean, error = np.mean(shares, axis=0), np.std(shares, axis=0) / replicates**0.5
     print(f"FDP {mean.round(3)} ± {error.round(3)} at {LEVELS}; power at 0.1 {np.mean(powers):.2f}")
     assert (mean <= np.array(LEVELS) + 2 * error).all()
-    assert np.mean(powers) >= 0.95
+    assert np.mean(powers) >= 0.97
 
 
 def test_the_global_null():

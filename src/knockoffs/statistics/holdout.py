@@ -45,9 +45,9 @@ class HoldoutStatistic(Statistic):
         features' models trained at once.
     mixture : share of x̃_j in the training rows of feature j's model, 0 to below 1.
     folds : cross-fit in this many folds, so that every row is held out once; None for a single split. With
-        `mixture=0` take 2 or None: there the w of a null feature is a sum of products of chance correlations in
-        different folds, which with more than two folds is skewed to the right and exceeds the level (measured: .13
-        instead of .1 with 5). The mixture treats x_j and x̃_j alike, so its null w are symmetric for any number.
+        `mixture=0` take 2 or None: with 5 it exceeded its level in our runs (.13 for .1), with 2 it did not.
+        To first order a null w is then a sum of products of chance correlations in different folds, skewed to the
+        right where there are more than two. The mixture treats x_j and x̃_j alike and does not have this tilt.
     test_size : share of held-out rows where `folds` is None.
     """
 
