@@ -17,7 +17,7 @@ ROOT = Path(knockoffs.__file__).parent
 LAYERS = (
     {"cli", "__main__"},
     {"report", "plots", "benchmarks", "datasets"},
-    {"selector", "statistics", "generators", "diagnostics", "filtering"},
+    {"selector", "selection", "statistics", "generators", "diagnostics", "filtering"},
     {"tables", "persistence", "progress", "randomness", "arrays", "checks"},
     {"engine"},
 )

@@ -2,20 +2,27 @@
 
 from importlib.metadata import version
 
+from knockoffs.checks import KnockoffWarning
 from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff_threshold, power
-from knockoffs.generators.base import KnockoffWarning
 from knockoffs.generators.ddlk import DDLK
+from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.generators.joint import JointDensity
-from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic
+from knockoffs.selection import Selection
+from knockoffs.selector import KnockoffSelector
+from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic, MidpointStatistic
 
 __version__ = version("knockoffs")
 __all__ = [
     "DDLK",
+    "GaussianKnockoffs",
     "HoldoutStatistic",
     "ImportanceStatistic",
     "JointDensity",
+    "KnockoffSelector",
     "KnockoffWarning",
     "LassoStatistic",
+    "MidpointStatistic",
+    "Selection",
     "fdp",
     "knockoff_evalues",
     "knockoff_select",

@@ -21,17 +21,18 @@ def progress_bars(show: bool) -> Iterator[Report | None]:
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TextColumn("held-out loss {task.fields[loss]:.3f}"),
+        TextColumn("{task.fields[loss]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
         tasks = {}
 
-        def report(stage: str, done: int, total: int, loss: float) -> None:
+        def report(stage: str, done: int, total: int, loss: float | None) -> None:
+            shown = "" if loss is None else f"held-out loss {loss:.3f}"
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total, loss=loss)
-            bars.update(tasks[stage], completed=done, loss=loss)
+                tasks[stage] = bars.add_task(stage, total=total, loss=shown)
+            bars.update(tasks[stage], completed=done, loss=shown)
 
         yield report
         for task in tasks.values():  # early stopping leaves bars short of their end

@@ -84,10 +84,11 @@ def _array_values(X: Any, who: str) -> Array:
     for j in range(values.shape[1]):
         try:
             if values.dtype.kind in "mMc":
-                raise TypeError
+                raise ValueError("not a real number")
             numbers[:, j] = values[:, j].astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(_not_numbers(who, column_name(None, j), values.dtype)) from None
+        except (TypeError, ValueError) as error:
+            message = f"{_not_numbers(who, column_name(None, j), values.dtype)} ({error})"
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from None
     return numbers
 
 

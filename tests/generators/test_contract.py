@@ -15,11 +15,12 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from knockoffs import DDLK, KnockoffWarning
+from knockoffs import DDLK, GaussianKnockoffs, KnockoffWarning
 from knockoffs.generators.base import KnockoffGenerator
 
 GENERATORS = [
     pytest.param(lambda: DDLK(hidden=(8,), joint_epochs=2, knockoff_epochs=1), id="DDLK"),
+    pytest.param(GaussianKnockoffs, id="GaussianKnockoffs"),
 ]
 WHOLE = ["visits", "smoker"]
 CONTINUOUS = ["<b>", "weight in kg", "été"]

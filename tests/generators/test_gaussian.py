@@ -123,7 +123,7 @@ def test_the_law_of_nearly_singular_columns_can_be_drawn_from(distance: float) -
     np.testing.assert_allclose(root @ root.T, spread, rtol=1e-6, atol=1e-6 * distance)
 
 
-@pytest.mark.parametrize("method", ["sdp", "MVR"])
+@pytest.mark.parametrize("method", ["SDP", "MVR"])
 def test_an_unknown_method_is_refused_by_name(method: str) -> None:
     with pytest.raises(ValueError, match=r"method=.*mvr.*maxent"):
         knockoff_gaps(np.eye(3), method)

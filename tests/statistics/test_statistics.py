@@ -14,8 +14,15 @@ from sklearn.preprocessing import StandardScaler
 
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 from knockoffs.engine.response import ResponseNetworks, cross_entropy, squared_error, swap_differences
-from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic, Statistic
+from knockoffs.statistics import (
+    HoldoutStatistic,
+    ImportanceStatistic,
+    LassoStatistic,
+    MidpointStatistic,
+    Statistic,
+)
 from knockoffs.statistics.base import Problem, read_target
+from knockoffs.statistics.crossfit import Split
 
 LAW = AutoregressiveGaussian(features=8, rho=0.4)
 X = LAW.sample(400, random_state=0)
@@ -24,9 +31,14 @@ RELEVANT = np.arange(8) < 3
 Y = X[:, :3].sum(1) + 0.5 * np.random.default_rng(1).normal(size=400)
 CLASSES = np.array(["low", "middle", "high"])[np.digitize(Y, [-1, 1])]
 
-EXACT = [LassoStatistic(random_state=0), ImportanceStatistic(Ridge(), random_state=0)]
+EXACT = [
+    LassoStatistic(random_state=0),
+    ImportanceStatistic(Ridge(), random_state=0),
+    MidpointStatistic(random_state=0),
+    MidpointStatistic("boosting", folds=2, random_state=0),
+]
 APPROXIMATE = [
-    HoldoutStatistic(mixture=0, random_state=0),
+    HoldoutStatistic(mixture=0, folds=2, random_state=0),
     HoldoutStatistic(random_state=0),
     HoldoutStatistic(LinearRegression(), mixture=0.5, folds=3, random_state=0),
     HoldoutStatistic(make_pipeline(StandardScaler(), Ridge()), mixture=0, folds=None, random_state=0),
@@ -85,12 +97,13 @@ def test_the_plain_statistic_is_the_difference_of_held_out_losses() -> None:
     statistic = HoldoutStatistic(LinearRegression(), mixture=0, folds=None, test_size=0.3, random_state=0)
     data = Problem(X, X_TILDE, Y, "regression")
     ((train, test),) = statistic._splits(data, np.random.default_rng(0))
+    split = Split(train, test)
     model = LinearRegression().fit(X[train], Y[train])
     swapped = X[test].copy()
     swapped[:, 1] = X_TILDE[test, 1]
     expected = ((model.predict(swapped) - Y[test]) ** 2).mean() - ((model.predict(X[test]) - Y[test]) ** 2).mean()
-    found = statistic._one_split(data, train, test, np.random.default_rng(0)).mean(0)
-    assert found[1] == pytest.approx(expected)
+    (found,) = statistic._model_differences(LinearRegression(), data, split, np.random.default_rng(0))
+    assert found[:, 1].mean() == pytest.approx(expected)
 
 
 def test_the_mixture_gives_power_away() -> None:
@@ -118,7 +131,7 @@ def test_swap_differences_are_those_of_one_network_at_a_time(count: int, loss: A
     networks = ResponseNetworks(count, 5, 3, width=7, generator=generator).double()
     x, x_tilde = torch.randn(2, 20, 5, generator=generator, dtype=torch.float64)
     y = torch.randint(3, (20,), generator=generator).double()
-    found = swap_differences(networks, x, x_tilde, y, loss)
+    found = swap_differences(networks, x, x, x_tilde, y, loss)
     for j in range(5):
         swapped = x.clone()
         swapped[:, j] = x_tilde[:, j]
@@ -160,7 +173,7 @@ def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match=r"folds=1 is not valid"):
         HoldoutStatistic(folds=1).compute(X, X_TILDE, Y)
     with pytest.raises(ValueError, match="has no predict_proba"):
-        HoldoutStatistic(Ridge(), mixture=0).compute(X, X_TILDE, CLASSES)
+        HoldoutStatistic(Ridge()).compute(X, X_TILDE, CLASSES)
 
 
 def test_the_linear_response_is_the_papers() -> None:

@@ -123,11 +123,15 @@ def fit_response(
 
 
 @torch.no_grad()
-def swap_differences(networks: ResponseNetworks, x: Tensor, x_tilde: Tensor, y: Tensor, loss: Loss) -> Tensor:
-    """For each row and feature, how much its network loses when x̃_j takes the place of x_j; `[rows, d]`."""
+def swap_differences(
+    networks: ResponseNetworks, base: Tensor, x: Tensor, x_tilde: Tensor, y: Tensor, loss: Loss
+) -> Tensor:
+    """For each row and feature, the loss with x̃_j in the place of base_j minus that with x_j; `[rows, d]`."""
     parts = []
     for rows in torch.arange(len(x)).split(max(1, 2**16 // x.shape[1])):
-        before = loss(networks(x[rows]), y[rows])
-        after = loss(networks.with_own_feature(x[rows], x_tilde[rows] - x[rows]), y[rows])
-        parts.append((after - before).T)
+        with_x, with_knockoff = (
+            loss(networks.with_own_feature(base[rows], table[rows] - base[rows]), y[rows])
+            for table in (x, x_tilde)
+        )
+        parts.append((with_knockoff - with_x).T)
     return torch.cat(parts)

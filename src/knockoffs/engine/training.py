@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-Report = Callable[[str, int, int, float], None]  # stage, epochs done, epochs at most, held-out loss
+Report = Callable[[str, int, int, float | None], None]  # stage, steps done, steps at most, held-out loss
 
 
 class TrainingDivergedError(RuntimeError):

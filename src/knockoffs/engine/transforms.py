@@ -88,7 +88,7 @@ def _fit_normal_scores(x: Tensor, base: int, counts: tuple[int, ...]) -> list[Sc
     based, _ = _apply_base(x / unit, which, floor)
     centre, spread = based.mean(0), based.std(0)
     in_order = ((based - centre) / spread).sort(0).values
-    reach = min(2.6, -_normal_quantile(4.0 / len(x)))  # the outer knots leave about four rows outside
+    reach = min(2.6, -_normal_quantile(min(0.3, 4.0 / len(x))))  # the outer knots leave about four rows outside
     scales = []
     for count in counts:
         values = torch.linspace(-reach, reach, count, dtype=x.dtype)

@@ -13,19 +13,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Indices
-from knockoffs.checks import check_choice, check_count
+from knockoffs.checks import KnockoffWarning, check_choice, check_count
 from knockoffs.persistence import ModelFileError, read_model, write_model
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.tables import column_name, listing, read_table, write_like
 
-MIN_ROWS = 30
+MIN_ROWS = 10
+FEW_ROWS = 50
 MIN_COLUMNS = 2
 FEW_VALUES = 10
 DEPENDENT = 1e-4
-
-
-class KnockoffWarning(UserWarning):
-    """Something in the data limits what knockoffs can do; the message says what and the remedy."""
 
 
 class TableModel(BaseEstimator):
@@ -111,6 +108,13 @@ class TableModel(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__}: X has n_samples={len(values)} rows; at least {MIN_ROWS} are needed "
                 "to learn how the columns depend on each other. Collect more rows."
+            )
+        if len(values) < FEW_ROWS:
+            warnings.warn(
+                f"X has only {len(values)} rows: how its columns depend on each other can hardly be learned, and "
+                "knockoffs that miss it do not bound false discoveries. A few hundred rows or more make sense.",
+                KnockoffWarning,
+                stacklevel=4,
             )
 
     def _require_columns(self, core: Array, all_columns: int) -> None:
@@ -232,6 +236,7 @@ class KnockoffGenerator(TableModel, ABC):
         check_is_fitted(self)
         header, arrays = self._state()
         params = {k: v for k, v in self.get_params(deep=False).items() if k != "random_state"}
+        arrays |= {f"param.{k}": np.asarray(params.pop(k)) for k in [*params] if _is_array(params[k])}
         seed = self.random_state if isinstance(self.random_state, (int, np.integer)) else None
         names = getattr(self, "feature_names_in_", None)
         table = {
@@ -262,7 +267,10 @@ class KnockoffGenerator(TableModel, ABC):
         cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], overrides: dict[str, Any]
     ) -> Self:
         params = {k: tuple(v) if isinstance(v, list) else v for k, v in header["params"].items()}
-        model = cls(**(params | {"device": "auto"} | overrides))
+        params |= {k.removeprefix("param."): arrays.pop(k) for k in [*arrays] if k.startswith("param.")}
+        if "device" in params:
+            params["device"] = "auto"
+        model = cls(**(params | overrides))
         table = header["table"]
         model.n_features_in_ = table["n_features"]
         if table["feature_names"] is not None:
@@ -290,6 +298,10 @@ class KnockoffGenerator(TableModel, ABC):
 
     @abstractmethod
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None: ...
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__array__") and not isinstance(value, np.generic)
 
 
 _TABLE_ARRAYS = ("constant", "constant_value", "first_alike", "duplicate", "duplicated", "modelled")

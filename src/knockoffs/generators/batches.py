@@ -8,7 +8,7 @@ import torch
 from knockoffs.arrays import Array
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 
-MIN_TRAINING_ROWS = 20
+MIN_TRAINING_ROWS = 8
 
 
 def torch_device(name: str) -> torch.device:

@@ -1,46 +1,181 @@
-"""Gaussian knockoffs: how far each knockoff may stand from its original, and their law given x."""
+"""Gaussian knockoffs: exact for Gaussian rows with a known covariance, second-order ones otherwise."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import warnings
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
 from scipy.linalg.blas import dger
+from sklearn.covariance import empirical_covariance, ledoit_wolf
 
 from knockoffs.arrays import Array
-from knockoffs.checks import check_choice
+from knockoffs.checks import KnockoffWarning, check_choice
+from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.randomness import RandomState
 
-Method = Literal["mvr", "maxent"]
+Method = Literal["mvr", "maxent", "sdp", "equi"]
+ESTIMATES = ("ledoit-wolf", "empirical")
+SINGULAR = 1e-6  # smallest eigenvalue of a correlation matrix that is inverted as it is
+
+
+class GaussianKnockoffs(KnockoffGenerator):
+    """Knockoffs of the Gaussian law with the columns' mean and covariance (Candès et al. 2018).
+
+    Exact where the rows are Gaussian and `covariance` and `mean` are the true ones. Otherwise they match the first
+    two moments as estimated, and nothing beyond.
+
+    Parameters
+    ----------
+    method : how far each knockoff stands from its feature: `"mvr"` (minimum variance-based reconstructability,
+        the best power as a rule), `"maxent"` (maximum entropy), `"sdp"` (least mean correlation with the
+        feature) or `"equi"` (the same distance for all).
+    covariance : `"ledoit-wolf"` (shrunk), `"empirical"`, or the covariance matrix itself.
+    mean : the mean of each column; by default that of the data.
+    random_state : seed; the same seed gives the same knockoffs on the same machine.
+
+    Attributes
+    ----------
+    mean_, covariance_ : of the modelled columns.
+    gaps_ : the diagonal s of D in cov(x, x̃) = Σ - D.
+    """
+
+    def __init__(
+        self,
+        method: Method = "mvr",
+        covariance: str | ArrayLike = "ledoit-wolf",
+        mean: ArrayLike | None = None,
+        *,
+        random_state: RandomState = None,
+    ) -> None:
+        self.method = method
+        self.covariance = covariance
+        self.mean = mean
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        check_choice("method", self.method, get_args(Method))
+        if isinstance(self.covariance, str):
+            check_choice("covariance", self.covariance, ESTIMATES)
+
+    def _fit(self, core: Array, rng: np.random.Generator) -> None:
+        self.mean_ = core.mean(0) if self.mean is None else self._given("mean", self.mean, 1)
+        self.covariance_ = _invertible(self._covariance(core))
+        self.gaps_ = knockoff_gaps(self.covariance_, self.method)
+        self._find_law()
+
+    def _covariance(self, core: Array) -> Array:
+        if isinstance(self.covariance, str):
+            if self.covariance == "empirical":
+                return empirical_covariance(core)
+            deviation = core.std(0)  # shrink correlations, not covariances of columns in different units
+            return ledoit_wolf(core / deviation)[0] * np.outer(deviation, deviation)
+        given = self._given("covariance", self.covariance, 2)
+        if not np.allclose(given, given.T, rtol=1e-6) or np.diag(given).min() <= 0:
+            raise ValueError(
+                "covariance is not a covariance matrix: it must be symmetric, with variances above 0."
+            )
+        return (given + given.T) / 2
+
+    def _given(self, name: str, value: Any, dimensions: int) -> Array:
+        """The entries of an argument that belong to modelled columns."""
+        array = np.asarray(value, dtype=np.float64)
+        if array.shape != (self.n_features_in_,) * dimensions or not np.isfinite(array).all():
+            raise ValueError(
+                f"{name} has shape {array.shape}; pass finite numbers of shape "
+                f"{(self.n_features_in_,) * dimensions}, one for each column of X (or pair of columns)."
+            )
+        return array[np.ix_(*[self.modelled_] * dimensions)]
+
+    def _find_law(self) -> None:
+        self._deviation = deviation = np.sqrt(np.diag(self.covariance_))  # so that no column's unit matters
+        correlation = self.covariance_ / np.outer(deviation, deviation)
+        self._pull, spread = knockoff_law(correlation, self.gaps_ / deviation**2)
+        values, vectors = np.linalg.eigh(spread)
+        self._root = vectors * np.sqrt(np.maximum(values, 0))
+
+    def _sample(self, core: Array, rng: np.random.Generator) -> Array:
+        step = (
+            rng.standard_normal(core.shape) @ self._root.T - (core - self.mean_) / self._deviation @ self._pull.T
+        )
+        return core + step * self._deviation
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return {}, {"mean": self.mean_, "covariance": self.covariance_, "gaps": self.gaps_}
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.mean_, self.covariance_, self.gaps_ = arrays["mean"], arrays["covariance"], arrays["gaps"]
+        self._find_law()
 
 
 def knockoff_gaps(covariance: Array, method: Method = "mvr", *, sweeps: int = 100, tol: float = 1e-6) -> Array:
-    r"""The diagonal s of D in cov(x, x̃) = Σ - D, by coordinate descent with rank-one updates.
+    r"""The diagonal s of D in cov(x, x̃) = Σ - D, for columns of variance one and then scaled back.
 
     `"mvr"` minimises $\operatorname{tr} (2\Sigma - D)^{-1} + \sum_j 1 / s_j$ (minimum variance-based
     reconstructability), `"maxent"` maximises $\log\det(2\Sigma - D) + \sum_j \log s_j$ (entropy of x̃
-    given x). Both keep 2Σ - D and D positive definite by themselves.
+    given x), `"sdp"` maximises $\sum_j s_j$ with $s_j \le 1$, `"equi"` the same with all s_j equal. All but
+    the last by coordinate descent with rank-one updates, which keeps 2Σ - D and D positive definite by itself.
     """
     check_choice("method", method, get_args(Method))
     deviation = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviation, deviation)
-    gaps = np.full(len(correlation), min(1.0, 0.9 * 2 * np.linalg.eigvalsh(correlation)[0]))
+    equal = np.full(len(correlation), min(1.0, 2 * np.linalg.eigvalsh(correlation)[0]))
+    if method == "equi":
+        gaps = (1 - 1e-9) * equal
+    elif method == "sdp":
+        gaps = _widest_gaps(correlation, 0.9 * equal)
+    else:
+        gaps = _descend(correlation, 0.9 * equal, _CHANGES[method], sweeps=sweeps, tol=tol)
+    return gaps * deviation**2
+
+
+def _descend(correlation: Array, gaps: Array, change_of: Any, *, sweeps: int, tol: float) -> Array:
+    """Sweeps over coordinates, each moved to where the objective's derivative in it is zero."""
+    gaps = gaps.copy()
     for _ in range(sweeps):
         before = gaps.copy()
         # Anew each sweep, since updates lose digits.
         inverse = np.asfortranarray(np.linalg.inv(2 * correlation - np.diag(gaps)))
         for j in range(len(gaps)):
             column, pivot = inverse[:, j].copy(), inverse[j, j]
-            # The change of s_j for which the derivative of the objective is zero.
-            if method == "mvr":
-                norm = np.sqrt(column @ column)
-                change = (1 - norm * gaps[j]) / (norm + pivot)
-            else:
-                change = (1 - pivot * gaps[j]) / (2 * pivot)
+            change = change_of(gaps[j], column, pivot)
             gaps[j] += change
             inverse = dger(change / (1 - change * pivot), column, column, a=inverse, overwrite_a=True)
-        if np.abs(gaps / before - 1).max() < tol:
+        if (np.abs(gaps - before) <= tol * before).all():
             break
-    return gaps * deviation**2
+    return gaps
+
+
+def _mvr_change(gap: float, column: Array, pivot: float) -> float:
+    norm = float(np.sqrt(column @ column))
+    return (1 - norm * gap) / (norm + pivot)
+
+
+def _maxent_change(gap: float, column: Array, pivot: float) -> float:
+    return (1 - pivot * gap) / (2 * pivot)
+
+
+_CHANGES = {"mvr": _mvr_change, "maxent": _maxent_change}
+
+
+def _widest_gaps(correlation: Array, gaps: Array) -> Array:
+    r"""Maximise $\sum_j s_j + \mu \log\det(2\Sigma - D)$ for smaller and smaller μ (Askari et al. 2021).
+
+    The sum is then within μ d of the largest one. Near the border updates lose digits, so the last word is an
+    eigenvalue: gaps are scaled back until 2Σ - D is positive semidefinite.
+    """
+    for barrier in (1.0, 0.1, 0.01, 1e-3, 1e-4):
+
+        def change(gap: float, column: Array, pivot: float, barrier: float = barrier) -> float:
+            return float(np.clip(gap + 1 / pivot - barrier, 0.0, 1.0)) - gap
+
+        gaps = _descend(correlation, gaps, change, sweeps=10, tol=1e-3)
+        last = len(gaps) - 1
+        share = eigh(np.diag(gaps), 2 * correlation, eigvals_only=True, subset_by_index=[last, last])[0]
+        gaps = gaps / max(1.0, (1 + 1e-9) * share)
+    return gaps
 
 
 def knockoff_law(covariance: Array, gaps: Array) -> tuple[Array, Array]:
@@ -48,3 +183,27 @@ def knockoff_law(covariance: Array, gaps: Array) -> tuple[Array, Array]:
     pull = np.linalg.solve(covariance, np.diag(gaps)).T
     spread = np.diag(2 * gaps) - pull * gaps
     return pull, (spread + spread.T) / 2
+
+
+def _invertible(covariance: Array) -> Array:
+    """The covariance, with the smallest eigenvalue of its correlations raised where it is next to nothing."""
+    deviation = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(deviation, deviation)
+    smallest = np.linalg.eigvalsh(correlation)[0]
+    if smallest < -SINGULAR:
+        raise ValueError(
+            f"covariance is not a covariance matrix: its correlations have the eigenvalue {smallest:.3g}, "
+            "which is below 0. Pass a positive definite matrix."
+        )
+    if smallest >= SINGULAR:
+        return covariance
+    warnings.warn(
+        f"the covariance is all but singular (smallest eigenvalue of the correlations {smallest:.1e}); it is "
+        f"raised to {SINGULAR:g}, and columns that others add up to get near-copies, which cannot be selected. "
+        'Drop such columns, collect more rows, or use covariance="ledoit-wolf".',
+        KnockoffWarning,
+        stacklevel=4,
+    )
+    share = (SINGULAR - smallest) / (1 - smallest)
+    correlation = (1 - share) * correlation + share * np.eye(len(correlation))
+    return correlation * np.outer(deviation, deviation)

@@ -4,5 +4,6 @@ from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.importance import ImportanceStatistic
 from knockoffs.statistics.lasso import LassoStatistic
+from knockoffs.statistics.midpoint import MidpointStatistic
 
-__all__ = ["HoldoutStatistic", "ImportanceStatistic", "LassoStatistic", "Statistic"]
+__all__ = ["HoldoutStatistic", "ImportanceStatistic", "LassoStatistic", "MidpointStatistic", "Statistic"]

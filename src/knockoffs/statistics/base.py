@@ -6,16 +6,19 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import type_of_target
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice
+from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.tables import read_table
 
 Task = Literal["regression", "classification"]
+MOST_CLASSES = 20
 TaskChoice = Literal["auto", "regression", "classification"]
 
 
@@ -48,8 +51,11 @@ class Statistic(BaseEstimator, ABC):
     task: TaskChoice
     random_state: RandomState
 
-    def compute(self, X: Any, X_tilde: Any, y: Any, *, groups: Any = None) -> Array:
-        """w, one number a column of X; the rows of X, its knockoffs X_tilde and y belong together."""
+    def compute(self, X: Any, X_tilde: Any, y: Any, *, groups: Any = None, report: Report | None = None) -> Array:
+        """w, one number a column of X; the rows of X, its knockoffs X_tilde and y belong together.
+
+        `groups` (one label a row) keeps rows on one side of every split; `report` is called as the work goes on.
+        """
         who = type(self).__name__
         x, x_tilde = read_table(X, who=who)[0], read_table(X_tilde, who=who)[0]
         if x.shape != x_tilde.shape:
@@ -58,10 +64,15 @@ class Statistic(BaseEstimator, ABC):
             )
         task, target = read_target(y, self.task, rows=len(x), who=who)
         labels = None if groups is None else _group_labels(groups, rows=len(x), who=who)
-        return self._compute(Problem(x, x_tilde, target, task, labels), random_generator(self.random_state))
+        problem = Problem(x, x_tilde, target, task, labels)
+        return self._compute(problem, random_generator(self.random_state), report or _say_nothing)
 
     @abstractmethod
-    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array: ...
+    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array: ...
+
+
+def _say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
+    pass
 
 
 def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task, Array]:
@@ -76,7 +87,7 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
     if missing.any():
         raise ValueError(f"{who}: y has {missing.sum()} missing values. Drop those rows from X and y.")
     if task == "auto":
-        task = "regression" if type_of_target(target) == "continuous" else "classification"
+        task = "regression" if _is_quantity(target) else "classification"
     if task == "classification":
         classes, codes = np.unique(target, return_inverse=True)
         if len(classes) < 2:
@@ -88,6 +99,13 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
     if values.min() == values.max():
         raise ValueError(f"{who}: y is constant ({values[0]:g}). There is nothing to explain.")
     return task, values
+
+
+def _is_quantity(target: NDArray[Any]) -> bool:
+    """Whether y is a number rather than a class: any fraction, or over 20 different whole numbers (counts)."""
+    if target.dtype.kind in "iuf" and len(np.unique(target)) > MOST_CLASSES:
+        return True
+    return type_of_target(target) == "continuous"
 
 
 def in_random_pair_order(problem: Problem, rng: np.random.Generator) -> tuple[Array, Array]:

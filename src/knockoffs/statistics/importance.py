@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from knockoffs.arrays import Array
+from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import Problem, Statistic, Task, TaskChoice, in_random_pair_order
 
@@ -35,7 +36,7 @@ class ImportanceStatistic(Statistic):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
+    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
         table, sign = in_random_pair_order(problem, rng)
         model = self._model(problem.task, int(rng.integers(2**31))).fit(table, problem.y)
         first, second = np.split(importances(model, 2 * problem.features), 2)

@@ -7,8 +7,10 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoLarsCV, LogisticRegressionCV
+from sklearn.model_selection import GroupKFold
 
 from knockoffs.arrays import Array
+from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import Problem, Statistic, TaskChoice, in_random_pair_order
 from knockoffs.statistics.importance import importances
@@ -36,17 +38,18 @@ class LassoStatistic(Statistic):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
+    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
         table, sign = in_random_pair_order(problem, rng)
         deviation = table.std(0)
         table = (table - table.mean(0)) / np.where(deviation > 0, deviation, 1.0)
+        cv = self.cv if problem.groups is None else [*GroupKFold(self.cv).split(table, groups=problem.groups)]
         if problem.task == "regression":
             # LARS follows the whole path; with strongly correlated columns a grid of penalties stops too early.
-            model = LassoLarsCV(cv=self.cv, max_iter=4 * problem.features + 100, n_jobs=self.n_jobs)
+            model = LassoLarsCV(cv=cv, max_iter=4 * problem.features + 100, n_jobs=self.n_jobs)
         else:
             model = LogisticRegressionCV(
                 Cs=10,
-                cv=self.cv,
+                cv=cv,
                 l1_ratios=(1.0,),
                 solver="saga",
                 scoring="neg_log_loss",

@@ -1,0 +1,323 @@
+"""From a table and a target to discoveries: generator, statistic and filter as one scikit-learn selector."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.checks import KnockoffWarning, check_choice, check_count, check_fraction
+from knockoffs.filtering import combine_draws, explain_empty_selection, knockoff_select, knockoff_threshold
+from knockoffs.generators.ddlk import DDLK
+from knockoffs.progress import progress_bars
+from knockoffs.randomness import RandomState, random_generator
+from knockoffs.selection import Selection, versions_in_use
+from knockoffs.statistics import HoldoutStatistic
+from knockoffs.statistics.base import TaskChoice, read_target
+from knockoffs.tables import column_name, listing, read_table
+
+PICTURED = 12  # features whose data and knockoffs are kept for the report
+PICTURED_ROWS = 1000
+
+
+class Pictured(NamedTuple):
+    """Some rows of the features with the largest w and of their knockoffs, for pictures."""
+
+    columns: Indices
+    x: Array
+    x_tilde: Array
+
+
+class KnockoffSelector(SelectorMixin, BaseEstimator):
+    """Select the features that tell something of y beyond all the others, with few false ones among them.
+
+    With exact knockoffs and a statistic that is `exact`, the expected share of false discoveries is at most `fdr`;
+    learned knockoffs and held-out statistics come close to that. y never reaches the generator.
+
+    Parameters
+    ----------
+    generator : a generator (`DDLK()` by default), or any callable `f(X)` that returns knockoffs of its rows. A
+        generator that is fitted already is used as it is; `clone` (as in cross-validation) forgets the fit
+        unless you wrap it in `sklearn.frozen.FrozenEstimator`.
+    statistic : a statistic (`HoldoutStatistic()` by default), or any callable `g(X, X_tilde, y)` that returns w.
+    fdr : the share q of false discoveries that you accept on average.
+    offset : 1 bounds the false discovery rate; 0 a slightly weaker rate, and selects more.
+    n_draws : knockoff draws to combine (by e-values). More give the same answer whatever the seed.
+    task : `"regression"`, `"classification"`, or `"auto"`: by the type of y.
+    random_state : seed for generator and statistic, where they have none of their own.
+    n_jobs : cores for the statistic, where it has no setting of its own.
+    progress : show progress bars.
+
+    Attributes
+    ----------
+    selection_ : the frozen result; `.to_frame()` gives it as a table.
+    w_, threshold_ : the statistic of each feature, and the threshold (`nan` with several draws).
+    generator_, statistic_ : as fitted and used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import GaussianKnockoffs, KnockoffSelector, LassoStatistic
+    >>> X = np.random.default_rng(0).normal(size=(500, 30))
+    >>> y = X[:, :10].sum(axis=1) + np.random.default_rng(1).normal(size=500)
+    >>> selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.1, random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True)
+    array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
+
+    def __init__(
+        self,
+        generator: Any = None,
+        statistic: Any = None,
+        *,
+        fdr: float = 0.1,
+        offset: int = 1,
+        n_draws: int = 1,
+        task: TaskChoice = "auto",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.generator = generator
+        self.statistic = statistic
+        self.fdr = fdr
+        self.offset = offset
+        self.n_draws = n_draws
+        self.task = task
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+        """Draw knockoffs of X, compare features with them in how they tell of y, and filter.
+
+        `groups` (one label a row, such as the patient) keeps rows that belong together on one side of every split
+        of a statistic.
+        """
+        self._check_settings()
+        if y is None:
+            raise ValueError("KnockoffSelector requires y to be passed, but the target y is None.")
+        values, names = read_table(X, who="KnockoffSelector")
+        if 0 in values.shape:
+            raise ValueError(
+                f"KnockoffSelector: X has {values.shape[0]} sample(s) and {values.shape[1]} feature(s) "
+                f"(shape={values.shape}) while a minimum of 1 is required."
+            )
+        validate_data(self, X, skip_check_array=True, reset=True)
+        task, target = read_target(y, self.task, rows=len(values), who="KnockoffSelector")
+        self._warn_of_hazards(values, target, names)
+        seed, (for_fit, for_draws, for_statistic) = self._seeds()
+        self.generator_ = self._fitted_generator(X, for_fit)
+        self.statistic_ = self._prepared_statistic(task, for_statistic)
+        tables = self._draw(X, for_draws)
+        ws = self._statistics(X, tables, y, groups)
+        self._pictured = _pictured(values, read_table(tables[0], who="generator")[0], ws.mean(0))
+        self._conclude(ws, names, task, len(values), seed)
+        return self
+
+    @property
+    def w_(self) -> Array:
+        return self.selection_.w
+
+    @property
+    def threshold_(self) -> float:
+        return self.selection_.threshold
+
+    def _get_support_mask(self) -> Flags:
+        check_is_fitted(self, "selection_")
+        return self.selection_.selected
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = False
+        return tags
+
+    def _check_settings(self) -> None:
+        check_fraction("fdr", self.fdr)
+        check_choice("offset", self.offset, (0, 1))
+        check_count("n_draws", self.n_draws)
+        for name, value, method in (
+            ("generator", self.generator, "sample"),
+            ("statistic", self.statistic, "compute"),
+        ):
+            if isinstance(value, type) or not (value is None or hasattr(value, method) or callable(value)):
+                raise ValueError(
+                    f"{name}={value!r} is not valid: pass an object with a {method!r} method, a function, or None."
+                )
+
+    def _warn_of_hazards(self, values: Array, target: Array, names: list[str] | None) -> None:
+        rows, features = values.shape
+        needed = math.ceil(self.offset / self.fdr - 1e-9)
+        if features < needed:
+            _warn(
+                f"fdr={self.fdr:g} with offset={self.offset} needs at least {needed} selections, but X has only "
+                f"{features} features, so none can be selected. Raise fdr to "
+                f"{math.ceil(100 / features) / 100:g} or more, or pass offset=0."
+            )
+        for columns, problem in (
+            (identifiers(values), "a different whole number in every row, as an identifier has. Drop it."),
+            (copies_of_target(values, target), "a copy of the target y. Drop it: it hides all other features."),
+        ):
+            if len(columns):
+                _warn(f"{listing([column_name(names, j) for j in columns])}: {problem}")
+        if rows < features:
+            _warn(
+                f"X has {rows} rows and {features} columns. Knockoffs learned from fewer rows than columns are "
+                "rough, and the bound on false discoveries with them. Add rows, or drop columns (not by y)."
+            )
+
+    def _seeds(self) -> tuple[int, list[int]]:
+        """The seed to report, and those for the fit, the draws and the statistic."""
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)):
+            seed = int(random_generator(seed).integers(2**31))
+        return int(seed), [int(s) for s in random_generator(seed, stream=4).integers(2**31, size=3)]
+
+    def _fitted_generator(self, X: Any, seed: int) -> Any:
+        generator = DDLK() if self.generator is None else self.generator
+        if not hasattr(generator, "sample") or isinstance(generator, FrozenEstimator) or _is_fitted(generator):
+            return generator
+        return _with_defaults(clone(generator), random_state=seed, progress=self.progress).fit(X)
+
+    def _prepared_statistic(self, task: str, seed: int) -> Any:
+        statistic = HoldoutStatistic() if self.statistic is None else self.statistic
+        if not hasattr(statistic, "compute"):
+            return statistic
+        return _with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=task)
+
+    def _draw(self, X: Any, seed: int) -> list[Any]:
+        if hasattr(self.generator_, "sample"):
+            return self.generator_.sample(X, n_draws=self.n_draws, random_state=seed)
+        tables = [self.generator_(X) for _ in range(self.n_draws)]
+        for table in tables:
+            if np.shape(table) != np.shape(X):
+                raise ValueError(
+                    f"generator returned a table of shape {np.shape(table)} for X of shape {np.shape(X)}: return "
+                    "one knockoff for each cell."
+                )
+        return tables
+
+    def _statistics(self, X: Any, tables: list[Any], y: Any, groups: Any) -> Array:
+        with progress_bars(self.progress) as report:
+            if hasattr(self.statistic_, "compute"):
+                ws = [
+                    self.statistic_.compute(
+                        X, table, y, groups=groups, report=report and _of_draw(report, k, len(tables))
+                    )
+                    for k, table in enumerate(tables)
+                ]
+            else:
+                ws = [np.asarray(self.statistic_(X, table, y), dtype=np.float64) for table in tables]
+        for w in ws:
+            if w.shape != (self.n_features_in_,) or not np.isfinite(w).all():
+                raise ValueError(
+                    f"statistic returned w of shape {w.shape}: return one finite number for each of the "
+                    f"{self.n_features_in_} features."
+                )
+        return np.stack(ws)
+
+    def _conclude(self, ws: Array, names: list[str] | None, task: str, rows: int, seed: int) -> None:
+        selected, evalues = combine_draws(list(ws), self.fdr, offset=self.offset)
+        explanation = _explanation(ws, selected, self.fdr, self.offset)
+        self.selection_ = Selection(
+            names=tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names)),
+            selected=selected,
+            w=ws.mean(0),
+            evalues=evalues,
+            frequency=np.mean([knockoff_select(w, self.fdr, offset=self.offset) for w in ws], axis=0),
+            draws=ws,
+            thresholds=np.array([knockoff_threshold(w, self.fdr, offset=self.offset) for w in ws]),
+            fdr=float(self.fdr),
+            offset=self.offset,
+            task=task,
+            rows=rows,
+            generator=_described(self.generator_),
+            statistic=_described(self.statistic_),
+            exact=getattr(self.statistic_, "exact", None),
+            seed=seed,
+            explanation=explanation,
+            versions=versions_in_use(),
+        )
+        if not selected.any():
+            _warn(explanation)
+
+
+def identifiers(values: Array) -> Indices:
+    """Columns with a different whole number in every row."""
+    whole = np.all(values == np.rint(values), axis=0)
+    return np.array(
+        [j for j in np.flatnonzero(whole) if len(np.unique(values[:, j])) == len(values)], dtype=np.intp
+    )
+
+
+def copies_of_target(values: Array, target: Array) -> Indices:
+    """Columns that are the target in other units."""
+    deviation = values.std(0)
+    centred = (values - values.mean(0)) / np.where(deviation > 0, deviation, 1.0)
+    correlation = centred.T @ (target - target.mean()) / (len(target) * target.std())
+    return np.flatnonzero(np.abs(correlation) > 1 - 1e-9)
+
+
+def _explanation(ws: Array, selected: Flags, fdr: float, offset: int) -> str:
+    if selected.any():
+        return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
+    if len(ws) == 1:
+        return explain_empty_selection(ws[0], fdr, offset=offset)
+    middle = np.argsort([knockoff_threshold(w, fdr, offset=offset) for w in ws], kind="stable")[len(ws) // 2]
+    found = np.mean([knockoff_select(w, fdr, offset=offset).any() for w in ws])
+    return (
+        f"No feature has a mean e-value over {len(ws)} draws that is large enough; {found:.0%} of the draws alone "
+        f"select any. In a draw in the middle: {explain_empty_selection(ws[middle], fdr, offset=offset)}"
+    )
+
+
+def _pictured(x: Array, x_tilde: Array, w: Array) -> Pictured:
+    columns = np.argsort(-w, kind="stable")[:PICTURED]
+    rows = np.linspace(0, len(x) - 1, min(len(x), PICTURED_ROWS)).astype(int)
+    return Pictured(columns, x[np.ix_(rows, columns)], x_tilde[np.ix_(rows, columns)])
+
+
+def _with_defaults(estimator: Any, **settings: Any) -> Any:
+    """Sets those settings that the estimator has and its owner left open."""
+    params = estimator.get_params(deep=False)
+    left_open = {
+        k: v
+        for k, v in settings.items()
+        if k in params and (params[k] is None or params[k] is False or params[k] == "auto")
+    }
+    return estimator.set_params(**left_open)
+
+
+def _is_fitted(generator: Any) -> bool:
+    try:
+        check_is_fitted(generator)
+    except (NotFittedError, TypeError):
+        return False
+    return True
+
+
+def _of_draw(report: Any, draw: int, draws: int) -> Any:
+    if draws == 1:
+        return report
+    return lambda stage, done, total, loss: report(f"{stage}, draw {draw + 1} of {draws}", done, total, loss)
+
+
+def _described(part: Any) -> str:
+    """How the part would be written in code, on one line."""
+    if isinstance(part, BaseEstimator):
+        return " ".join(repr(part).split())
+    return getattr(part, "__qualname__", type(part).__qualname__)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, KnockoffWarning, stacklevel=4)

@@ -1,0 +1,174 @@
+"""What held-out statistics share: splits of the rows, models, and losses on rows that a model has not seen."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+
+from knockoffs.arrays import Array, Indices
+from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.engine.training import Report
+from knockoffs.randomness import RandomState
+from knockoffs.statistics.base import Problem, Statistic, Task, TaskChoice
+
+BOOSTED = ("boosting", "lightgbm")
+
+
+class Split(NamedTuple):
+    """One division of the rows: `train` to fit on, `test` to score."""
+
+    train: Indices
+    test: Indices
+
+
+class CrossFitted(Statistic):
+    """Mean over held-out rows of the loss with x̃_j minus the loss with x_j.
+
+    Subclasses write `_network_differences` (for the default networks) and `_model_differences` (for any other
+    estimator), which give one number for each held-out row and feature.
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        folds: int | None = 5,
+        test_size: float | None = None,
+        scoring: Any = None,
+        task: TaskChoice = "auto",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.estimator = estimator
+        self.folds = folds
+        self.test_size = test_size
+        self.scoring = scoring
+        self.task = task
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
+        self._check_settings()
+        splits = [Split(*split) for split in self._splits(problem, rng)]
+        steps = len(splits) * self._steps(problem)
+        done, differences = 0, []
+        report("statistic", done, steps, None)
+        for split in splits:
+            if self.estimator is None:
+                parts: Iterable[Array] = [self._network_differences(problem, split, rng)]
+            else:
+                model = make_model(self.estimator, problem.task, int(rng.integers(2**31)))
+                parts = self._model_differences(model, problem, split, rng)
+            columns = []
+            for part in parts:
+                columns.append(part)
+                done += 1
+                report("statistic", done, steps, None)
+            differences.append(np.hstack(columns))
+        return np.concatenate(differences).mean(0)
+
+    def _steps(self, problem: Problem) -> int:
+        """Parts in which the work on one split is reported."""
+        return 1
+
+    @abstractmethod
+    def _network_differences(self, problem: Problem, split: Split, rng: np.random.Generator) -> Array: ...
+
+    @abstractmethod
+    def _model_differences(
+        self, model: Any, problem: Problem, split: Split, rng: np.random.Generator
+    ) -> Iterable[Array]: ...
+
+    def _check_settings(self) -> None:
+        if isinstance(self.estimator, str):
+            check_choice("estimator", self.estimator, BOOSTED)
+        if self.scoring is not None and self.estimator is None:
+            raise ValueError(
+                f"scoring={self.scoring!r} needs an estimator: the default networks are compared by squared error "
+                'or log-loss. Pass an estimator such as "boosting", or scoring=None.'
+            )
+
+    def _splits(self, data: Problem, rng: np.random.Generator) -> Iterable[tuple[Indices, Indices]]:
+        seed = int(rng.integers(2**31))
+        classes = data.task == "classification"
+        if self.folds is None:
+            size = 0.15 if self.test_size is None else self.test_size
+            check_fraction("test_size", size)
+            single = StratifiedShuffleSplit if classes else ShuffleSplit
+            kind = single if data.groups is None else GroupShuffleSplit
+            splitter = kind(1, test_size=size, random_state=seed)
+        else:
+            check_count("folds", self.folds, least=2)
+            _require_enough(data, self.folds)
+            several = StratifiedKFold if classes else KFold
+            kind = several if data.groups is None else GroupKFold
+            splitter = kind(self.folds, shuffle=True, random_state=seed)
+        return splitter.split(data.x, data.y, data.groups)
+
+
+def _require_enough(data: Problem, folds: int) -> None:
+    units, what = (data.y, "rows") if data.groups is None else (data.groups, "groups")
+    have = len(units) if data.groups is None else len(np.unique(units))
+    if have < folds:
+        raise ValueError(f"folds={folds} needs as many {what}; there are {have}. Pass fewer folds.")
+    if data.task == "classification" and data.groups is None:
+        rarest = np.bincount(data.y.astype(int)).min()
+        if rarest < folds:
+            raise ValueError(
+                f"folds={folds} needs as many rows of each class; the rarest has {rarest}. Pass fewer "
+                'folds, join rare classes, or pass task="regression" if y is a quantity.'
+            )
+
+
+def make_model(estimator: Any, task: Task, seed: int) -> Any:
+    """An unfitted copy of the estimator, or boosted trees by name."""
+    if not isinstance(estimator, str):
+        return clone(estimator)
+    if estimator == "boosting":
+        kind = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
+        return kind(max_iter=100, max_leaf_nodes=15, early_stopping=False, random_state=seed)
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise ImportError(
+            'estimator="lightgbm" needs the package lightgbm: pip install "knockoffs[bench]", or pass "boosting".'
+        ) from error
+    kind = lightgbm.LGBMRegressor if task == "regression" else lightgbm.LGBMClassifier
+    return kind(n_estimators=100, num_leaves=15, n_jobs=1, verbosity=-1, random_state=seed)
+
+
+def differences(model: Any, base: Array, seen: Problem, column: int, scoring: Any) -> Array:
+    """Losses with x̃_j as column j of `base` minus losses with x_j, a number for each row."""
+    with_x, with_knockoff = base.copy(), base.copy()
+    with_x[:, column] = seen.x[:, column]
+    with_knockoff[:, column] = seen.x_tilde[:, column]
+    if scoring is None:
+        return losses(model, with_knockoff, seen) - losses(model, with_x, seen)
+    scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+    return np.full(len(base), scorer(model, with_x, seen.y) - scorer(model, with_knockoff, seen.y))
+
+
+def losses(model: Any, x: Array, seen: Problem) -> Array:
+    """Squared errors, or minus the log of the chance given to the true class."""
+    if seen.task == "regression":
+        return (np.asarray(model.predict(x)).reshape(len(x)) - seen.y) ** 2
+    if not hasattr(model, "predict_proba"):
+        raise ValueError(f"estimator={model!r} has no predict_proba, which the log-loss of classes needs.")
+    known = np.asarray(model.classes_, dtype=int)
+    chance = np.zeros((len(x), max(int(seen.y.max()), known.max()) + 1))
+    chance[:, known] = model.predict_proba(x)
+    return -np.log(np.maximum(chance[np.arange(len(x)), seen.y.astype(int)], 1e-15))
