@@ -18,7 +18,7 @@ LAYERS = (
     {"cli", "__main__"},
     {"report", "plots", "benchmarks", "datasets"},
     {"selector", "selection", "statistics", "generators", "diagnostics", "filtering"},
-    {"tables", "persistence", "progress", "randomness", "arrays", "checks"},
+    {"tables", "files", "persistence", "progress", "randomness", "arrays", "checks"},
     {"engine"},
 )
 HEIGHT = {name: -depth for depth, names in enumerate(LAYERS) for name in names}

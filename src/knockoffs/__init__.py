@@ -7,6 +7,8 @@ from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.generators.joint import JointDensity
+from knockoffs.generators.registry import load_generator
+from knockoffs.report import write_report
 from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector
 from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic, MidpointStatistic
@@ -27,5 +29,7 @@ __all__ = [
     "knockoff_evalues",
     "knockoff_select",
     "knockoff_threshold",
+    "load_generator",
     "power",
+    "write_report",
 ]

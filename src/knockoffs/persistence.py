@@ -36,8 +36,21 @@ def write_model(
     write_atomically(path, save(contiguous, metadata=metadata))
 
 
+def model_kind(path: str | os.PathLike[str]) -> str:
+    """The kind of the model in a file that `write_model` wrote."""
+    return _open_model(path, None)[0]
+
+
 def read_model(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Header and arrays of a model of this kind."""
+    _, header, arrays = _open_model(path, kind)
+    return header, arrays
+
+
+def _open_model(
+    path: str | os.PathLike[str], kind: str | None
+) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
+    """Kind, header and arrays; of any kind where `kind` is None."""
     if not Path(path).is_file():
         raise ModelFileError(f"{os.fspath(path)!r} is not a file. Pass the path that .save() wrote.")
     try:
@@ -46,6 +59,7 @@ def read_model(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any],
             _require_ours(path, metadata, kind)
             header = json.loads(metadata["header"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+            return metadata["kind"], header, arrays
     except SafetensorError as error:
         raise ModelFileError(
             f"{os.fspath(path)!r} is not a complete knockoffs model file ({error}). "
@@ -55,10 +69,9 @@ def read_model(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any],
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"{os.fspath(path)!r} has a damaged header ({error!r}).") from error
-    return header, arrays
 
 
-def _require_ours(path: str | os.PathLike[str], metadata: Mapping[str, str], kind: str) -> None:
+def _require_ours(path: str | os.PathLike[str], metadata: Mapping[str, str], kind: str | None) -> None:
     if metadata.get("format") != FORMAT:
         raise ModelFileError(f"{os.fspath(path)!r} is a safetensors file of another program, not of knockoffs.")
     if int(metadata["version"]) > VERSION:
@@ -66,7 +79,7 @@ def _require_ours(path: str | os.PathLike[str], metadata: Mapping[str, str], kin
             f"{os.fspath(path)!r} has format version {metadata['version']}, this knockoffs reads up to "
             f"{VERSION}. Upgrade knockoffs."
         )
-    if metadata["kind"] != kind:
+    if kind is not None and metadata["kind"] != kind:
         raise ModelFileError(
             f"{os.fspath(path)!r} holds a {metadata['kind']} model, not {kind}: use {metadata['kind']}.load."
         )

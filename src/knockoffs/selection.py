@@ -27,6 +27,7 @@ class Selection:
     draws : w of each knockoff draw, `[n_draws, features]`.
     thresholds : the threshold of each draw at level `fdr`; `inf` where nothing qualifies.
     explanation : one sentence: how many were found, or why none.
+    cautions : what was warned of on the way.
     """
 
     names: tuple[str, ...]
@@ -46,6 +47,7 @@ class Selection:
     seed: int
     explanation: str
     versions: dict[str, str]
+    cautions: tuple[str, ...] = ()
 
     @property
     def n_draws(self) -> int:
@@ -99,6 +101,7 @@ class Selection:
         """All of it as plain values for JSON; a threshold that is not a finite number is None."""
         return {
             "explanation": self.explanation,
+            "cautions": list(self.cautions),
             "discoveries": self.discoveries,
             "settings": self.settings(),
             "thresholds": [float(t) if math.isfinite(t) else None for t in self.thresholds],

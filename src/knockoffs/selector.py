@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -62,6 +65,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     selection_ : the frozen result; `.to_frame()` gives it as a table.
     w_, threshold_ : the statistic of each feature, and the threshold (`nan` with several draws).
     generator_, statistic_ : as fitted and used.
+    pictured_ : some rows of the features with the largest w and of their knockoffs, for the report.
 
     Examples
     --------
@@ -103,6 +107,15 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         `groups` (one label a row, such as the patient) keeps rows that belong together on one side of every split
         of a statistic.
         """
+        with _recorded() as recorded:
+            self._fit(X, y, groups)
+        cautions = tuple(
+            dict.fromkeys(str(w.message) for w in recorded if issubclass(w.category, KnockoffWarning))
+        )
+        self.selection_ = replace(self.selection_, cautions=cautions)
+        return self
+
+    def _fit(self, X: Any, y: Any, groups: Any) -> None:
         self._check_settings()
         if y is None:
             raise ValueError("KnockoffSelector requires y to be passed, but the target y is None.")
@@ -120,9 +133,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.statistic_ = self._prepared_statistic(task, for_statistic)
         tables = self._draw(X, for_draws)
         ws = self._statistics(X, tables, y, groups)
-        self._pictured = _pictured(values, read_table(tables[0], who="generator")[0], ws.mean(0))
+        self.pictured_ = _pictured(values, read_table(tables[0], who="generator")[0], ws.mean(0))
         self._conclude(ws, names, task, len(values), seed)
-        return self
 
     @property
     def w_(self) -> Array:
@@ -250,6 +262,19 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         )
         if not selected.any():
             _warn(explanation)
+
+
+@contextmanager
+def _recorded() -> Iterator[list[warnings.WarningMessage]]:
+    """Keeps the warnings of the block, and passes them on at its end."""
+    with warnings.catch_warnings(record=True) as recorded:
+        warnings.simplefilter("always", KnockoffWarning)
+        try:
+            yield recorded
+        finally:
+            caught = [*recorded]
+    for w in caught:
+        warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
 
 
 def identifiers(values: Array) -> Indices:

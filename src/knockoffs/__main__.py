@@ -1,0 +1,5 @@
+"""`python -m knockoffs`."""
+
+from knockoffs.cli import main
+
+main(prog_name="knockoffs")

@@ -1,0 +1,23 @@
+"""The command line: `knockoffs select`, `knockoffs sample`, `knockoffs demo`."""
+
+from __future__ import annotations
+
+import click
+
+from knockoffs.cli.demo import demo
+from knockoffs.cli.sample import sample
+from knockoffs.cli.select import select
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, also where nothing was found; 1 the data or a setting will not do; 2 wrong usage; "
+    "130 interrupted.",
+)
+@click.version_option(package_name="knockoffs")
+def main() -> None:
+    """Which features matter, with a bounded share of false answers."""
+
+
+for command in (select, sample, demo):
+    main.add_command(command)

@@ -1,0 +1,142 @@
+"""What the commands share: options, tables, one-line errors and warnings."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+
+from knockoffs.checks import KnockoffWarning
+from knockoffs.files import read_frame
+from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.registry import GENERATORS, load_generator
+from knockoffs.tables import listing
+
+INTERRUPTED = 130
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several options as one decorator."""
+
+    def decorate(function: Any) -> Any:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+table_options = options(
+    click.argument("file"),
+    click.option(
+        "--drop", multiple=True, metavar="COL", help="Leave this column out; may be given several times."
+    ),
+    click.option("--delimiter", help="What separates the cells of a text file; found out by default."),
+)
+run_options = options(
+    click.option(
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
+    ),
+    click.option("--quiet", is_flag=True, help="No progress bars and no table."),
+)
+generator_options = options(
+    click.option(
+        "--generator",
+        default="ddlk",
+        show_default=True,
+        metavar="|".join([*GENERATORS, "FILE"]),
+        help="How knockoffs are made, or a model file.",
+    ),
+    click.option("--save-model", type=click.Path(dir_okay=False), help="Write the fitted generator to this file."),
+)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """One line that names the problem and the remedy, instead of a traceback; warnings are shown likewise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", KnockoffWarning)
+        warnings.showwarning = _show_warning
+        try:
+            yield
+        except KeyboardInterrupt:
+            click.echo("Interrupted. Files that were not complete yet have not been written.", err=True)
+            sys.exit(INTERRUPTED)
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            raise click.ClickException(" ".join(str(error).split())) from error
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    kind = "Warning" if issubclass(category, KnockoffWarning) else category.__name__
+    click.echo(f"{kind}: {' '.join(str(message).split())}", err=True)
+
+
+def show_progress(quiet: bool) -> bool:
+    return not quiet and sys.stderr.isatty()
+
+
+def make_generator(name: str, seed: int) -> KnockoffGenerator:
+    """A generator by name, or a fitted one from a model file."""
+    if name in GENERATORS:
+        return GENERATORS[name](random_state=seed)
+    if not Path(name).exists():
+        raise ValueError(
+            f"--generator {name!r} is not valid: pass {', '.join(GENERATORS)}, or the path of a model file that "
+            "--save-model wrote."
+        )
+    return load_generator(name)
+
+
+def read_features(file: str, delimiter: str | None, drop: Sequence[str]) -> pd.DataFrame:
+    """The table without the columns to drop."""
+    frame = read_frame(file, delimiter=delimiter)
+    for column in drop:
+        require_column(frame, "--drop", column)
+    return frame.drop(columns=list(drop))
+
+
+def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
+    if column in frame.columns:
+        return
+    near = difflib.get_close_matches(column, frame.columns, n=3)
+    known = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are {listing([*frame.columns])}."
+    raise ValueError(f"{option} {column!r} is not a column of the table. {known}")
+
+
+def require_numbers(frame: pd.DataFrame) -> None:
+    """An error that quotes the first cell that is not a number."""
+    for name in frame.columns:
+        column = frame[name]
+        if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+            continue
+        texts = column.dropna().astype(str)
+        wrong = texts[pd.to_numeric(texts, errors="coerce").isna()]
+        if len(wrong):
+            row = int((column == wrong.iloc[0]).to_numpy().argmax()) + 1
+            raise ValueError(
+                f"column {name!r} holds {wrong.iloc[0]!r} (row {row}) and {len(wrong) - 1} more cells that are "
+                f"not numbers. Correct them, encode the column as numbers, or leave it out with --drop {name!r}."
+            )
+
+
+def require_writable(*paths: str | None) -> None:
+    """Find out before the work that the results can be written."""
+    for path in paths:
+        if path is None:
+            continue
+        folder = Path(path).absolute().parent
+        if not folder.is_dir():
+            raise ValueError(f"{path!r} cannot be written: {str(folder)!r} is not a folder. Make it first.")
+        try:
+            probe = folder / f".{Path(path).name}.probe"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise ValueError(f"{path!r} cannot be written ({error.strerror}). Pass another path.") from None

@@ -1,0 +1,207 @@
+"""Pictures of a summary: where things go, in pixels. The template turns them into SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 52, 12, 22, 36
+MOST_FREQUENCIES = 30
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture: frame, ticks, and marks (dicts with a `kind` that the template knows)."""
+
+    title: str
+    width: int
+    height: int
+    x_label: str = ""
+    y_label: str = ""
+    x_ticks: list[tuple[float, str]] = field(default_factory=list)
+    y_ticks: list[tuple[float, str]] = field(default_factory=list)
+    marks: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def left(self) -> int:
+        return MARGIN_LEFT
+
+    @property
+    def right(self) -> int:
+        return self.width - MARGIN_RIGHT
+
+    @property
+    def top(self) -> int:
+        return MARGIN_TOP
+
+    @property
+    def bottom(self) -> int:
+        return self.height - MARGIN_BOTTOM
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Data values to pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        span = self.high - self.low or 1.0
+        return round(self.start + (value - self.low) / span * (self.end - self.start), 1)
+
+    def ticks(self, count: int = 5) -> list[tuple[float, str]]:
+        return [(self(value), f"{value:g}") for value in nice_numbers(self.low, self.high, count)]
+
+
+def nice_numbers(low: float, high: float, count: int = 5) -> list[float]:
+    """About `count` round numbers from low to high.
+
+    >>> nice_numbers(0, 1, 5)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    if not high > low:
+        return [low]
+    raw = (high - low) / count
+    unit = 10.0 ** math.floor(math.log10(raw))
+    step = unit * min((1, 2, 5, 10), key=lambda m: abs(m * unit - raw))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{k * step:.10g}") for k in range(first, last + 1)]
+
+
+def draw(summary: dict[str, Any]) -> dict[str, list[Chart]]:
+    """All pictures, by the section they belong to."""
+    return {
+        "statistics": [statistics_chart(summary)],
+        "fdp": [fdp_chart(summary)],
+        "frequencies": frequency_charts(summary),
+        "marginals": [marginal_chart(m) for m in summary["marginals"]],
+        "pairs": [pair_chart(p) for p in summary["pairs"]],
+        "training": [training_chart(t) for t in summary["training"] if len(t["held_out"]) > 1],
+    }
+
+
+def statistics_chart(summary: dict[str, Any]) -> Chart:
+    """w of every feature, in order, against the threshold."""
+    features = sorted(summary["features"], key=lambda f: -f["w"])
+    threshold = summary["thresholds"][0] if len(summary["thresholds"]) == 1 else None
+    ws = [f["w"] for f in features]
+    chart = Chart("w of every feature, largest first", 880, 320, "rank", "w")
+    x = Axis(0, len(ws) + 1, chart.left, chart.right)
+    y = Axis(min(0.0, *ws, -(threshold or 0)), max(0.0, *ws, threshold or 0), chart.bottom, chart.top)
+    radius = 4 if len(ws) <= 150 else 2.5
+    points = [
+        {
+            "x": x(rank),
+            "y": y(f["w"]),
+            "selected": f["selected"],
+            "label": f"{f['feature']}: w = {f['w']:.4g}",
+        }
+        for rank, f in enumerate(features, start=1)
+    ]
+    marks: list[dict[str, Any]] = [{"kind": "level", "y": y(0), "label": "", "style": "zero"}]
+    if threshold is not None:
+        marks.append(
+            {"kind": "level", "y": y(threshold), "label": f"threshold {threshold:.4g}", "style": "threshold"}
+        )
+        marks.append({"kind": "level", "y": y(-threshold), "label": "mirror image", "style": "mirror"})
+    marks.append({"kind": "dots", "points": points, "radius": radius})
+    return _with_axes(chart, x, y, marks)
+
+
+def fdp_chart(summary: dict[str, Any]) -> Chart:
+    """The filter's estimate of false ones along the number selected, against the level."""
+    curves, level = summary["curves"], summary["settings"]["fdr"]
+    longest = max((max(c["selected"]) for c in curves if c["selected"]), default=1)
+    chart = Chart("Estimated share of false discoveries", 880, 260, "features selected", "estimate")
+    x, y = Axis(0, longest, chart.left, chart.right), Axis(0, 1, chart.bottom, chart.top)
+    marks: list[dict[str, Any]] = [
+        {"kind": "level", "y": y(level), "label": f"fdr {level:g}", "style": "threshold"}
+    ]
+    for curve in curves:
+        points = [(x(k), y(e)) for k, e in zip(curve["selected"], curve["estimate"], strict=True)]
+        marks.append({"kind": "line", "points": points, "style": "data" if len(curves) == 1 else "data faint"})
+    return _with_axes(chart, x, y, marks)
+
+
+def frequency_charts(summary: dict[str, Any]) -> list[Chart]:
+    """Of several draws, the share that selects each feature."""
+    if summary["settings"]["n_draws"] == 1:
+        return []
+    features = sorted(summary["features"], key=lambda f: (-f["frequency"], -f["w"]))
+    shown = [f for f in features if f["frequency"] > 0][:MOST_FREQUENCIES]
+    if not shown:
+        return []
+    row = 18
+    height = MARGIN_TOP + MARGIN_BOTTOM + row * len(shown)
+    chart = Chart("Share of draws that select the feature", 880, height, "share of draws")
+    x = Axis(0, 1, 220, chart.right - 40)
+    bars = [
+        {
+            "x": 220,
+            "y": MARGIN_TOP + row * k + 3,
+            "width": round(x(f["frequency"]) - 220, 1),
+            "height": row - 6,
+            "label": f["feature"],
+            "value": f"{f['frequency']:.0%}",
+            "selected": f["selected"],
+        }
+        for k, f in enumerate(shown)
+    ]
+    return [Chart(**(vars(chart) | {"marks": [{"kind": "bars", "bars": bars}]}))]
+
+
+def marginal_chart(marginal: dict[str, Any]) -> Chart:
+    """Data (filled) and knockoffs (outline) of one feature."""
+    edges, data, knockoffs = marginal["edges"], marginal["data"], marginal["knockoffs"]
+    chart = Chart(marginal["feature"], 210, 170)
+    x = Axis(edges[0], edges[-1], 14, chart.width - 12)
+    y = Axis(0, max(1, *data, *knockoffs), chart.bottom, chart.top)
+    bars = [
+        {"x": x(a), "y": y(n), "width": round(x(b) - x(a), 1), "height": round(chart.bottom - y(n), 1)}
+        for a, b, n in zip(edges[:-1], edges[1:], data, strict=True)
+    ]
+    outline = [(x(edges[0]), y(0))]
+    for a, b, n in zip(edges[:-1], edges[1:], knockoffs, strict=True):
+        outline += [(x(a), y(n)), (x(b), y(n))]
+    outline.append((x(edges[-1]), y(0)))
+    marks = [{"kind": "histogram", "bars": bars}, {"kind": "line", "points": outline, "style": "knockoffs"}]
+    return Chart(**(vars(chart) | {"x_ticks": x.ticks(3), "marks": marks}))
+
+
+def pair_chart(pair: dict[str, Any]) -> Chart:
+    """Two features against each other, data and knockoffs."""
+    chart = Chart("", 280, 240, pair["first"], pair["second"])
+    x = Axis(*_range([*pair["data"][0], *pair["knockoffs"][0]]), chart.left, chart.right)
+    y = Axis(*_range([*pair["data"][1], *pair["knockoffs"][1]]), chart.bottom, chart.top)
+    marks = [
+        {"kind": "cloud", "style": name, "points": [(x(a), y(b)) for a, b in zip(*pair[name], strict=True)]}
+        for name in ("data", "knockoffs")
+    ]
+    return _with_axes(chart, x, y, marks)
+
+
+def training_chart(phase: dict[str, Any]) -> Chart:
+    """Losses along epochs; the first, of an untrained model, may be far off and is left out of the range."""
+    chart = Chart(phase["stage"], 280, 190, "epoch", "loss")
+    values = [v for v in (*phase["train"][1:], *phase["held_out"]) if v is not None] or [0.0]
+    x = Axis(0, max(1, len(phase["held_out"]) - 1), chart.left, chart.right)
+    y = Axis(*_range(values), chart.bottom, chart.top)
+    marks: list[dict[str, Any]] = [{"kind": "rule", "x": x(phase["best"]), "style": "mirror"}]
+    for name, style in (("train", "faint data"), ("held_out", "knockoffs")):
+        points = [(x(k), y(v)) for k, v in enumerate(phase[name]) if v is not None and y.low <= v <= y.high]
+        marks.append({"kind": "line", "points": points, "style": style})
+    return _with_axes(chart, x, y, marks)
+
+
+def _with_axes(chart: Chart, x: Axis, y: Axis, marks: list[dict[str, Any]]) -> Chart:
+    return Chart(**(vars(chart) | {"x_ticks": x.ticks(), "y_ticks": y.ticks(), "marks": marks}))
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)

@@ -1,0 +1,100 @@
+"""The numbers of a report, as plain values that JSON can hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from knockoffs.arrays import Array
+from knockoffs.filtering import estimated_fdp
+from knockoffs.selection import Selection
+from knockoffs.selector import KnockoffSelector, Pictured
+
+BINS = 24
+MARGINALS = 8
+PAIRS = 4
+POINTS = 300
+DIGITS = 6
+
+
+def summarise(selector: KnockoffSelector) -> dict[str, Any]:
+    """Everything that the report shows."""
+    selection = selector.selection_
+    pictured = selector.pictured_
+    return selection.to_dict() | {
+        "cautions": list(selection.cautions),
+        "curves": [_fdp_curve(w, selection) for w in selection.draws],
+        "marginals": _marginals(pictured, selection),
+        "pairs": _pairs(pictured, selection),
+        "training": _training(getattr(selector.generator_, "history_", [])),
+    }
+
+
+def _fdp_curve(w: Array, selection: Selection) -> dict[str, list[float]]:
+    """Estimated share of false ones among the k features with the largest w, for all k that thresholds give."""
+    thresholds, estimates = estimated_fdp(w, offset=selection.offset)
+    chosen = np.array([np.count_nonzero(w >= t) for t in thresholds])
+    some = chosen > 0
+    _, last = np.unique(chosen[some], return_index=True)
+    return {
+        "selected": chosen[some][last].tolist(),
+        "estimate": _rounded(np.minimum(estimates[some][last], 1.0)),
+    }
+
+
+def _marginals(pictured: Pictured, selection: Selection) -> list[dict[str, Any]]:
+    found = []
+    for k, column in enumerate(pictured.columns[:MARGINALS]):
+        x, x_tilde = pictured.x[:, k], pictured.x_tilde[:, k]
+        edges = np.histogram_bin_edges(np.concatenate([x, x_tilde]), bins=BINS)
+        found.append(
+            {
+                "feature": selection.names[column],
+                "edges": _rounded(edges),
+                "data": np.histogram(x, edges)[0].tolist(),
+                "knockoffs": np.histogram(x_tilde, edges)[0].tolist(),
+                "correlation": _correlation(x, x_tilde),
+            }
+        )
+    return found
+
+
+def _pairs(pictured: Pictured, selection: Selection) -> list[dict[str, Any]]:
+    rows = slice(0, POINTS)
+    return [
+        {
+            "first": selection.names[pictured.columns[k]],
+            "second": selection.names[pictured.columns[k + 1]],
+            "data": [_rounded(pictured.x[rows, k]), _rounded(pictured.x[rows, k + 1])],
+            "knockoffs": [_rounded(pictured.x_tilde[rows, k]), _rounded(pictured.x_tilde[rows, k + 1])],
+        }
+        for k in range(0, min(2 * PAIRS, len(pictured.columns) - 1), 2)
+    ]
+
+
+def _training(history: list[Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "stage": phase.stage,
+            "train": _finite(phase.train),
+            "held_out": _finite(phase.held_out),
+            "best": int(phase.best_epoch),
+        }
+        for phase in history
+    ]
+
+
+def _correlation(x: Array, x_tilde: Array) -> float | None:
+    if x.std() == 0 or x_tilde.std() == 0:
+        return None
+    return round(float(np.corrcoef(x, x_tilde)[0, 1]), 3)
+
+
+def _rounded(values: Array) -> list[float]:
+    return [float(f"{value:.{DIGITS}g}") for value in values.tolist()]
+
+
+def _finite(values: list[float]) -> list[float | None]:
+    return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in values]
