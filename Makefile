@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality clean
+.PHONY: setup demo test check slow speed quality statistics clean
 
 setup: $(INSTALLED)
 
@@ -14,7 +14,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@touch $@
 
 demo: setup
-	$(BIN)/python examples/demo.py
+	$(ONE_CORE) $(BIN)/knockoffs demo --out out
 
 test: setup
 	$(ONE_CORE) $(BIN)/python -m pytest -m "not slow"
@@ -32,6 +32,9 @@ speed: setup
 
 quality: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.quality
+
+statistics: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.statistics
 
 clean:
 	rm -rf .venv out

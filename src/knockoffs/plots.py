@@ -26,8 +26,8 @@ def compare_knockoffs(x: Array, x_tilde: Array, names: Sequence[str], *, columns
             bottom[j].scatter(
                 table[:, j], table[:, j + 1], s=4, alpha=0.5, color=colour, linewidths=0, label=label
             )
-        bottom[j].set_xlabel(names[j])
-        bottom[j].set_ylabel(names[j + 1])
+        bottom[j].set_xlabel(names[j], parse_math=False)
+        bottom[j].set_ylabel(names[j + 1], parse_math=False)
     bottom[0].legend(markerscale=3, frameon=False)
     for axes in (*top, *bottom):
         axes.tick_params(labelsize=7)
@@ -39,5 +39,5 @@ def _marginal(axes, x: Array, x_tilde: Array, name: str) -> None:
     edges = np.histogram_bin_edges(np.concatenate([x, x_tilde]), bins=30)
     axes.hist(x, edges, color=DATA, alpha=0.35, label="data")
     axes.hist(x_tilde, edges, histtype="step", color=KNOCKOFF, linewidth=1.5, label="knockoffs")
-    axes.set_title(name, fontsize=9)
+    axes.set_title(name, fontsize=9, parse_math=False)  # a name is text, whatever its signs
     axes.set_yticks([])

@@ -16,7 +16,7 @@ SEEN = 1.0  # least standard deviation of a pixel that is used: at the border al
 
 
 @click.command()
-@click.option("--fdr", type=float, default=0.2, show_default=True, help="Share of false discoveries you accept.")
+@click.option("--fdr", type=float, default=0.1, show_default=True, help="Share of false discoveries you accept.")
 @click.option("--draws", type=int, default=1, show_default=True, help="Knockoff draws to combine by e-values.")
 @click.option(
     "--out",
