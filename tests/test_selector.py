@@ -401,8 +401,8 @@ def test_a_function_as_generator() -> None:
     np.testing.assert_array_equal(*tables)
 
 
-def with_a_hole(table: np.ndarray) -> np.ndarray:
-    return np.where(np.arange(12) == 5, np.nan, table)
+def with_a_hole(table: np.ndarray, value: float = np.nan) -> np.ndarray:
+    return np.where(np.arange(12) == 5, value, table)
 
 
 BAD_KNOCKOFFS = {
@@ -410,7 +410,7 @@ BAD_KNOCKOFFS = {
     "fewer rows": (lambda x: x[1:], r"generator.*\(239, 12\).*\(240, 12\)"),
     "nothing": (lambda x: None, r"generator.*\(\)"),
     "NaN": (with_a_hole, r"generator"),
-    "infinite": (lambda x: with_a_hole(x) * 0 + np.inf, r"generator"),
+    "infinite": (lambda x: with_a_hole(x, np.inf), r"generator"),
     "text": (lambda x: np.full(x.shape, "a"), r"generator"),
 }
 
@@ -741,7 +741,8 @@ def test_nothing_that_is_given_out_changes_the_selection() -> None:
             continue
     result.settings()["versions"].clear()
     frame = result.to_frame()
-    frame.loc[:, ["selected", "w"]] = 0
+    frame.loc[:, "w"] = 0.0
+    frame.loc[:, "selected"] = False
     frame.attrs["versions"].clear()
     result.to_dict()["features"].clear()
     result.discoveries.clear()

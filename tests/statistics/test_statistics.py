@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import rankdata
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LassoLarsCV, LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge
+from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from knockoffs import KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 from knockoffs.engine.response import ResponseNetworks, cross_entropy, squared_error, swap_differences
+from knockoffs.randomness import random_generator
 from knockoffs.statistics import (
     HoldoutStatistic,
     ImportanceStatistic,
@@ -181,3 +186,262 @@ def test_the_linear_response_is_the_papers() -> None:
     assert relevant.sum() == 3
     coefficients = LinearRegression().fit(X, y).coef_
     np.testing.assert_allclose(np.abs(coefficients), np.where(relevant, 5.0, 0.0), atol=0.3)
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [*EXACT, ImportanceStatistic(random_state=0), MidpointStatistic(Ridge(), folds=2), HoldoutStatistic(Ridge())],
+    ids=repr,
+)
+def test_a_feature_whose_knockoff_is_a_copy_has_a_statistic_of_zero(statistic: Statistic) -> None:
+    """Swapping changes nothing, so w = -w; generators give copies of duplicated columns."""
+    copied = X_TILDE.copy()
+    copied[:, [0, 5]] = X[:, [0, 5]]
+    w = statistic.compute(X, copied, Y)
+    np.testing.assert_allclose(w[[0, 5]], 0, atol=1e-9)
+    assert w[1] > 0
+
+
+# held-out statistics --------------------------------------------------------------------------------------------
+
+HALF = slice(0, 160)
+MIDPOINT = [
+    pytest.param(MidpointStatistic(folds=2, random_state=0), id="network"),
+    pytest.param(MidpointStatistic(folds=None, test_size=0.3, random_state=0), id="network, one split"),
+    pytest.param(MidpointStatistic("boosting", folds=2, random_state=0), id="boosting"),
+    pytest.param(MidpointStatistic("lightgbm", folds=2, random_state=0), id="lightgbm"),
+    pytest.param(MidpointStatistic(LogisticRegression(), folds=5, random_state=0), id="logistic"),
+]
+
+
+@pytest.mark.parametrize("statistic", MIDPOINT)
+@pytest.mark.parametrize("y", [Y[HALF], CLASSES[HALF], Y[HALF] > 0], ids=["real", "three classes", "two classes"])
+def test_the_midpoint_statistic_flips_its_own_sign_bit_by_bit(statistic: MidpointStatistic, y: Any) -> None:
+    if isinstance(statistic.estimator, LogisticRegression) and y.dtype.kind == "f":
+        statistic = MidpointStatistic(Ridge(), folds=5, random_state=0)
+    x, x_tilde = X[HALF], X_TILDE[HALF]
+    w = statistic.compute(x, x_tilde, y)
+    assert (w != 0).all()
+    for mask in (np.arange(8) == 0, np.arange(8) == 5, np.arange(8) % 3 == 1, np.ones(8, dtype=bool)):
+        swapped = statistic.compute(np.where(mask, x_tilde, x), np.where(mask, x, x_tilde), y)
+        np.testing.assert_array_equal(swapped, np.where(mask, -w, w))
+
+
+def test_the_midpoint_statistic_by_hand() -> None:
+    statistic = MidpointStatistic(LinearRegression(), folds=3, random_state=4)
+    total = np.zeros(8)
+    for train, test in statistic._splits(Problem(X, X_TILDE, Y, "regression"), random_generator(4)):
+        middle = (X + X_TILDE) / 2
+        model = LinearRegression().fit(middle[train], Y[train])
+        for j in range(8):
+            for table, sign in ((X_TILDE, 1), (X, -1)):
+                rows = middle[test].copy()
+                rows[:, j] = table[test, j]
+                total[j] += sign * ((model.predict(rows) - Y[test]) ** 2).sum()
+    np.testing.assert_allclose(statistic.compute(X, X_TILDE, Y), total / len(Y), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["boosting", "lightgbm"])
+@pytest.mark.parametrize("kind", [HoldoutStatistic, MidpointStatistic])
+@pytest.mark.parametrize("y", [Y, CLASSES, Y > 0], ids=["real", "three classes", "two classes"])
+def test_boosted_trees_by_name(name: str, kind: Any, y: Any) -> None:
+    columns = [0, 1, 5, 7]
+    w = kind(name, folds=2, random_state=0).compute(X[:, columns], X_TILDE[:, columns], y)
+    assert w[:2].min() > 2 * np.abs(w[2:]).max()
+
+
+def test_other_names_of_estimators_are_refused() -> None:
+    for kind in (HoldoutStatistic, MidpointStatistic):
+        with pytest.raises(
+            ValueError, match="estimator='xgboost' is not valid: pass one of 'boosting', 'lightgbm'"
+        ):
+            kind("xgboost").compute(X, X_TILDE, Y)
+
+
+def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(ImportError, match=r'pip install "knockoffs\[bench\]", or pass "boosting"'):
+        MidpointStatistic("lightgbm").compute(X, X_TILDE, Y)
+
+
+def area_under_curve(y: np.ndarray, score: np.ndarray) -> float:
+    """By ranks (Mann and Whitney)."""
+    positive = y == 1
+    ranks = rankdata(score)[positive].sum() - positive.sum() * (positive.sum() + 1) / 2
+    return ranks / (positive.sum() * (~positive).sum())
+
+
+@pytest.mark.parametrize("midpoint", [False, True])
+def test_area_under_the_curve_by_hand(midpoint: bool) -> None:
+    y = (Y > 0).astype(int)
+    kind = MidpointStatistic if midpoint else HoldoutStatistic
+    settings: dict[str, Any] = {} if midpoint else {"mixture": 0}
+    statistic = kind(LogisticRegression(), scoring="roc_auc", folds=2, random_state=4, **settings)
+    base = (X + X_TILDE) / 2 if midpoint else X
+    expected = np.zeros(8)
+    for train, test in statistic._splits(Problem(X, X_TILDE, y, "classification"), random_generator(4)):
+        model = LogisticRegression().fit(base[train], y[train])
+        for j in range(8):
+            for table, sign in ((X, 1), (X_TILDE, -1)):  # a score: larger is better
+                rows = base[test].copy()
+                rows[:, j] = table[test, j]
+                area = area_under_curve(y[test], model.decision_function(rows))
+                expected[j] += sign * area * len(test) / len(y)
+    np.testing.assert_allclose(statistic.compute(X, X_TILDE, y), expected, rtol=1e-9, atol=1e-12)
+    assert expected[RELEVANT].min() > 0
+
+
+@pytest.mark.parametrize("folds", [None, 2, 3])
+def test_absolute_error_by_hand(folds: int | None) -> None:
+    statistic = HoldoutStatistic(
+        Ridge(), mixture=0, folds=2, scoring="neg_mean_absolute_error", random_state=4
+    ).set_params(folds=folds)
+    expected, held_out = np.zeros(8), 0
+    for train, test in statistic._splits(Problem(X, X_TILDE, Y, "regression"), random_generator(4)):
+        model = Ridge().fit(X[train], Y[train])
+        held_out += len(test)
+        for j in range(8):
+            swapped = X[test].copy()
+            swapped[:, j] = X_TILDE[test, j]
+            errors = np.abs(model.predict(swapped) - Y[test]) - np.abs(model.predict(X[test]) - Y[test])
+            expected[j] += errors.sum()
+    if folds == 3:
+        with pytest.warns(KnockoffWarning, match="folds=3"):
+            found = statistic.compute(X, X_TILDE, Y)
+    else:
+        found = statistic.compute(X, X_TILDE, Y)
+    np.testing.assert_allclose(found, expected / held_out, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("mixture", [0, 0.5])
+def test_a_scorer_is_as_good_as_its_name(mixture: float) -> None:
+    scorer = make_scorer(mean_absolute_error, greater_is_better=False)
+    named, given = (
+        HoldoutStatistic(Ridge(), mixture=mixture, folds=2, scoring=scoring, random_state=0).compute(X, X_TILDE, Y)
+        for scoring in ("neg_mean_absolute_error", scorer)
+    )
+    np.testing.assert_array_equal(named, given)
+    assert named[RELEVANT].min() > np.abs(named[~RELEVANT]).max()
+
+
+def test_squared_error_as_a_scorer_is_the_default() -> None:
+    for kind in (HoldoutStatistic, MidpointStatistic):
+        default, scored = (
+            kind(Ridge(), folds=4, scoring=scoring, random_state=0).compute(X, X_TILDE, Y)
+            for scoring in (None, "neg_mean_squared_error")
+        )
+        np.testing.assert_allclose(default, scored, rtol=1e-9, atol=1e-12)
+
+
+def test_a_score_needs_an_estimator() -> None:
+    for kind in (HoldoutStatistic, MidpointStatistic):
+        with pytest.raises(ValueError, match=r"scoring='r2' needs an estimator.*or scoring=None"):
+            kind(scoring="r2").compute(X, X_TILDE, Y)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "total"),
+    [
+        pytest.param(HoldoutStatistic(folds=2), 2, id="networks"),
+        pytest.param(HoldoutStatistic(Ridge(), folds=3), 24, id="a model a feature"),
+        pytest.param(HoldoutStatistic(Ridge(), mixture=0, folds=None), 1, id="one model"),
+        pytest.param(MidpointStatistic(folds=2), 2, id="midpoint network"),
+        pytest.param(MidpointStatistic(Ridge(), folds=5), 5, id="midpoint model"),
+    ],
+)
+def test_reports_count_up_to_their_total(statistic: Statistic, total: int) -> None:
+    heard: list[tuple[Any, ...]] = []
+    w = statistic.set_params(random_state=0).compute(X, X_TILDE, Y, report=lambda *said: heard.append(said))
+    assert heard == [("statistic", done, total, None) for done in range(total + 1)]
+    np.testing.assert_array_equal(w, statistic.compute(X, X_TILDE, Y))
+
+
+def test_the_plain_statistic_with_many_folds_is_warned_of() -> None:
+    for folds in (3, 5):
+        with pytest.warns(KnockoffWarning, match=f"mixture=0 with folds={folds} exceeds its level") as caught:
+            HoldoutStatistic(Ridge(), mixture=0, folds=folds).compute(X, X_TILDE, Y)
+        assert [warning.filename for warning in caught] == [__file__]
+    for settings in ({"mixture": 0, "folds": 2}, {"mixture": 0, "folds": None}, {"mixture": 0.1, "folds": 5}):
+        HoldoutStatistic(Ridge(), **settings).compute(X, X_TILDE, Y)  # a warning would be an error
+
+
+@pytest.mark.parametrize("kind", [HoldoutStatistic, MidpointStatistic])
+def test_a_rare_class_is_named_with_its_remedy(kind: Any) -> None:
+    y = np.where(np.arange(400) < 4, "rare", CLASSES)
+    with pytest.raises(ValueError, match=r"as many rows of each class; the rarest has 4\. Pass fewer folds"):
+        kind(LogisticRegression(), folds=5).compute(X, X_TILDE, y)
+    assert np.isfinite(kind(LogisticRegression(), folds=4).compute(X, X_TILDE, y)).all()
+
+
+def test_few_counts_are_told_of_the_other_task() -> None:
+    y = np.where(np.arange(400) < 4, 9, np.digitize(Y, [-1, 1]))
+    with pytest.raises(ValueError, match='pass task="regression" if y is a quantity'):
+        MidpointStatistic(LogisticRegression()).compute(X, X_TILDE, y)
+    w = MidpointStatistic(LinearRegression(), task="regression").compute(X, X_TILDE, y)
+    assert w[RELEVANT].min() > 0
+
+
+@pytest.mark.parametrize("kind", [HoldoutStatistic, MidpointStatistic])
+@pytest.mark.parametrize("y", [Y, CLASSES], ids=["real", "classes"])
+def test_fewer_groups_than_folds(kind: Any, y: Any) -> None:
+    model = Ridge() if y is Y else LogisticRegression()
+    with pytest.raises(ValueError, match=r"folds=5 needs as many groups; there are 4\. Pass fewer"):
+        kind(model, folds=5).compute(X, X_TILDE, y, groups=np.arange(400) % 4)
+    assert np.isfinite(kind(model, folds=4).compute(X, X_TILDE, y, groups=np.arange(400) % 4)).all()
+
+
+def test_fewer_rows_than_folds() -> None:
+    with pytest.raises(ValueError, match="folds=9 needs as many rows; there are 8"):
+        MidpointStatistic(Ridge(), folds=9).compute(X[:8], X_TILDE[:8], Y[:8])
+
+
+# lasso with groups ----------------------------------------------------------------------------------------------
+
+GROUPS = np.random.default_rng(3).permutation(np.repeat(np.arange(50), 8))
+
+
+@pytest.mark.parametrize("target", ["real", "classes"])
+def test_groups_stay_together_in_the_cross_validation_of_the_lasso(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folds: list[Any] = []
+
+    def watched(kind: Any) -> Any:
+        def make(*, cv: Any, **settings: Any) -> Any:
+            folds.append(cv)
+            return kind(cv=cv, **settings)
+
+        return make
+
+    for kind in (LassoLarsCV, LogisticRegressionCV):
+        monkeypatch.setattr(f"knockoffs.statistics.lasso.{kind.__name__}", watched(kind))
+    w = LassoStatistic(cv=4, random_state=0).compute(
+        X, X_TILDE, Y if target == "real" else CLASSES, groups=[f"patient {g}" for g in GROUPS]
+    )
+    assert w[RELEVANT].min() > np.abs(w[~RELEVANT]).max()
+    (splits,) = folds
+    assert len(splits) == 4
+    for train, test in splits:
+        assert not set(GROUPS[train]) & set(GROUPS[test])
+        assert len(train) + len(test) == 400
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in splits])), np.arange(400))
+
+
+def test_the_lasso_with_groups_is_exact_and_does_not_care_for_their_names() -> None:
+    statistic = LassoStatistic(random_state=0)
+    w = statistic.compute(X, X_TILDE, Y, groups=GROUPS)
+    mask = np.arange(8) % 2 == 0
+    swapped = statistic.compute(np.where(mask, X_TILDE, X), np.where(mask, X, X_TILDE), Y, groups=GROUPS)
+    np.testing.assert_allclose(swapped, np.where(mask, -w, w), atol=1e-8)
+    np.testing.assert_array_equal(statistic.compute(X, X_TILDE, Y, groups=GROUPS.astype(float) + 0.5), w)
+
+
+def test_the_lasso_with_fewer_groups_than_folds() -> None:
+    with pytest.raises(ValueError, match="groups"):
+        LassoStatistic().compute(X, X_TILDE, Y, groups=np.arange(400) % 3)
+
+
+@pytest.mark.parametrize("statistic", [*ALL, LassoStatistic(cv=3)], ids=repr)
+def test_groups_of_the_wrong_length(statistic: Statistic) -> None:
+    with pytest.raises(ValueError, match="groups has 399 entries; pass one for each of the 400 rows"):
+        statistic.compute(X, X_TILDE, Y, groups=np.arange(399))

@@ -1,0 +1,120 @@
+"""Generators that are one network from x and noise to x̃: devices, scaling, model files, and a look for collapse."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from knockoffs.arrays import Array
+from knockoffs.checks import KnockoffWarning, check_count, check_fraction, check_number
+from knockoffs.engine.chunks import in_chunks
+from knockoffs.engine.training import History, Report
+from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.batches import split_rows, torch_device
+from knockoffs.progress import progress_bars
+from knockoffs.randomness import torch_generator
+from knockoffs.tables import column_name, listing
+
+COLLAPSED = 0.2  # of a column's standard deviation
+
+
+class NoiseNetwork(nn.Module):
+    """x̃ = f(x, noise); `noise` is how many normal numbers a row needs."""
+
+    noise: int
+
+
+class NeuralGenerator(KnockoffGenerator):
+    """Subclasses write `_network` (the sampler, unfitted) and `_train` (which fits it in place)."""
+
+    learning_rate: float
+    epochs: int
+    batch_size: int
+    validation_fraction: float
+    device: str
+    progress: bool
+
+    @abstractmethod
+    def _network(self, features: int, generator: torch.Generator) -> NoiseNetwork: ...
+
+    @abstractmethod
+    def _train(
+        self,
+        network: NoiseNetwork,
+        x: Tensor,
+        held_out: Tensor,
+        rng: np.random.Generator,
+        report: Report | None,
+    ) -> list[History]: ...
+
+    def _check_settings(self) -> None:
+        check_number("learning_rate", self.learning_rate, least=0, least_allowed=False)
+        check_count("epochs", self.epochs)
+        check_count("batch_size", self.batch_size, least=2)
+        check_fraction("validation_fraction", self.validation_fraction)
+        torch_device(self.device)
+
+    def _fit(self, core: Array, rng: np.random.Generator) -> None:
+        device = torch_device(self.device)
+        train, held_out = split_rows(core, self.validation_fraction, rng)
+        self.mean_, self.deviation_ = train.mean(0), train.std(0)
+        x, x_held_out = self._standardised(train), self._standardised(held_out)
+        self._sampler = self._network(core.shape[1], torch_generator(rng, torch.device("cpu"))).to(device)
+        with progress_bars(self.progress) as report:
+            self.history_ = self._train(self._sampler, x, x_held_out, rng, report)
+        self._sampler.eval()
+        self._warn_of_collapse(core, rng)
+
+    def _standardised(self, core: Array) -> Tensor:
+        standardised = torch.as_tensor((core - self.mean_) / self.deviation_)
+        return standardised.float().to(torch_device(self.device))
+
+    def _sample(self, core: Array, rng: np.random.Generator) -> Array:
+        x = self._standardised(core)
+        noise = torch.as_tensor(rng.standard_normal((len(x), self._sampler.noise))).to(x)
+        with torch.no_grad():
+            drawn = in_chunks(self._sampler, x, noise)
+        return drawn.cpu().double().numpy() * self.deviation_ + self.mean_
+
+    def _warn_of_collapse(self, core: Array, rng: np.random.Generator) -> None:
+        spread = self._sample(core, rng).std(0) / core.std(0)
+        if (spread < COLLAPSED).any():
+            modelled = np.flatnonzero(self.modelled_)
+            which = listing([column_name(self._names, modelled[j]) for j in np.flatnonzero(spread < COLLAPSED)])
+            warnings.warn(
+                f"{which}: the knockoffs collapsed to less than {COLLAPSED:g} of the spread of the data "
+                f"(smallest share {spread.min():.2g}). Do not use them; train longer or use another generator. "
+                "history_ holds the losses.",
+                KnockoffWarning,
+                stacklevel=4,
+            )
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        weights = {f"network.{k}": v.cpu().numpy() for k, v in self._sampler.state_dict().items()}
+        return {"history": [asdict(h) for h in self.history_], "features": len(self.mean_)} | self._extra(), {
+            "mean": self.mean_,
+            "deviation": self.deviation_,
+        } | weights
+
+    def _extra(self) -> dict[str, Any]:
+        """What else a model file must say for `_network` to be made again."""
+        return {}
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.mean_, self.deviation_ = arrays["mean"], arrays["deviation"]
+        self.history_ = [History(**h) for h in header["history"]]
+        for name in self._extra_names:
+            setattr(self, name, header[name])
+        self._sampler = self._network(header["features"], torch.Generator()).to(torch_device(self.device))
+        weights = {k.removeprefix("network."): torch.as_tensor(v) for k, v in arrays.items() if "network." in k}
+        self._sampler.load_state_dict(weights)
+        self._sampler.eval()
+
+    _extra_names: tuple[str, ...] = ()

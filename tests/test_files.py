@@ -1,0 +1,368 @@
+"""Tables from and to files: what was written comes back, and a file that holds no table is named."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import stat
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knockoffs.files import TableFileError, read_frame, write_frame
+
+FRAME = pd.DataFrame({"age": [30, 41, 52], "dose, in mg": [0.1, 1e-300, -2.5e17], "smoker": [True, False, True]})
+Read = Callable[..., pd.DataFrame]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Reads these bytes from a file whose name says nothing of what is in it."""
+
+    def from_bytes(content: bytes, **options: str) -> pd.DataFrame:
+        path = tmp_path / "table"
+        path.write_bytes(content)
+        return read_frame(str(path), **options)
+
+    return from_bytes
+
+
+def text(frame: pd.DataFrame = FRAME, separator: str = ",") -> bytes:
+    return frame.to_csv(index=False, sep=separator).encode()
+
+
+def parquet(frame: pd.DataFrame = FRAME) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer)
+    return buffer.getvalue()
+
+
+def zstandard(content: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(content)
+    return sink.getvalue().to_pybytes()
+
+
+def zipped(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+COMPRESSIONS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstandard,
+    "zip": lambda content: zipped(table=content),
+}
+
+
+# reading
+
+
+@pytest.mark.parametrize("separator", [",", "\t", ";", "|"])
+def test_the_delimiter_is_found_out(read: Read, separator: str) -> None:
+    pd.testing.assert_frame_equal(read(text(separator=separator)), FRAME)
+
+
+@pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS.keys())
+@pytest.mark.parametrize("content", [text(), parquet()], ids=["text", "parquet"])
+def test_compression_is_known_by_content(read: Read, content: bytes, compress: Callable[[bytes], bytes]) -> None:
+    pd.testing.assert_frame_equal(read(compress(content)), FRAME)
+
+
+def test_a_zip_may_hold_a_folder(read: Read) -> None:
+    pd.testing.assert_frame_equal(read(zipped(**{"folder/": b"", "folder/table.csv": text()})), FRAME)
+
+
+def test_a_delimiter_that_is_given_wins(read: Read) -> None:
+    assert read(b"a:b;c:d\n1:2;3:4\n", delimiter=":").columns.tolist() == ["a", "b;c", "d"]
+    assert read(b"a b\n1 2\n", delimiter=" ").to_dict("list") == {"a": [1], "b": [2]}
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"], ids=["unix", "windows", "old mac"])
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b"\n\n"], ids=["plain", "BOM", "blank lines"])
+def test_marks_of_other_systems_do_not_matter(read: Read, line_end: bytes, start: bytes) -> None:
+    pd.testing.assert_frame_equal(read((start + text()).replace(b"\n", line_end)), FRAME)
+
+
+def test_quoted_names_and_cells_may_hold_the_delimiter_and_quotes(read: Read) -> None:
+    frame = read(b'"a, ""b""","c;d|e",f\n"1,5",2,3\n')
+    assert frame.columns.tolist() == ['a, "b"', "c;d|e", "f"]
+    assert frame.iloc[0].tolist() == ["1,5", 2, 3]
+
+
+def test_a_quoted_name_may_hold_a_line_break(read: Read) -> None:
+    frame = read(b'"dose\nin mg",age\n1,2\n')
+    assert frame.columns.tolist() == ["dose\nin mg", "age"]
+    assert frame.to_numpy().tolist() == [[1, 2]]
+
+
+def test_names_may_hold_more_marks_than_there_are_delimiters(read: Read) -> None:
+    """As gene|id names do: the lines below the first show which mark separates cells."""
+    frame = read(b"TP53|7157,MYC|4609,age;y|n\n1.5,2,3\n4,5,6\n")
+    assert frame.columns.tolist() == ["TP53|7157", "MYC|4609", "age;y|n"]
+    assert frame.to_numpy().tolist() == [[1.5, 2, 3], [4, 5, 6]]
+
+
+@pytest.mark.parametrize("separator", [",", "\t", ";", "|"])
+def test_a_wide_table_is_read(read: Read, separator: str) -> None:
+    """15,000 names are longer than the longest cell that Python's csv module takes (131,072 characters)."""
+    wide = pd.DataFrame(np.arange(30_000).reshape(2, 15_000)).add_prefix("expression ")
+    pd.testing.assert_frame_equal(read(text(wide, separator)), wide)
+
+
+def test_a_first_column_without_a_name_holds_row_names(read: Read) -> None:
+    frame = read(b",a,b\nfirst,1,2\nsecond,3,4\n")
+    assert frame.index.tolist() == ["first", "second"]
+    assert frame.to_dict("list") == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_names_are_text(read: Read) -> None:
+    assert read(b"1,2\n3,4\n").columns.tolist() == ["1", "2"]
+    assert read(parquet(pd.DataFrame({7: [1], 8: [2]}))).columns.tolist() == ["7", "8"]
+
+
+@pytest.mark.parametrize("content", [text(), parquet(), gzip.compress(text())], ids=["text", "parquet", "gz"])
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    pd.testing.assert_frame_equal(read_frame("-"), FRAME)
+
+
+def test_standard_input_is_named_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    with pytest.raises(TableFileError, match=r"^standard input is empty"):
+        read_frame("-")
+
+
+# files that hold no table
+
+
+def with_the_encrypted_flag(archive: bytes) -> bytes:
+    content = bytearray(archive)
+    content[6] |= 1
+    content[content.find(b"PK\x01\x02") + 8] |= 1
+    return bytes(content)
+
+
+def parquet_with_a_name_twice() -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table([pa.array([1, 2]), pa.array([3, 4])], names=["a", "a"]), buffer)
+    return buffer.getvalue()
+
+
+LONG = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 3)), columns=list("abc"))
+BAD = {
+    "empty": (b"", r"is empty\. Pass a table with column names"),
+    "white space": (b" \n\n\t\n", r"is empty\. Pass"),
+    "BOM alone": (b"\xef\xbb\xbf", r"is empty\. Pass"),
+    "empty gzip": (gzip.compress(b""), r"is empty\. Pass"),
+    "names alone": (b"a,b\n", r"has 0 rows and 2 columns\. Pass a table with data"),
+    "Parquet without rows": (parquet(FRAME[:0]), r"has 0 rows and 3 columns\. Pass a table with data"),
+    "not UTF-8": ("é,b\n1,2\n".encode("latin-1"), r"not text in UTF-8 \(byte 0xe9 at position 0\)\. Save it as"),
+    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), r"not text in UTF-8 .*Save it as UTF-8"),
+    "one column": (b"a b\n1 2\n", r"has a single column, 'a b', when split at ','\. Pass the right delimiter"),
+    "name twice": (b"a,b,a,b,c\n1,2,3,4,5\n", r"several columns named 'a', 'b'\. Give each its own name"),
+    "Parquet name twice": (parquet_with_a_name_twice(), r"several columns named 'a'\. Give each its own name"),
+    "open quote": (b'a,b\n1,"2\n3,4\n', r"is not a table split at ','"),
+    "several in a zip": (zipped(a=b"a,b\n1,2\n", b=b"a,b\n1,2\n"), r"holds 2 files\. Unpack it and pass one"),
+    "zip with a password": (with_the_encrypted_flag(zipped(a=text())), r"table.*(encrypted|password)"),
+    "zip of a folder": (zipped(**{"folder/": b""}), r"holds 0 files\. Unpack it"),
+    "truncated Parquet": (parquet()[:-20], r"is not a complete Parquet file .*copy it again"),
+    "head of Parquet": (b"PAR1", r"is not a complete Parquet file .*copy it again"),
+    "more cells later": (b"a,b\n1,2\n3,4,5\n", r"is not a table split at ','.*line 3"),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), BAD.values(), ids=BAD.keys())
+def test_what_holds_no_table_is_refused_with_the_files_name_and_a_remedy(
+    read: Read, content: bytes, said: str
+) -> None:
+    with pytest.raises(TableFileError, match=rf"table.*{said}"):
+        read(content)
+
+
+@pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS.keys())
+@pytest.mark.parametrize("keep", [0.3, 0.7, -1])
+def test_a_truncated_archive_is_refused(read: Read, compress: Callable[[bytes], bytes], keep: float) -> None:
+    whole = compress(text(LONG))
+    with pytest.raises(TableFileError, match=r"damaged or truncated archive .*Copy it again"):
+        read(whole[: keep if keep == -1 else int(keep * len(whole))])
+
+
+def test_a_damaged_archive_is_refused(read: Read) -> None:
+    whole = bytearray(gzip.compress(text(LONG)))
+    whole[len(whole) // 2] ^= 0xFF
+    with pytest.raises(TableFileError, match=r"damaged or truncated archive .*Copy it again"):
+        read(bytes(whole))
+
+
+def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
+    with pytest.raises(TableFileError, match=r"no\.csv does not exist\. Check the path"):
+        read_frame(str(tmp_path / "no.csv"))
+    with pytest.raises(TableFileError, match=r"is a folder\. Pass one file in it"):
+        read_frame(str(tmp_path))
+    (tmp_path / "file").write_bytes(text())
+    with pytest.raises(TableFileError, match=r"table\.csv cannot be read: Not a directory"):
+        read_frame(str(tmp_path / "file" / "table.csv"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(text())
+    path.chmod(0)
+    with pytest.raises(TableFileError, match=r"table\.csv may not be read"):
+        read_frame(str(path))
+
+
+MORE_CELLS = {
+    "numbers in order": b"a,b\n0,1.5,2.5\n1,3.5,4.5\n2,5.5,6.5\n",
+    "any numbers": b"a,b\n7,1.5,2.5\n3,3.5,4.5\n5,5.5,6.5\n",
+    "texts": b"a,b\nfirst,1.5,2.5\nsecond,3.5,4.5\n",
+    "two more": b"a,b\n0,0,1.5,2.5\n1,1,3.5,4.5\n",
+    "first line alone": b"a,b\n0,1.5,2.5\n3.5,4.5\n",
+    "beside row names": b",a,b\nfirst,1.5,2.5,3\nsecond,3.5,4.5,3\n",
+    "beside row numbers": b",a,b\n0,1.5,2.5,3\n1,3.5,4.5,3\n",
+}
+
+
+@pytest.mark.parametrize("content", MORE_CELLS.values(), ids=MORE_CELLS.keys())
+def test_more_cells_than_names_do_not_shift_the_columns(read: Read, content: bytes) -> None:
+    with pytest.raises(TableFileError, match=r"table.*(more cells|split at)"):
+        read(content)
+
+
+def test_delimiters_at_the_ends_of_lines_do_not_shift_the_columns(read: Read) -> None:
+    try:
+        frame = read(b"a,b\n1,2,\n3,4,\n")
+    except TableFileError:
+        return
+    assert frame[["a", "b"]].to_numpy().tolist() == [[1, 2], [3, 4]]
+
+
+def test_fewer_cells_than_names_are_missing_at_the_end(read: Read) -> None:
+    frame = read(b"a,b,c\n1,2,3\n4,5\n6\n")
+    np.testing.assert_array_equal(frame, [[1, 2, 3], [4, 5, np.nan], [6, np.nan, np.nan]])
+
+
+# writing
+
+NAMES = ["table.csv", "table.tsv", "table.parquet", "table.csv.gz", "table.tsv.gz", "table.parquet.gz"]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "table", "table.gz"])
+def test_what_was_written_comes_back(tmp_path: Path, name: str) -> None:
+    write_frame(FRAME, tmp_path / name)
+    pd.testing.assert_frame_equal(read_frame(str(tmp_path / name)), FRAME)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_suffix_says_what_is_written(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    write_frame(FRAME, path)
+    content = path.read_bytes()
+    assert content.startswith(b"\x1f\x8b") == name.endswith(".gz")
+    content = gzip.decompress(content) if name.endswith(".gz") else content
+    if ".parquet" in name:
+        assert content == parquet()
+    else:
+        assert content == text(separator="\t" if ".tsv" in name else ",")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_table_gives_the_same_bytes(tmp_path: Path, name: str) -> None:
+    first, second = tmp_path / f"a.{name}", tmp_path / f"b.{name}"
+    write_frame(FRAME, first)
+    write_frame(FRAME, second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_row_names_come_back(tmp_path: Path, name: str) -> None:
+    frame = FRAME.set_axis(["first", "second", "third"])
+    write_frame(frame, tmp_path / name)
+    back = read_frame(str(tmp_path / name))
+    assert back.index.tolist() == ["first", "second", "third"]
+    assert back.to_dict("list") == frame.to_dict("list")
+
+
+@pytest.mark.parametrize("name", ["table.xlsx", "table.json", "table.csv.zip", "table.txt"])
+def test_an_unknown_suffix_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TableFileError, match=r"table.*ends in \.csv, \.tsv or \.parquet"):
+        write_frame(FRAME, tmp_path / name)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_write_that_fails_leaves_the_old_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"old")
+
+    def no_space(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "replace", no_space)
+    with pytest.raises(OSError, match="no space left"):
+        write_frame(FRAME, path)
+    assert [*tmp_path.iterdir()] == [path]
+    assert path.read_bytes() == b"old"
+
+
+def test_a_written_file_has_the_rights_of_any_new_file(tmp_path: Path) -> None:
+    write_frame(FRAME, tmp_path / "table.csv")
+    (tmp_path / "plain").touch()
+    assert stat.S_IMODE((tmp_path / "table.csv").stat().st_mode) == stat.S_IMODE(
+        (tmp_path / "plain").stat().st_mode
+    )
+
+
+# any table
+
+PRINTABLE = st.characters(exclude_categories=["C", "Z"])
+MARKS = st.sampled_from(" ,;|\"'#<&")
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> pd.DataFrame:
+    """Tables of finite numbers under different names that are not blank."""
+    names = draw(
+        st.lists(
+            st.text(PRINTABLE | MARKS, min_size=1, max_size=8).filter(str.strip)
+            | st.text(MARKS, min_size=3, max_size=8).filter(str.strip),
+            min_size=2,
+            max_size=6,
+            unique=True,
+        )
+    )
+    row = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=len(names), max_size=len(names))
+    return pd.DataFrame(draw(st.lists(row, min_size=1, max_size=5)), columns=names)
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.tsv", "table.parquet"])
+@settings(max_examples=100)
+@given(frame=frames())
+def test_any_table_comes_back_to_the_bit(
+    tmp_path_factory: pytest.TempPathFactory, name: str, frame: pd.DataFrame
+) -> None:
+    path = tmp_path_factory.getbasetemp() / name
+    write_frame(frame, path)
+    pd.testing.assert_frame_equal(read_frame(str(path)), frame, check_exact=True)
