@@ -126,7 +126,7 @@ def test_an_empty_selection_explains_itself() -> None:
     said = explain_empty_selection([3, 2, 1, -0.5], 0.1)
     assert "at least 10 features" in said
     assert "3 of 4 have w > 0" in said
-    assert "fdr=0.333" in said
+    assert "fdr=0.334" in said
     assert knockoff_select([3, 2, 1, -0.5], 0.334).sum() == 3
     assert "No feature of 2 has w > 0" in explain_empty_selection([0, -1], 0.1)
     assert "no level below 1" in explain_empty_selection([1, -2], 0.1)

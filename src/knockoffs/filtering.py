@@ -75,7 +75,8 @@ def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tu
     """
     level = fdr if len(ws) == 1 else fdr / 2
     evalues = np.mean([knockoff_evalues(w, level, offset=offset) for w in ws], axis=0)
-    return select_by_evalues(evalues, fdr), evalues
+    selected = knockoff_select(ws[0], fdr, offset=offset) if len(ws) == 1 else select_by_evalues(evalues, fdr)
+    return selected, evalues
 
 
 def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str:
@@ -87,8 +88,9 @@ def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str
     if positive == 0:
         return f"No feature of {len(w)} has w > 0: none looks more useful than its knockoff."
     first = estimates.min()
+    rounded_up = math.ceil(1000 * first - 1e-9) / 1000
     within_reach = (
-        f"the first would be selected at fdr={first:.3g}" if first < 1 else "no level below 1 selects any"
+        f"the first would be selected at fdr={rounded_up:g}" if first < 1 else "no level below 1 selects any"
     )
     return (
         f"fdr={fdr:g} with offset={offset} needs at least {max(needed, 1)} features that stand out; "

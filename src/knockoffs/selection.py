@@ -49,6 +49,11 @@ class Selection:
     versions: dict[str, str]
     cautions: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        # Frozen means frozen: the arrays too.
+        for array in (self.selected, self.w, self.evalues, self.frequency, self.draws, self.thresholds):
+            array.flags.writeable = False
+
     @property
     def n_draws(self) -> int:
         return len(self.draws)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -25,7 +23,7 @@ from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.selection import Selection, versions_in_use
 from knockoffs.statistics import HoldoutStatistic
-from knockoffs.statistics.base import TaskChoice, read_target
+from knockoffs.statistics.base import MOST_CLASSES, TaskChoice, read_target
 from knockoffs.tables import column_name, listing, read_table
 
 PICTURED = 12  # features whose data and knockoffs are kept for the report
@@ -107,8 +105,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         `groups` (one label a row, such as the patient) keeps rows that belong together on one side of every split
         of a statistic.
         """
-        with _recorded() as recorded:
-            self._fit(X, y, groups)
+        recorded: list[warnings.WarningMessage] = []
+        try:
+            with warnings.catch_warnings(record=True) as recorded:
+                warnings.simplefilter("always", KnockoffWarning)
+                self._fit(X, y, groups)
+        finally:  # the report keeps them, and the caller sees them as coming from the call of fit
+            for w in recorded:
+                warnings.warn(w.message, w.category, stacklevel=2)
         cautions = tuple(
             dict.fromkeys(str(w.message) for w in recorded if issubclass(w.category, KnockoffWarning))
         )
@@ -116,6 +120,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, groups: Any) -> None:
+        self.__dict__.pop("selection_", None)  # of an earlier fit
         self._check_settings()
         if y is None:
             raise ValueError("KnockoffSelector requires y to be passed, but the target y is None.")
@@ -127,11 +132,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             )
         validate_data(self, X, skip_check_array=True, reset=True)
         task, target = read_target(y, self.task, rows=len(values), who="KnockoffSelector")
+        self._check_groups(groups, len(values))
         self._warn_of_hazards(values, target, names)
         seed, (for_fit, for_draws, for_statistic) = self._seeds()
         self.generator_ = self._fitted_generator(X, for_fit)
         self.statistic_ = self._prepared_statistic(task, for_statistic)
-        tables = self._draw(X, for_draws)
+        tables = self._draw(X, values.shape, for_draws)
         ws = self._statistics(X, tables, y, groups)
         self.pictured_ = _pictured(values, read_table(tables[0], who="generator")[0], ws.mean(0))
         self._conclude(ws, names, task, len(values), seed)
@@ -167,14 +173,26 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                     f"{name}={value!r} is not valid: pass an object with a {method!r} method, a function, or None."
                 )
 
+    def _check_groups(self, groups: Any, rows: int) -> None:
+        if groups is None:
+            return
+        if not (self.statistic is None or hasattr(self.statistic, "compute")):
+            raise ValueError("groups were passed, but the statistic is a function, which cannot take them.")
+        if len(groups) != rows:
+            raise ValueError(f"groups has {len(groups)} entries; pass one for each of the {rows} rows.")
+
     def _warn_of_hazards(self, values: Array, target: Array, names: list[str] | None) -> None:
         rows, features = values.shape
-        needed = math.ceil(self.offset / self.fdr - 1e-9)
+        # With several draws each is filtered at half the level.
+        least = self.offset if self.n_draws == 1 else max(1, 2 * self.offset)
+        needed = math.ceil(least / self.fdr - 1e-9)
         if features < needed:
+            enough = math.ceil(100 * least / features) / 100
+            remedy = f"Raise fdr to {enough:g} or more" if enough < 1 else "Add features"
             _warn(
-                f"fdr={self.fdr:g} with offset={self.offset} needs at least {needed} selections, but X has only "
-                f"{features} features, so none can be selected. Raise fdr to "
-                f"{math.ceil(100 / features) / 100:g} or more, or pass offset=0."
+                f"fdr={self.fdr:g} with offset={self.offset} and n_draws={self.n_draws} needs at least {needed} "
+                f"selections, but X has only {features} features, so none can be selected. {remedy}"
+                f"{', or pass offset=0' if self.offset else ''}."
             )
         for columns, problem in (
             (identifiers(values), "a different whole number in every row, as an identifier has. Drop it."),
@@ -207,16 +225,19 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             return statistic
         return _with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=task)
 
-    def _draw(self, X: Any, seed: int) -> list[Any]:
+    def _draw(self, X: Any, shape: tuple[int, ...], seed: int) -> list[Any]:
         if hasattr(self.generator_, "sample"):
-            return self.generator_.sample(X, n_draws=self.n_draws, random_state=seed)
-        tables = [self.generator_(X) for _ in range(self.n_draws)]
+            own = getattr(self.generator_, "random_state", None)
+            tables = self.generator_.sample(X, n_draws=self.n_draws, random_state=seed if own is None else None)
+        else:
+            tables = [self.generator_(X) for _ in range(self.n_draws)]
         for table in tables:
-            if np.shape(table) != np.shape(X):
+            if np.shape(table) != shape:
                 raise ValueError(
-                    f"generator returned a table of shape {np.shape(table)} for X of shape {np.shape(X)}: return "
+                    f"generator returned a table of shape {np.shape(table)} for X of shape {shape}: return "
                     "one knockoff for each cell."
                 )
+            read_table(table, who="the generator's knockoffs")
         return tables
 
     def _statistics(self, X: Any, tables: list[Any], y: Any, groups: Any) -> Array:
@@ -250,8 +271,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             draws=ws,
             thresholds=np.array([knockoff_threshold(w, self.fdr, offset=self.offset) for w in ws]),
             fdr=float(self.fdr),
-            offset=self.offset,
-            task=task,
+            offset=int(self.offset),
+            task=getattr(self.statistic_, "task", task),
             rows=rows,
             generator=_described(self.generator_),
             statistic=_described(self.statistic_),
@@ -264,33 +285,26 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             _warn(explanation)
 
 
-@contextmanager
-def _recorded() -> Iterator[list[warnings.WarningMessage]]:
-    """Keeps the warnings of the block, and passes them on at its end."""
-    with warnings.catch_warnings(record=True) as recorded:
-        warnings.simplefilter("always", KnockoffWarning)
-        try:
-            yield recorded
-        finally:
-            caught = [*recorded]
-    for w in caught:
-        warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-
-
 def identifiers(values: Array) -> Indices:
     """Columns with a different whole number in every row."""
-    whole = np.all(values == np.rint(values), axis=0)
+    whole = np.all(values == np.rint(values), axis=0) & (np.abs(values).max(0) < 2**53)
     return np.array(
         [j for j in np.flatnonzero(whole) if len(np.unique(values[:, j])) == len(values)], dtype=np.intp
     )
 
 
 def copies_of_target(values: Array, target: Array) -> Indices:
-    """Columns that are the target in other units."""
+    """Columns that are the target in other units, or its classes under other numbers."""
     deviation = values.std(0)
     centred = (values - values.mean(0)) / np.where(deviation > 0, deviation, 1.0)
     correlation = centred.T @ (target - target.mean()) / (len(target) * target.std())
-    return np.flatnonzero(np.abs(correlation) > 1 - 1e-9)
+    copies = np.abs(correlation) > 1 - 1e-9
+    classes = len(np.unique(target))
+    if classes <= min(MOST_CLASSES, len(target) // 2):
+        for j, column in enumerate(values.T):
+            both = np.unique(np.stack([column, target]), axis=1).shape[1]
+            copies[j] |= both == classes == len(np.unique(column))
+    return np.flatnonzero(copies)
 
 
 def _explanation(ws: Array, selected: Flags, fdr: float, offset: int) -> str:
@@ -298,6 +312,7 @@ def _explanation(ws: Array, selected: Flags, fdr: float, offset: int) -> str:
         return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
     if len(ws) == 1:
         return explain_empty_selection(ws[0], fdr, offset=offset)
+    fdr = fdr / 2  # the level at which each of several draws is filtered
     middle = np.argsort([knockoff_threshold(w, fdr, offset=offset) for w in ws], kind="stable")[len(ws) // 2]
     found = np.mean([knockoff_select(w, fdr, offset=offset).any() for w in ws])
     return (

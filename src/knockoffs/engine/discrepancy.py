@@ -46,5 +46,5 @@ def second_order_loss(x: Tensor, x_tilde: Tensor) -> Tensor:
 
 
 def correlation_loss(x: Tensor, x_tilde: Tensor, target: Tensor) -> Tensor:
-    """Mean squared distance of each corr(x_j, x̃_j) from its target; columns of x have variance one."""
-    return (covariances(x, x_tilde)[2].diagonal() - target).square().mean()
+    """Squared distance of each corr(x_j, x̃_j) from its target, summed; columns of x have variance one."""
+    return (covariances(x, x_tilde)[2].diagonal() - target).square().sum()

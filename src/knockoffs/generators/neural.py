@@ -1,4 +1,4 @@
-"""Generators that are one network from x and noise to x̃: devices, scaling, model files, and a look for collapse."""
+"""Generators that are one network from x and noise to x̃: devices, scaling, model files, signs of collapse."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from knockoffs.arrays import Array
 from knockoffs.checks import KnockoffWarning, check_count, check_fraction, check_number
 from knockoffs.engine.chunks import in_chunks
+from knockoffs.engine.noise_networks import NoiseNetwork
 from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.batches import split_rows, torch_device
@@ -23,12 +24,6 @@ from knockoffs.randomness import torch_generator
 from knockoffs.tables import column_name, listing
 
 COLLAPSED = 0.2  # of a column's standard deviation
-
-
-class NoiseNetwork(nn.Module):
-    """x̃ = f(x, noise); `noise` is how many normal numbers a row needs."""
-
-    noise: int
 
 
 class NeuralGenerator(KnockoffGenerator):

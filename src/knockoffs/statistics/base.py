@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import LabelEncoder
@@ -65,7 +66,8 @@ class Statistic(BaseEstimator, ABC):
         task, target = read_target(y, self.task, rows=len(x), who=who)
         labels = None if groups is None else _group_labels(groups, rows=len(x), who=who)
         problem = Problem(x, x_tilde, target, task, labels)
-        return self._compute(problem, random_generator(self.random_state), report or _say_nothing)
+        w = self._compute(problem, random_generator(self.random_state), report or _say_nothing)
+        return np.where((x == x_tilde).all(0), 0.0, w)  # a copy tells no more than its feature
 
     @abstractmethod
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array: ...
@@ -83,9 +85,11 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
         target = target[:, 0]
     if target.shape != (rows,):
         raise ValueError(f"{who}: y has shape {target.shape}; pass one value for each of the {rows} rows.")
-    missing = np.array([value is None or value != value for value in target.tolist()])
+    missing = np.asarray(pd.isna(target))
     if missing.any():
         raise ValueError(f"{who}: y has {missing.sum()} missing values. Drop those rows from X and y.")
+    if target.dtype.kind == "O":
+        target = pd.Series(target.tolist()).infer_objects().to_numpy()
     if task == "auto":
         task = "regression" if _is_quantity(target) else "classification"
     if task == "classification":
@@ -93,7 +97,13 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
         if len(classes) < 2:
             raise ValueError(f"{who}: y has one class only ({classes[0]!r}). Pass rows of at least two classes.")
         return task, codes.astype(np.float64)
-    values = target.astype(np.float64)
+    try:
+        values = target.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{who}: y of type {target.dtype} does not hold numbers, as task='regression' needs. "
+            "Pass numbers, or task='classification'."
+        ) from None
     if not np.isfinite(values).all():
         raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
     if values.min() == values.max():
@@ -117,6 +127,20 @@ def in_random_pair_order(problem: Problem, rng: np.random.Generator) -> tuple[Ar
     flipped = rng.random(problem.features) < 0.5
     table = np.hstack([np.where(flipped, x_tilde, x), np.where(flipped, x, x_tilde)])
     return table, np.where(flipped, -1.0, 1.0)
+
+
+def require_enough_for(data: Problem, name: str, folds: int) -> None:
+    units, what = (data.y, "rows") if data.groups is None else (data.groups, "groups")
+    have = len(units) if data.groups is None else len(np.unique(units))
+    if have < folds:
+        raise ValueError(f"{name}={folds} needs as many {what}; there are {have}. Pass fewer {name}.")
+    if data.task == "classification" and data.groups is None:
+        rarest = np.bincount(data.y.astype(int)).min()
+        if rarest < folds:
+            raise ValueError(
+                f"{name}={folds} needs as many rows of each class; the rarest has {rarest}. Pass fewer {name}, "
+                'join rare classes, or pass task="regression" if y is a quantity.'
+            )
 
 
 def _group_labels(groups: Any, *, rows: int, who: str) -> Indices:

@@ -23,7 +23,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Problem, Statistic, Task, TaskChoice
+from knockoffs.statistics.base import Problem, Statistic, Task, TaskChoice, require_enough_for
 
 BOOSTED = ("boosting", "lightgbm")
 
@@ -113,25 +113,11 @@ class CrossFitted(Statistic):
             splitter = kind(1, test_size=size, random_state=seed)
         else:
             check_count("folds", self.folds, least=2)
-            _require_enough(data, self.folds)
+            require_enough_for(data, "folds", self.folds)
             several = StratifiedKFold if classes else KFold
             kind = several if data.groups is None else GroupKFold
             splitter = kind(self.folds, shuffle=True, random_state=seed)
         return splitter.split(data.x, data.y, data.groups)
-
-
-def _require_enough(data: Problem, folds: int) -> None:
-    units, what = (data.y, "rows") if data.groups is None else (data.groups, "groups")
-    have = len(units) if data.groups is None else len(np.unique(units))
-    if have < folds:
-        raise ValueError(f"folds={folds} needs as many {what}; there are {have}. Pass fewer folds.")
-    if data.task == "classification" and data.groups is None:
-        rarest = np.bincount(data.y.astype(int)).min()
-        if rarest < folds:
-            raise ValueError(
-                f"folds={folds} needs as many rows of each class; the rarest has {rarest}. Pass fewer "
-                'folds, join rare classes, or pass task="regression" if y is a quantity.'
-            )
 
 
 def make_model(estimator: Any, task: Task, seed: int) -> Any:

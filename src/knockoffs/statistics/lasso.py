@@ -12,7 +12,13 @@ from sklearn.model_selection import GroupKFold
 from knockoffs.arrays import Array
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Problem, Statistic, TaskChoice, in_random_pair_order
+from knockoffs.statistics.base import (
+    Problem,
+    Statistic,
+    TaskChoice,
+    in_random_pair_order,
+    require_enough_for,
+)
 from knockoffs.statistics.importance import importances
 
 
@@ -42,6 +48,7 @@ class LassoStatistic(Statistic):
         table, sign = in_random_pair_order(problem, rng)
         deviation = table.std(0)
         table = (table - table.mean(0)) / np.where(deviation > 0, deviation, 1.0)
+        require_enough_for(problem, "cv", self.cv)
         cv = self.cv if problem.groups is None else [*GroupKFold(self.cv).split(table, groups=problem.groups)]
         if problem.task == "regression":
             # LARS follows the whole path; with strongly correlated columns a grid of penalties stops too early.

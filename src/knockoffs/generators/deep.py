@@ -1,0 +1,135 @@
+"""Deep Knockoffs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from knockoffs.checks import check_count, check_number, check_widths
+from knockoffs.engine.discrepancy import correlation_loss, mean_discrepancy, second_order_loss
+from knockoffs.engine.noise_networks import NoiseNetwork
+from knockoffs.engine.swaps import swap
+from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.generators.gaussian import knockoff_gaps
+from knockoffs.generators.neural import NeuralGenerator
+from knockoffs.randomness import RandomState, torch_generator
+
+
+class DeepKnockoffs(NeuralGenerator):
+    """Deep Knockoffs (Romano, Sesia and Candès 2018): a network of x and noise, trained to make moments agree.
+
+    The loss is the maximum mean discrepancy between [x, x̃] and its full swap and a random swap (a mixture of
+    Gaussian kernels), plus differences of means and covariances under the swap, plus the distance of each
+    corr(x_j, x̃_j) from its least possible value (that of SDP knockoffs).
+
+    Parameters
+    ----------
+    discrepancy, second_order, decorrelation : weights of the three parts of the loss (γ, λ and δ of the paper).
+    hidden : widths of the hidden layers; None for two of five times the number of columns.
+    epochs, batch_size, patience, averaging : most epochs, rows of a mini-batch, epochs without progress on
+        held-out rows before the end, decay of the running mean of the weights.
+    learning_rate, validation_fraction, device, random_state, progress : as for `DDLK`.
+    """
+
+    def __init__(
+        self,
+        *,
+        discrepancy: float = 1.0,
+        second_order: float = 1.0,
+        decorrelation: float = 1.0,
+        hidden: tuple[int, ...] | None = None,
+        learning_rate: float = 1e-3,
+        epochs: int = 400,
+        batch_size: int = 512,
+        patience: int = 60,
+        averaging: float = 0.98,
+        validation_fraction: float = 0.15,
+        device: str = "auto",
+        random_state: RandomState = None,
+        progress: bool = False,
+    ) -> None:
+        self.discrepancy = discrepancy
+        self.second_order = second_order
+        self.decorrelation = decorrelation
+        self.hidden = hidden
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.patience = patience
+        self.averaging = averaging
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        for name in ("discrepancy", "second_order", "decorrelation"):
+            check_number(name, getattr(self, name), least=0)
+        check_number("averaging", self.averaging, least=0, below=1)
+        check_count("patience", self.patience)
+        if self.hidden is not None:
+            check_widths("hidden", self.hidden)
+
+    def _network(self, features: int, generator: torch.Generator) -> NoiseNetwork:
+        hidden = (5 * features, 5 * features) if self.hidden is None else self.hidden
+        return NoiseNetwork(features, features, hidden, nn.PReLU, generator)
+
+    def _train(
+        self,
+        network: NoiseNetwork,
+        x: Tensor,
+        held_out: Tensor,
+        rng: np.random.Generator,
+        report: Report | None,
+    ) -> list[History]:
+        target = self._target_correlation(x)
+        generator = torch_generator(rng, x.device)
+        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
+
+        def step(batch: Tensor, share: float) -> float:
+            rows = x[batch]
+            noise = torch.randn(len(rows), network.noise, generator=generator, device=x.device)
+            loss = self._loss(rows, network(rows, noise), target, _coins(x, generator))
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            return loss.item()
+
+        kept_noise = torch.randn(len(held_out), network.noise, generator=generator, device=x.device)
+        kept_coins = _coins(x, generator)
+
+        @torch.no_grad()
+        def validate() -> float:
+            return self._loss(held_out, network(held_out, kept_noise), target, kept_coins).item()
+
+        schedule = Schedule(self.epochs, self.batch_size, self.patience, self.averaging)
+        return [train(network, "deep knockoffs", len(x), step, validate, schedule, generator, report)]
+
+    def _loss(self, x: Tensor, x_tilde: Tensor, target: Tensor, coins: Tensor) -> Tensor:
+        half = len(x) // 2
+        first = torch.cat([x[:half], x_tilde[:half]], 1)
+        rest, rest_tilde = x[half : 2 * half], x_tilde[half : 2 * half]
+        full_swap = torch.cat([rest_tilde, rest], 1)
+        some_swap = torch.cat(swap(rest, rest_tilde, coins.expand_as(rest)), 1)
+        discrepancy = mean_discrepancy(first, full_swap) + mean_discrepancy(first, some_swap)
+        return (
+            self.discrepancy * discrepancy
+            + self.second_order * second_order_loss(x, x_tilde)
+            + self.decorrelation * correlation_loss(x, x_tilde, target)
+        )
+
+    def _target_correlation(self, x: Tensor) -> Tensor:
+        """1 - s_j, the least correlation that a second-order knockoff may have with its feature."""
+        covariance = np.cov(x.cpu().double().numpy().T)
+        ridge = 1e-3 * np.eye(len(covariance))
+        gaps: Any = knockoff_gaps(covariance + ridge, "sdp")
+        return torch.as_tensor(1 - np.minimum(gaps, 1)).to(x)
+
+
+def _coins(x: Tensor, generator: torch.Generator) -> Tensor:
+    """One random swap for a whole batch."""
+    return (torch.rand(x.shape[1], generator=generator, device=x.device) < 0.5).to(x)
