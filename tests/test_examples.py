@@ -40,7 +40,10 @@ def test_the_python_example(folder: Path) -> None:
 
 def test_the_command_line_examples(folder: Path) -> None:
     load_diabetes(as_frame=True, scaled=False).frame.to_csv("diabetes.csv", index=False)
-    lines = re.findall(r"^knockoffs (.+)$", README, re.MULTILINE)
+    blocks = re.findall(r"```\n(.*?)```", README, re.DOTALL)
+    lines = [
+        line.removeprefix("knockoffs ") for block in blocks for line in block.splitlines() if "knockoffs " in line
+    ]
     assert len(lines) >= 3
     for line in lines:
         result = CliRunner().invoke(main, shlex.split(line))

@@ -9,12 +9,16 @@ import io
 import lzma
 import os
 import sys
+import warnings
 import zipfile
 import zlib
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from knockoffs.persistence import write_atomically
 from knockoffs.tables import listing
@@ -47,21 +51,31 @@ def read_frame(path: str, *, delimiter: str | None = None) -> pd.DataFrame:
 
 def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write as CSV, TSV or Parquet by the suffix, gzipped for `.gz`; the file is complete or as it was."""
-    suffixes = Path(path).suffixes
-    compressed = suffixes[-1:] == [".gz"]
-    kind = (suffixes[:-1] if compressed else suffixes)[-1:] or [".csv"]
-    if kind[0] not in (".csv", ".tsv", ".parquet"):
-        raise TableFileError(
-            f"{os.fspath(path)!r}: pass a name that ends in .csv, .tsv or .parquet (or one with .gz)."
-        )
-    named = not isinstance(frame.index, pd.RangeIndex)
-    if kind[0] == ".parquet":
+    kind, gzipped = table_format(path)
+    if kind == ".parquet":
         buffer = io.BytesIO()
         frame.to_parquet(buffer)
         content = buffer.getvalue()
     else:
-        content = frame.to_csv(index=named, sep="\t" if kind[0] == ".tsv" else ",").encode()
-    write_atomically(path, gzip.compress(content, mtime=0) if compressed else content)
+        content = csv_text(frame, "\t" if kind == ".tsv" else ",").encode()
+    write_atomically(path, gzip.compress(content, mtime=0) if gzipped else content)
+
+
+def csv_text(frame: pd.DataFrame, delimiter: str = ",") -> str:
+    """The table as text, with its row names where it has any."""
+    return frame.to_csv(index=not isinstance(frame.index, pd.RangeIndex), sep=delimiter)
+
+
+def table_format(path: str | os.PathLike[str]) -> tuple[str, bool]:
+    """The suffix of the format in which a file of this name is written, and whether it is gzipped."""
+    suffixes = Path(path).suffixes
+    gzipped = suffixes[-1:] == [".gz"]
+    kind = ((suffixes[:-1] if gzipped else suffixes)[-1:] or [".csv"])[0]
+    if kind not in (".csv", ".tsv", ".parquet"):
+        raise TableFileError(
+            f"{os.fspath(path)!r}: pass a name that ends in .csv, .tsv or .parquet (or one with .gz)."
+        )
+    return kind, gzipped
 
 
 def _content(path: str, name: str) -> bytes:
@@ -89,7 +103,7 @@ def _decompressed(content: bytes, name: str) -> bytes:
             return pa.CompressedInputStream(pa.BufferReader(content), "zstd").read()
         if content.startswith(b"PK\x03\x04"):
             return _only_member(content, name)
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
         if isinstance(error, TableFileError):
             raise
         raise TableFileError(f"{name} is a damaged or truncated archive ({error}). Copy it again.") from None
@@ -106,7 +120,10 @@ def _only_member(content: bytes, name: str) -> bytes:
 
 def _from_parquet(content: bytes, name: str) -> pd.DataFrame:
     try:
+        _require_different(pq.read_schema(io.BytesIO(content)).names, name)
         return pd.read_parquet(io.BytesIO(content))
+    except TableFileError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise TableFileError(
@@ -122,31 +139,47 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
             f"{name} is not text in UTF-8 (byte {content[error.start]:#04x} at position {error.start}). Save it "
             "as UTF-8, or as Parquet."
         ) from None
-    first = text.lstrip("\r\n").splitlines()[0]
+    if not text.strip():
+        raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
+    text = text.lstrip("\r\n")
     if delimiter is None:
-        delimiter = max(DELIMITERS, key=lambda mark: len(_cells(first, mark)))
-    header = _cells(first, delimiter)
-    if len(header) == 1:
+        delimiter = max(DELIMITERS, key=lambda mark: _fit(text, mark))
+    header = next(_records(text, delimiter), [])
+    if len(header) <= 1:
+        first = text.splitlines()[0]
         raise TableFileError(
             f"{name} has a single column, {first[:40]!r}, when split at {delimiter!r}. Pass the right delimiter."
         )
-    twice = sorted({repr(cell) for cell in header if header.count(cell) > 1})
-    if twice:
-        raise TableFileError(f"{name} has several columns named {listing(twice)}. Give each its own name.")
+    _require_different(header, name)
     try:
-        frame = pd.read_csv(
-            io.StringIO(text), sep=delimiter, index_col=0 if header[0] == "" else None, low_memory=False
-        )
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-        raise TableFileError(f"{name} is not a table split at {delimiter!r}: {reason}.") from None
-    if header[0] != "" and not isinstance(frame.index, pd.RangeIndex):  # pandas would shift the columns
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(io.StringIO(text), sep=delimiter, index_col=False, low_memory=False)
+    except pd.errors.ParserWarning:
         raise TableFileError(
             f"{name} has lines with more cells than its first line has names ({len(header)}). Name every column; "
             "a column of row names may have an empty name."
-        )
-    return frame
+        ) from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        raise TableFileError(f"{name} is not a table split at {delimiter!r}: {reason}.") from None
+    return frame.set_index(frame.columns[0]).rename_axis(None) if header[0] == "" else frame
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader([line], delimiter=delimiter), [])
+def _require_different(names: list[str], name: str) -> None:
+    if len(set(names)) < len(names):
+        twice = sorted({repr(cell) for cell in names if names.count(cell) > 1})
+        raise TableFileError(f"{name} has several columns named {listing(twice)}. Give each its own name.")
+
+
+def _records(text: str, delimiter: str) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    except csv.Error:  # a cell beyond csv's limit: not the delimiter
+        return
+
+
+def _fit(text: str, mark: str) -> tuple[bool, int]:
+    """Whether the first lines have as many cells as names, and how many names there are."""
+    counts = [len(record) for record in islice(_records(text, mark), 5) if record] or [1]
+    return len(counts) > 1 and counts[0] > 1 and set(counts) == {counts[0]}, counts[0]

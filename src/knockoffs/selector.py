@@ -72,8 +72,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     >>> X = np.random.default_rng(0).normal(size=(500, 30))
     >>> y = X[:, :10].sum(axis=1) + np.random.default_rng(1).normal(size=500)
     >>> selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.1, random_state=0).fit(X, y)
-    >>> selector.get_support(indices=True)
-    array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    >>> selector.get_support(indices=True)  # ten are relevant; one false discovery in ten is accepted
+    array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 13])
     """
 
     def __init__(
@@ -113,10 +113,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         finally:  # the report keeps them, and the caller sees them as coming from the call of fit
             for w in recorded:
                 warnings.warn(w.message, w.category, stacklevel=2)
-        cautions = tuple(
-            dict.fromkeys(str(w.message) for w in recorded if issubclass(w.category, KnockoffWarning))
-        )
-        self.selection_ = replace(self.selection_, cautions=cautions)
+        said = dict.fromkeys(str(w.message) for w in recorded if issubclass(w.category, KnockoffWarning))
+        said.pop(self.selection_.explanation, None)
+        self.selection_ = replace(self.selection_, cautions=tuple(said))
         return self
 
     def _fit(self, X: Any, y: Any, groups: Any) -> None:

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pandas as pd
 
+from knockoffs.arrays import Flags
 from knockoffs.checks import KnockoffWarning
+from knockoffs.engine.training import TrainingDivergedError
 from knockoffs.files import read_frame
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.registry import GENERATORS, load_generator
@@ -69,7 +72,7 @@ def plain_errors() -> Iterator[None]:
         except KeyboardInterrupt:
             click.echo("Interrupted. Files that were not complete yet have not been written.", err=True)
             sys.exit(INTERRUPTED)
-        except (ValueError, TypeError, OSError, ImportError) as error:
+        except (ValueError, TypeError, OSError, ImportError, TrainingDivergedError) as error:
             raise click.ClickException(" ".join(str(error).split())) from error
 
 
@@ -91,7 +94,7 @@ def make_generator(name: str, seed: int) -> KnockoffGenerator:
             f"--generator {name!r} is not valid: pass {', '.join(GENERATORS)}, or the path of a model file that "
             "--save-model wrote."
         )
-    return load_generator(name)
+    return load_generator(name).set_params(random_state=seed)
 
 
 def read_features(file: str, delimiter: str | None, drop: Sequence[str]) -> pd.DataFrame:
@@ -105,7 +108,8 @@ def read_features(file: str, delimiter: str | None, drop: Sequence[str]) -> pd.D
 def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
     if column in frame.columns:
         return
-    near = difflib.get_close_matches(column, frame.columns, n=3)
+    lower = {name.lower(): name for name in frame.columns}
+    near = [lower[name] for name in difflib.get_close_matches(column.lower(), lower, n=3)]
     known = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are {listing([*frame.columns])}."
     raise ValueError(f"{option} {column!r} is not a column of the table. {known}")
 
@@ -113,29 +117,37 @@ def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
 def require_numbers(frame: pd.DataFrame) -> None:
     """An error that quotes the first cell that is not a number."""
     for name in frame.columns:
-        column = frame[name]
-        if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-            continue
-        texts = column.dropna().astype(str)
-        wrong = texts[pd.to_numeric(texts, errors="coerce").isna()]
-        if len(wrong):
-            row = int((column == wrong.iloc[0]).to_numpy().argmax()) + 1
+        wrong = not_numbers(frame[name])
+        if wrong.any():
+            row = int(wrong.argmax())
+            others = f" (and {wrong.sum() - 1} more such cells)" if wrong.sum() > 1 else ""
             raise ValueError(
-                f"column {name!r} holds {wrong.iloc[0]!r} (row {row}) and {len(wrong) - 1} more cells that are "
-                f"not numbers. Correct them, encode the column as numbers, or leave it out with --drop {name!r}."
+                f"column {name!r} holds {str(frame[name].iloc[row])!r} in row {row + 1}{others}, which is not a "
+                f"number. Correct it, encode the column as numbers, or leave it out with --drop {name!r}."
             )
 
 
-def require_writable(*paths: str | None) -> None:
-    """Find out before the work that the results can be written."""
+def not_numbers(column: pd.Series) -> Flags:
+    """Which cells hold something that is neither missing nor a number."""
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        return np.zeros(len(column), dtype=bool)
+    return (column.notna() & pd.to_numeric(column.astype(str), errors="coerce").isna()).to_numpy(dtype=bool)
+
+
+def require_writable(*paths: str | None, new_folder: str | None = None) -> None:
+    """Find out before the work that the results can be written; `new_folder` will be made by then."""
     for path in paths:
         if path is None:
             continue
+        if Path(path).is_dir():
+            raise ValueError(f"{path!r} is a folder. Pass the name of a file in it.")
         folder = Path(path).absolute().parent
+        if new_folder is not None and folder == Path(new_folder).absolute():
+            folder = next(p for p in (folder, *folder.parents) if p.exists())
         if not folder.is_dir():
             raise ValueError(f"{path!r} cannot be written: {str(folder)!r} is not a folder. Make it first.")
+        probe = folder / f".{Path(path).name}.probe"
         try:
-            probe = folder / f".{Path(path).name}.probe"
             probe.touch()
             probe.unlink()
         except OSError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from sklearn.datasets import load_digits
 
-from knockoffs.cli.common import plain_errors, run_options, show_progress
+from knockoffs.cli.common import plain_errors, require_writable, run_options, show_progress
 from knockoffs.cli.select import say_where, show_selection, write_results
 from knockoffs.datasets.nulls import add_null_columns, is_null
 from knockoffs.selector import KnockoffSelector
@@ -33,7 +33,7 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
     shuffled: selecting such a copy is certainly a false discovery, so you can see how many there are.
     """
     with plain_errors():
-        Path(out).mkdir(parents=True, exist_ok=True)
+        require_writable(str(Path(out) / "report.html"), new_folder=out)
         X, y = load_digits(return_X_y=True, as_frame=True)
         table = add_null_columns(X.loc[:, X.std() >= SEEN], random_state=seed)
         if not quiet:
@@ -44,7 +44,8 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
         selector.fit(table, y)
         report = str(Path(out) / "report.html")
         write_results(selector, out, report, None)
-        show_selection(selector.selection_)
+        if not quiet:
+            show_selection(selector.selection_)
         found = selector.selection_.discoveries
         false = sum(map(is_null, found))
         click.echo(

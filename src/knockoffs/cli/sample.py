@@ -15,7 +15,7 @@ from knockoffs.cli.common import (
     show_progress,
     table_options,
 )
-from knockoffs.files import write_frame
+from knockoffs.files import csv_text, table_format, write_frame
 
 
 @click.command()
@@ -41,6 +41,8 @@ def sample(
     must not take part. A model file as --generator draws from that model without a fit.
     """
     with plain_errors():
+        if out != "-":
+            table_format(out)  # refuses other formats before the work
         require_writable(None if out == "-" else out, save_model)
         X = read_features(file, delimiter, drop)
         require_numbers(X)
@@ -53,7 +55,7 @@ def sample(
         if save_model is not None:
             model.save(save_model)
         if out == "-":
-            click.echo(knockoffs.to_csv(index=False), nl=False)
+            click.echo(csv_text(knockoffs), nl=False)
         else:
             write_frame(knockoffs, out)
             if not quiet:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
+import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +16,7 @@ from rich.text import Text
 from knockoffs.cli.common import (
     generator_options,
     make_generator,
+    not_numbers,
     plain_errors,
     read_features,
     require_column,
@@ -92,10 +94,8 @@ def select(
     130 interrupted.
     """
     with plain_errors():
-        require_writable(report, save_model)
-        if out is not None:
-            Path(out).mkdir(parents=True, exist_ok=True)
-            require_writable(str(Path(out) / "selection.csv"))
+        table = None if out is None else str(Path(out) / "selection.csv")
+        require_writable(table, report, save_model, new_folder=out)
         frame = read_features(file, delimiter, drop)
         X, y, labels = _parts(frame, target, groups, task)
         selector = KnockoffSelector(
@@ -126,6 +126,12 @@ def _parts(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoic
         raise ValueError(f"the target {target!r} has no values at all. Pass another column.")
     if missing:
         raise ValueError(f"the target {target!r} lacks {missing} of {len(y)} values. Drop those rows.")
+    wrong = not_numbers(y)
+    if wrong.any() and wrong.mean() < 0.5:  # names of classes would be the rule, not the exception
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it."
+        )
     labels = None
     if groups is not None:
         require_column(frame, "--groups", groups)
@@ -137,7 +143,8 @@ def _parts(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoic
     X = frame.drop(columns=[target, *([groups] if groups else [])])
     require_numbers(X)
     _, values = read_target(y, task, rows=len(y), who=f"the target {target!r}")
-    copies = copies_of_target(X.to_numpy(dtype=float, na_value=0.0), values)
+    numbers = np.nan_to_num(X.to_numpy(dtype=float, na_value=0.0), posinf=0.0, neginf=0.0)  # refused later
+    copies = copies_of_target(numbers, values)
     if len(copies):
         named = listing([repr(X.columns[j]) for j in copies])
         raise ValueError(f"the features hold a copy of the target {target!r}: {named}. Leave it out with --drop.")
@@ -148,6 +155,7 @@ def write_results(selector: KnockoffSelector, out: str | None, report: str | Non
     """Each file is complete or absent."""
     selection = selector.selection_
     if out is not None:
+        Path(out).mkdir(parents=True, exist_ok=True)
         write_frame(selection.to_frame(), Path(out) / "selection.csv")
         write_atomically(Path(out) / "selection.json", json.dumps(selection.to_dict(), indent=1).encode())
     if model is not None:

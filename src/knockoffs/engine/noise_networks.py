@@ -42,6 +42,8 @@ class NoiseNetwork(nn.Module):
         super().__init__()
         self.noise = noise
         self.body = mlp([features + noise, *hidden, features], activation, generator)
+        self.skip = dense(features + noise, features, generator)
 
     def forward(self, x: Tensor, noise: Tensor) -> Tensor:
-        return self.body(torch.cat([x, noise], dim=1))
+        inputs = torch.cat([x, noise], dim=1)
+        return self.skip(inputs) + self.body(inputs)

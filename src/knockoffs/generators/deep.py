@@ -28,7 +28,7 @@ class DeepKnockoffs(NeuralGenerator):
     Parameters
     ----------
     discrepancy, second_order, decorrelation : weights of the three parts of the loss (γ, λ and δ of the paper).
-    hidden : widths of the hidden layers; None for two of five times the number of columns.
+    hidden : widths of the hidden layers; None for one as wide as the table.
     epochs, batch_size, patience, averaging : most epochs, rows of a mini-batch, epochs without progress on
         held-out rows before the end, decay of the running mean of the weights.
     learning_rate, validation_fraction, device, random_state, progress : as for `DDLK`.
@@ -39,11 +39,11 @@ class DeepKnockoffs(NeuralGenerator):
         *,
         discrepancy: float = 1.0,
         second_order: float = 1.0,
-        decorrelation: float = 1.0,
+        decorrelation: float = 0.1,
         hidden: tuple[int, ...] | None = None,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-3,
         epochs: int = 400,
-        batch_size: int = 512,
+        batch_size: int = 2048,
         patience: int = 60,
         averaging: float = 0.98,
         validation_fraction: float = 0.15,
@@ -75,7 +75,7 @@ class DeepKnockoffs(NeuralGenerator):
             check_widths("hidden", self.hidden)
 
     def _network(self, features: int, generator: torch.Generator) -> NoiseNetwork:
-        hidden = (5 * features, 5 * features) if self.hidden is None else self.hidden
+        hidden = (features,) if self.hidden is None else self.hidden
         return NoiseNetwork(features, features, hidden, nn.PReLU, generator)
 
     def _train(

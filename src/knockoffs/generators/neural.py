@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -15,7 +15,6 @@ from torch import Tensor
 from knockoffs.arrays import Array
 from knockoffs.checks import KnockoffWarning, check_count, check_fraction, check_number
 from knockoffs.engine.chunks import in_chunks
-from knockoffs.engine.noise_networks import NoiseNetwork
 from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.batches import split_rows, torch_device
@@ -24,6 +23,14 @@ from knockoffs.randomness import torch_generator
 from knockoffs.tables import column_name, listing
 
 COLLAPSED = 0.2  # of a column's standard deviation
+
+
+class Sampler(Protocol):
+    """A network x̃ = f(x, noise), with `noise` normal numbers a row."""
+
+    noise: int
+
+    def __call__(self, x: Tensor, noise: Tensor) -> Tensor: ...
 
 
 class NeuralGenerator(KnockoffGenerator):
@@ -35,19 +42,23 @@ class NeuralGenerator(KnockoffGenerator):
     validation_fraction: float
     device: str
     progress: bool
+    _extra_names: tuple[str, ...] = ()  # attributes that a model file must hold for `_network` to be made again
 
     @abstractmethod
-    def _network(self, features: int, generator: torch.Generator) -> NoiseNetwork: ...
+    def _network(self, features: int, generator: torch.Generator) -> Any: ...
 
     @abstractmethod
     def _train(
         self,
-        network: NoiseNetwork,
+        network: Any,
         x: Tensor,
         held_out: Tensor,
         rng: np.random.Generator,
         report: Report | None,
     ) -> list[History]: ...
+
+    def _prepare(self, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None) -> None:
+        """What must be known before the network can be made."""
 
     def _check_settings(self) -> None:
         check_number("learning_rate", self.learning_rate, least=0, least_allowed=False)
@@ -61,8 +72,9 @@ class NeuralGenerator(KnockoffGenerator):
         train, held_out = split_rows(core, self.validation_fraction, rng)
         self.mean_, self.deviation_ = train.mean(0), train.std(0)
         x, x_held_out = self._standardised(train), self._standardised(held_out)
-        self._sampler = self._network(core.shape[1], torch_generator(rng, torch.device("cpu"))).to(device)
         with progress_bars(self.progress) as report:
+            self._prepare(x, x_held_out, rng, report)
+            self._sampler = self._network(core.shape[1], torch_generator(rng, torch.device("cpu"))).to(device)
             self.history_ = self._train(self._sampler, x, x_held_out, rng, report)
         self._sampler.eval()
         self._warn_of_collapse(core, rng)
@@ -92,15 +104,10 @@ class NeuralGenerator(KnockoffGenerator):
             )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header = {"history": [asdict(h) for h in self.history_], "features": len(self.mean_)}
+        header |= {name: getattr(self, name) for name in self._extra_names}
         weights = {f"network.{k}": v.cpu().numpy() for k, v in self._sampler.state_dict().items()}
-        return {"history": [asdict(h) for h in self.history_], "features": len(self.mean_)} | self._extra(), {
-            "mean": self.mean_,
-            "deviation": self.deviation_,
-        } | weights
-
-    def _extra(self) -> dict[str, Any]:
-        """What else a model file must say for `_network` to be made again."""
-        return {}
+        return header, {"mean": self.mean_, "deviation": self.deviation_} | weights
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self.mean_, self.deviation_ = arrays["mean"], arrays["deviation"]
@@ -111,5 +118,3 @@ class NeuralGenerator(KnockoffGenerator):
         weights = {k.removeprefix("network."): torch.as_tensor(v) for k, v in arrays.items() if "network." in k}
         self._sampler.load_state_dict(weights)
         self._sampler.eval()
-
-    _extra_names: tuple[str, ...] = ()

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 52, 12, 22, 36
+MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 66, 16, 26, 36
 MOST_FREQUENCIES = 30
+LETTER = 11  # pixels that a wide letter takes
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,19 @@ class Axis:
         return round(self.start + (value - self.low) / span * (self.end - self.start), 1)
 
     def ticks(self, count: int = 5) -> list[tuple[float, str]]:
-        return [(self(value), f"{value:g}") for value in nice_numbers(self.low, self.high, count)]
+        """Round numbers with enough digits to differ, and as many as fit beside each other."""
+        values = nice_numbers(self.low, self.high, count)
+        most, step = max(map(abs, values), default=0.0), min(map(float.__sub__, values[1:], values), default=1.0)
+        digits = max(6, math.ceil(math.log10(most / step)) + 2) if most > 0 else 6
+        ticks = [(self(value), f"{value:.{digits}g}") for value in values]
+        if self.end < self.start or len(ticks) < 2:  # upright
+            return ticks
+        widest = LETTER * max(len(label) for _, label in ticks) + 8
+        return ticks[:: max(1, math.ceil(widest / (ticks[1][0] - ticks[0][0])))]
+
+    def whole_ticks(self) -> list[tuple[float, str]]:
+        """For counts."""
+        return [(place, label) for place, label in self.ticks() if float(label).is_integer()]
 
 
 def nice_numbers(low: float, high: float, count: int = 5) -> list[float]:
@@ -105,12 +118,10 @@ def statistics_chart(summary: dict[str, Any]) -> Chart:
     ]
     marks: list[dict[str, Any]] = [{"kind": "level", "y": y(0), "label": "", "style": "zero"}]
     if threshold is not None:
-        marks.append(
-            {"kind": "level", "y": y(threshold), "label": f"threshold {threshold:.4g}", "style": "threshold"}
-        )
-        marks.append({"kind": "level", "y": y(-threshold), "label": "mirror image", "style": "mirror"})
+        marks.append({"kind": "level", "y": y(threshold), "label": "", "style": "threshold"})
+        marks.append({"kind": "level", "y": y(-threshold), "label": "", "style": "mirror"})
     marks.append({"kind": "dots", "points": points, "radius": radius})
-    return _with_axes(chart, x, y, marks)
+    return _with_axes(chart, x, y, marks, counts=True)
 
 
 def fdp_chart(summary: dict[str, Any]) -> Chart:
@@ -125,7 +136,7 @@ def fdp_chart(summary: dict[str, Any]) -> Chart:
     for curve in curves:
         points = [(x(k), y(e)) for k, e in zip(curve["selected"], curve["estimate"], strict=True)]
         marks.append({"kind": "line", "points": points, "style": "data" if len(curves) == 1 else "data faint"})
-    return _with_axes(chart, x, y, marks)
+    return _with_axes(chart, x, y, marks, counts=True)
 
 
 def frequency_charts(summary: dict[str, Any]) -> list[Chart]:
@@ -170,7 +181,7 @@ def marginal_chart(marginal: dict[str, Any]) -> Chart:
         outline += [(x(a), y(n)), (x(b), y(n))]
     outline.append((x(edges[-1]), y(0)))
     marks = [{"kind": "histogram", "bars": bars}, {"kind": "line", "points": outline, "style": "knockoffs"}]
-    return Chart(**(vars(chart) | {"x_ticks": x.ticks(3), "marks": marks}))
+    return Chart(**(vars(chart) | {"x_ticks": x.ticks(2), "marks": marks}))
 
 
 def pair_chart(pair: dict[str, Any]) -> Chart:
@@ -198,8 +209,9 @@ def training_chart(phase: dict[str, Any]) -> Chart:
     return _with_axes(chart, x, y, marks)
 
 
-def _with_axes(chart: Chart, x: Axis, y: Axis, marks: list[dict[str, Any]]) -> Chart:
-    return Chart(**(vars(chart) | {"x_ticks": x.ticks(), "y_ticks": y.ticks(), "marks": marks}))
+def _with_axes(chart: Chart, x: Axis, y: Axis, marks: list[dict[str, Any]], *, counts: bool = False) -> Chart:
+    x_ticks = x.whole_ticks() if counts else x.ticks(4)
+    return Chart(**(vars(chart) | {"x_ticks": x_ticks, "y_ticks": y.ticks(), "marks": marks}))
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:

@@ -37,18 +37,16 @@ def _fdp_curve(w: Array, selection: Selection) -> dict[str, list[float]]:
     thresholds, estimates = estimated_fdp(w, offset=selection.offset)
     chosen = np.array([np.count_nonzero(w >= t) for t in thresholds])
     some = chosen > 0
-    _, last = np.unique(chosen[some], return_index=True)
-    return {
-        "selected": chosen[some][last].tolist(),
-        "estimate": _rounded(np.minimum(estimates[some][last], 1.0)),
-    }
+    chosen, estimates = chosen[some][::-1], np.minimum(estimates[some], 1.0)[::-1]  # the largest threshold first
+    selected, first = np.unique(chosen, return_index=True)
+    return {"selected": selected.tolist(), "estimate": _rounded(estimates[first])}
 
 
 def _marginals(pictured: Pictured, selection: Selection) -> list[dict[str, Any]]:
     found = []
     for k, column in enumerate(pictured.columns[:MARGINALS]):
         x, x_tilde = pictured.x[:, k], pictured.x_tilde[:, k]
-        edges = np.histogram_bin_edges(np.concatenate([x, x_tilde]), bins=BINS)
+        edges = _edges(np.concatenate([x, x_tilde]))
         found.append(
             {
                 "feature": selection.names[column],
@@ -59,6 +57,15 @@ def _marginals(pictured: Pictured, selection: Selection) -> list[dict[str, Any]]
             }
         )
     return found
+
+
+def _edges(values: Array) -> Array:
+    """Bins over the range of the values, which for a constant is made up."""
+    low, high = values.min(), values.max()
+    if not high - low > 1e-12 * abs(high):
+        slack = max(0.5, 1e-6 * abs(high))
+        low, high = low - slack, high + slack
+    return np.linspace(low, high, BINS + 1)
 
 
 def _pairs(pictured: Pictured, selection: Selection) -> list[dict[str, Any]]:
@@ -93,7 +100,10 @@ def _correlation(x: Array, x_tilde: Array) -> float | None:
 
 
 def _rounded(values: Array) -> list[float]:
-    return [float(f"{value:.{DIGITS}g}") for value in values.tolist()]
+    """To six digits of their range, which keeps values apart that lie far from zero."""
+    span, most = (float(np.ptp(values)), float(np.abs(values).max())) if len(values) else (0.0, 0.0)
+    beyond = max(0, math.ceil(math.log10(most / span))) if span > 0 and most > 0 else 0
+    return [float(f"{value:.{min(DIGITS + beyond, 17)}g}") for value in values.tolist()]
 
 
 def _finite(values: list[float]) -> list[float | None]:

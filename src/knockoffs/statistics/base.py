@@ -95,7 +95,9 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
     if task == "classification":
         classes, codes = np.unique(target, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"{who}: y has one class only ({classes[0]!r}). Pass rows of at least two classes.")
+            raise ValueError(
+                f"{who}: y has one class only ({classes.tolist()[0]!r}). Pass rows of at least two classes."
+            )
         return task, codes.astype(np.float64)
     try:
         values = target.astype(np.float64)

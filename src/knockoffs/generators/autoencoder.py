@@ -1,0 +1,143 @@
+"""Auto-Encoding Knockoffs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from knockoffs.checks import check_count, check_number, check_widths
+from knockoffs.engine.autoencoder import Autoencoder
+from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.generators.neural import NeuralGenerator
+from knockoffs.randomness import RandomState, torch_generator
+
+LATENT = tuple(range(10, 201, 10))
+COARSE = (10, 50, 100, 150, 200)
+
+
+class AutoEncodingKnockoffs(NeuralGenerator):
+    """Auto-Encoding Knockoffs (Liu and Zheng 2018), by the settings of the DDLK paper's appendix.
+
+    A variational auto-encoder with Gaussian posterior and likelihood; x̃ is drawn through both. The latent
+    dimension is the one of 10, 20, …, 200 with the best held-out evidence bound, searched from coarse to fine in
+    short fits.
+
+    Parameters
+    ----------
+    latent : dimension of the latent variable, or `"auto"`.
+    hidden : widths of the hidden layers of each of the four networks.
+    search_epochs : epochs of each short fit of the search.
+    epochs, batch_size, patience, averaging, learning_rate, validation_fraction, device, random_state, progress :
+        as for `DeepKnockoffs`.
+
+    Attributes
+    ----------
+    latent_ : the latent dimension used.
+    search_ : held-out loss of each latent dimension that was tried.
+    """
+
+    _extra_names = ("latent_", "search_")
+
+    def __init__(
+        self,
+        *,
+        latent: int | Literal["auto"] = "auto",
+        hidden: tuple[int, ...] = (400, 500),
+        learning_rate: float = 1e-4,
+        epochs: int = 150,
+        search_epochs: int = 30,
+        batch_size: int = 64,
+        patience: int = 10,
+        averaging: float = 0.0,
+        validation_fraction: float = 0.15,
+        device: str = "auto",
+        random_state: RandomState = None,
+        progress: bool = False,
+    ) -> None:
+        self.latent = latent
+        self.hidden = hidden
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.search_epochs = search_epochs
+        self.batch_size = batch_size
+        self.patience = patience
+        self.averaging = averaging
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.latent != "auto":
+            check_count("latent", self.latent)
+        check_widths("hidden", self.hidden)
+        check_number("averaging", self.averaging, least=0, below=1)
+        check_count("patience", self.patience)
+        check_count("search_epochs", self.search_epochs)
+
+    def _network(self, features: int, generator: torch.Generator) -> Autoencoder:
+        return Autoencoder(features, self.latent_, self.hidden, generator)
+
+    def _prepare(self, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None) -> None:
+        self.search_: list[list[float]] = []
+        if self.latent != "auto":
+            self.latent_ = int(self.latent)
+            return
+        seed = int(rng.integers(2**31))
+        found: dict[int, float] = {}
+
+        def loss_of(latent: int) -> float:
+            if latent not in found:
+                trial = np.random.default_rng(seed)  # the same for all, so that only the dimension differs
+                self.latent_ = latent
+                network = self._network(x.shape[1], torch_generator(trial, torch.device("cpu"))).to(x.device)
+                history = self._fit_network(
+                    network, x, held_out, trial, report, self.search_epochs, f"search, {latent} latent"
+                )
+                found[latent] = history.held_out[history.best_epoch]
+            return found[latent]
+
+        best = min(COARSE, key=loss_of)
+        for step in (20, 10):
+            best = min((k for k in (best - step, best, best + step) if k in LATENT), key=loss_of)
+        self.latent_ = best
+        self.search_ = [[k, found[k]] for k in sorted(found)]
+
+    def _train(
+        self, network: Any, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None
+    ) -> list[History]:
+        return [self._fit_network(network, x, held_out, rng, report, self.epochs, "auto-encoder")]
+
+    def _fit_network(
+        self,
+        network: Autoencoder,
+        x: Tensor,
+        held_out: Tensor,
+        rng: np.random.Generator,
+        report: Report | None,
+        epochs: int,
+        stage: str,
+    ) -> History:
+        generator = torch_generator(rng, x.device)
+        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
+
+        def step(batch: Tensor, share: float) -> float:
+            noise = torch.randn(len(batch), network.noise, generator=generator, device=x.device)
+            loss = network.negative_elbo(x[batch], noise).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            return loss.item()
+
+        kept = torch.randn(len(held_out), network.noise, generator=generator, device=x.device)
+
+        @torch.no_grad()
+        def validate() -> float:
+            return network.negative_elbo(held_out, kept).mean().item()
+
+        schedule = Schedule(epochs, self.batch_size, self.patience, self.averaging)
+        return train(network, stage, len(x), step, validate, schedule, generator, report)

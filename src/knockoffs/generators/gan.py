@@ -1,0 +1,141 @@
+"""KnockoffGAN."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from knockoffs.checks import check_count, check_number
+from knockoffs.engine.adversaries import Critic, DependenceBounds, SwapDiscriminator
+from knockoffs.engine.discrepancy import mean_discrepancy
+from knockoffs.engine.noise_networks import NoiseNetwork
+from knockoffs.engine.swaps import swap
+from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.generators.neural import NeuralGenerator
+from knockoffs.randomness import RandomState, torch_generator
+
+
+class KnockoffGAN(NeuralGenerator):
+    """KnockoffGAN (Jordon, Yoon and van der Schaar 2019): a generator against three opponents.
+
+    A discriminator tries to tell which coordinates of [x, x̃] were swapped, with a hint; a Wasserstein critic tells
+    the law of x̃ from that of x; and d small networks measure how much x̃_j tells of x_j, which the generator lowers
+    for power. The weights of the epoch whose full swap is least visible on held-out rows (by maximum mean
+    discrepancy) are kept.
+
+    Parameters
+    ----------
+    marginal, decorrelation : weights of the critic and of the dependence term (λ and μ of the paper).
+    hidden : width of the two hidden layers of every network; None for the number of columns.
+    hint : share of coordinates whose swap the discriminator is told.
+    opponent_steps : steps of the opponents for each step of the generator.
+    epochs, batch_size, averaging, learning_rate, validation_fraction, device, random_state, progress : as for
+        `DeepKnockoffs`.
+    """
+
+    def __init__(
+        self,
+        *,
+        marginal: float = 1.0,
+        decorrelation: float = 1.0,
+        hidden: int | None = None,
+        hint: float = 0.9,
+        opponent_steps: int = 2,
+        learning_rate: float = 1e-3,
+        epochs: int = 150,
+        batch_size: int = 128,
+        averaging: float = 0.98,
+        validation_fraction: float = 0.15,
+        device: str = "auto",
+        random_state: RandomState = None,
+        progress: bool = False,
+    ) -> None:
+        self.marginal = marginal
+        self.decorrelation = decorrelation
+        self.hidden = hidden
+        self.hint = hint
+        self.opponent_steps = opponent_steps
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.averaging = averaging
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_number("marginal", self.marginal, least=0)
+        check_number("decorrelation", self.decorrelation, least=0)
+        check_number("hint", self.hint, least=0, below=1)
+        check_number("averaging", self.averaging, least=0, below=1)
+        check_count("opponent_steps", self.opponent_steps)
+        if self.hidden is not None:
+            check_count("hidden", self.hidden)
+
+    def _network(self, features: int, generator: torch.Generator) -> NoiseNetwork:
+        width = self.hidden or features
+        return NoiseNetwork(features, features, (width, width), nn.Tanh, generator)
+
+    def _train(
+        self, network: NoiseNetwork, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None
+    ) -> list[History]:
+        features, width = x.shape[1], self.hidden or x.shape[1]
+        start, generator = torch_generator(rng, torch.device("cpu")), torch_generator(rng, x.device)
+        discriminator = SwapDiscriminator(features, width, start).to(x.device)
+        critic = Critic(features, width, start).to(x.device)
+        bounds = DependenceBounds(features, 10, start).to(x.device)
+        opponents = [*discriminator.parameters(), *critic.parameters(), *bounds.parameters()]
+        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate, betas=(0.5, 0.9))
+        opponents_optimiser = torch.optim.Adam(opponents, lr=self.learning_rate, betas=(0.5, 0.9))
+
+        def uniform(*shape: int) -> Tensor:
+            return torch.rand(shape, generator=generator, device=x.device)
+
+        def draw(rows: Tensor) -> Tensor:
+            return network(rows, torch.randn(rows.shape, generator=generator, device=x.device))
+
+        def swap_is_seen(rows: Tensor, x_tilde: Tensor) -> Tensor:
+            swapped = (uniform(*rows.shape) < 0.5).to(x)
+            told = (uniform(*rows.shape) < self.hint).to(x)
+            return discriminator.loss(*swap(rows, x_tilde, swapped), swapped, told)
+
+        def dependence(rows: Tensor, x_tilde: Tensor) -> Tensor:
+            order = torch.randperm(len(rows), generator=generator, device=x.device)
+            return bounds(rows, x_tilde, order)
+
+        def step(batch: Tensor, share: float) -> float:
+            rows = x[batch]
+            for _ in range(self.opponent_steps):
+                with torch.no_grad():
+                    x_tilde = draw(rows)
+                loss = (
+                    swap_is_seen(rows, x_tilde) + critic.loss(rows, x_tilde, generator) - dependence(rows, x_tilde)
+                )
+                opponents_optimiser.zero_grad()
+                loss.backward()
+                opponents_optimiser.step()
+            x_tilde = draw(rows)
+            loss = (
+                -swap_is_seen(rows, x_tilde)
+                - self.marginal * critic(x_tilde)
+                + self.decorrelation * dependence(rows, x_tilde)
+            )
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            return loss.item()
+
+        kept = torch.randn(held_out.shape, generator=generator, device=x.device)
+
+        @torch.no_grad()
+        def validate() -> float:
+            x_tilde = network(held_out, kept)
+            half = len(held_out) // 2
+            whole, swapped = torch.cat([held_out, x_tilde], 1), torch.cat([x_tilde, held_out], 1)
+            return mean_discrepancy(whole[:half], swapped[half : 2 * half]).item()
+
+        schedule = Schedule(self.epochs, self.batch_size, self.epochs, self.averaging)
+        return [train(network, "adversarial", len(x), step, validate, schedule, generator, report)]

@@ -1,0 +1,226 @@
+"""`knockoffs sample`: a knockoff table of the kind that was read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from knockoffs import DDLK, GaussianKnockoffs, load_generator
+from knockoffs.cli.sample import sample as sample_command
+from knockoffs.files import read_frame
+
+from .conftest import FEATURES, Invoke, contents, start
+
+FAST = ("--generator", "gaussian", "--drop", "y")
+Refused = Callable[..., str]
+
+
+def by_hand(features: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    return GaussianKnockoffs(random_state=seed).fit(features).sample(features, random_state=seed)
+
+
+@pytest.mark.parametrize("out", ["k.csv", "k.tsv", "k.parquet", "k.csv.gz", "k.parquet.gz", "k"])
+def test_the_file_holds_the_librarys_knockoffs(
+    invoke: Invoke, file: Path, features: pd.DataFrame, out: str
+) -> None:
+    result = invoke("sample", file, *FAST, "--out", out)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == f"Knockoffs: {out}\n"
+    pd.testing.assert_frame_equal(read_frame(out), by_hand(features), check_exact=True)
+
+
+def test_a_dash_is_standard_output_and_carries_csv_alone(
+    invoke: Invoke, file: Path, features: pd.DataFrame
+) -> None:
+    result = invoke("sample", file, *FAST, "--out", "-")
+    assert (result.exit_code, result.stderr) == (0, "")
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(result.stdout)), by_hand(features), check_exact=True)
+    assert sorted(path.name for path in Path().iterdir()) == ["table.csv"]
+
+
+def test_columns_types_and_row_names_are_those_of_the_table(invoke: Invoke, mixed_frame: pd.DataFrame) -> None:
+    mixed_frame.to_parquet("mixed.parquet")
+    result = invoke("sample", "mixed.parquet", "--generator", "gaussian", "--out", "k.parquet", "--quiet")
+    assert result.exit_code == 0, result.output
+    knockoffs = pd.read_parquet("k.parquet")
+    pd.testing.assert_series_equal(knockoffs.dtypes, mixed_frame.dtypes)
+    assert knockoffs.index.tolist() == mixed_frame.index.tolist()
+    assert (knockoffs.to_numpy() != mixed_frame.to_numpy()).any(axis=0).all()
+    assert invoke("sample", "mixed.parquet", "--generator", "gaussian", "--out", "k.csv").exit_code == 0
+    assert read_frame("k.csv").index.tolist() == mixed_frame.index.tolist()
+
+
+def test_row_names_are_on_standard_output_as_in_a_file(invoke: Invoke, mixed_frame: pd.DataFrame) -> None:
+    mixed_frame.to_csv("mixed.csv")
+    invoke("sample", "mixed.csv", "--generator", "gaussian", "--out", "k.csv")
+    result = invoke("sample", "mixed.csv", "--generator", "gaussian", "--out", "-")
+    assert result.stdout == Path("k.csv").read_text(encoding="utf-8")
+
+
+def test_knockoffs_are_neither_the_data_nor_far_from_it(
+    invoke: Invoke, file: Path, features: pd.DataFrame
+) -> None:
+    invoke("sample", file, *FAST, "--out", "k.csv")
+    knockoffs = read_frame("k.csv")
+    np.testing.assert_allclose(knockoffs.mean(), features.mean(), atol=0.25)
+    np.testing.assert_allclose(knockoffs.std(), features.std(), rtol=0.25)
+    assert np.abs(np.diag(np.corrcoef(features.T, knockoffs.T)[20:, :20])).max() < 0.5
+
+
+def test_the_same_seed_gives_the_same_bytes(invoke: Invoke, file: Path) -> None:
+    for name, seed in (("first.csv.gz", 5), ("second.csv.gz", 5), ("other.csv.gz", 6)):
+        invoke("sample", file, *FAST, "--seed", seed, "--out", name)
+    first, second, other = (Path(f"{name}.csv.gz").read_bytes() for name in ("first", "second", "other"))
+    assert first == second
+    assert first != other
+
+
+def test_a_saved_model_gives_the_same_knockoffs(invoke: Invoke, file: Path) -> None:
+    assert invoke("sample", file, *FAST, "--out", "first.csv", "--save-model", "model").exit_code == 0
+    result = invoke("sample", file, *FAST, "--generator", "model", "--out", "second.csv")
+    assert result.exit_code == 0
+    assert Path("first.csv").read_bytes() == Path("second.csv").read_bytes()
+    assert isinstance(load_generator("model"), GaussianKnockoffs)
+
+
+def test_a_model_draws_for_rows_it_has_not_seen(
+    invoke: Invoke, file: Path, features: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invoke("sample", file, *FAST, "--out", "first.csv", "--save-model", "model")
+    features[:7].to_csv("few.csv", index=False)  # too few for a fit
+
+    def fitted_again(*_: object) -> None:
+        raise AssertionError("fitted again")
+
+    monkeypatch.setattr(GaussianKnockoffs, "fit", fitted_again)
+    assert invoke("sample", "few.csv", "--generator", "model", "--out", "few knockoffs.csv").exit_code == 0
+    expected = read_frame("first.csv")[:7]
+    pd.testing.assert_frame_equal(read_frame("few knockoffs.csv"), expected)  # a row's depends on the row alone
+
+
+def test_ddlk_is_the_default(invoke: Invoke, features: pd.DataFrame) -> None:
+    features.iloc[:80, :3].to_csv("small.csv", index=False)
+    assert invoke("sample", "small.csv", "--out", "k.csv", "--save-model", "model").exit_code == 0
+    assert isinstance(load_generator("model"), DDLK)
+    small = read_frame("small.csv")
+    expected = DDLK(random_state=0).fit(small).sample(small, random_state=0)
+    pd.testing.assert_frame_equal(read_frame("k.csv"), expected, check_exact=True)
+
+
+def test_every_option_is_known_to_these_tests() -> None:
+    """A new option needs a test here."""
+    options = {option for parameter in sample_command.params for option in parameter.opts}
+    assert options == {
+        *("file", "--drop", "--delimiter", "--out", "--generator", "--save-model", "--seed", "--quiet"),
+    }
+
+
+def test_drop_delimiter_quiet_and_standard_input(invoke: Invoke, table: pd.DataFrame) -> None:
+    content = gzip.compress(table.to_csv(index=False, sep="!").encode())
+    result = invoke(
+        *("sample", "-", *FAST, "--drop", "patient", "--delimiter", "!", "--quiet", "--out", "k.csv"),
+        stdin=content,
+    )
+    assert (result.exit_code, result.output) == (0, "")
+    assert read_frame("k.csv").columns.tolist() == FEATURES
+
+
+# bad input
+
+
+def test_bad_tables_are_refused_in_one_line(refused: Refused, tmp_path: Path, table: pd.DataFrame) -> None:
+    features = table[FEATURES]
+    for content, said in (
+        (b"", r"is empty"),
+        (b"a b\n1 2\n", r"single column"),
+        (table.to_csv(index=False).encode(), r"column 'patient' holds 'p0' in row 1.*--drop 'patient'"),
+        (features.assign(f3=np.nan).to_csv(index=False).encode(), r"missing values.*column 'f3'"),
+        (features[:4].to_csv(index=False).encode(), r"4 rows; at least 10 are needed"),
+        (features[["f0"]].assign(f1=1).to_csv(index=False).encode(), r"at least 2 are needed"),
+    ):
+        (tmp_path / "bad.csv").write_bytes(content)
+        line = refused("sample", "bad.csv", "--generator", "gaussian", "--out", "k.csv", "--save-model", "model")
+        assert re.search(said, line), line
+
+
+def test_columns_that_are_not_there_are_refused(refused: Refused, file: Path) -> None:
+    line = refused("sample", file, *FAST, "--drop", "f21", "--out", "k.csv")
+    assert re.search(r"--drop 'f21' is not a column of the table\. Did you mean 'f2'", line)
+
+
+def test_a_model_of_other_columns_is_refused(
+    refused: Refused, file: Path, features: pd.DataFrame, tmp_path: Path
+) -> None:
+    GaussianKnockoffs().fit(features.iloc[:, ::-1]).save(tmp_path / "model")
+    line = refused("sample", file, *FAST, "--generator", "model", "--out", "k.csv")
+    assert re.search(r"(?i)feature names|columns", line), line
+
+
+def test_a_bad_model_is_refused(refused: Refused, file: Path, features: pd.DataFrame, tmp_path: Path) -> None:
+    GaussianKnockoffs().fit(features).save(tmp_path / "model")
+    whole = (tmp_path / "model").read_bytes()
+    (tmp_path / "model").write_bytes(whole[:-100])
+    line = refused("sample", file, *FAST, "--generator", "model", "--out", "k.csv")
+    assert "'model' is not a complete knockoffs model file" in line
+    line = refused("sample", file, *FAST, "--generator", "no.safetensors", "--out", "k.csv")
+    assert "--generator 'no.safetensors' is not valid: pass" in line
+    assert "or the path of a model file that --save-model wrote." in line
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("missing/k.csv", r"'missing/k\.csv' cannot be written: '.*missing' is not a folder\. Make it first"),
+        ("table.csv/k.csv", r"'table\.csv/k\.csv' cannot be written: '.*table\.csv' is not a folder"),
+        ("k.xlsx", r"'k\.xlsx': pass a name that ends in \.csv, \.tsv or \.parquet"),
+        ("folder", r"'folder'.*folder"),
+    ],
+    ids=["no folder", "a file as folder", "unknown suffix", "a folder"],
+)
+def test_an_output_that_cannot_be_is_refused_before_the_work(
+    refused: Refused, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str, said: str
+) -> None:
+    """Also before the model is saved."""
+    (tmp_path / "folder").mkdir()
+
+    def worked(*_: object) -> None:
+        raise AssertionError("the work began")
+
+    monkeypatch.setattr(GaussianKnockoffs, "fit", worked)
+    line = refused("sample", file, *FAST, "--out", out, "--save-model", "model")
+    assert re.search(said, line), line
+
+
+def test_wrong_usage_exits_with_2(refused: Refused, file: Path) -> None:
+    assert "Missing option '--out'" in refused("sample", file, code=2)
+    assert "Missing argument 'FILE'" in refused("sample", "--out", "k.csv", code=2)
+    refused("sample", file, "--out", "k.csv", "--target", "y", code=2)
+
+
+def test_an_interrupt_exits_with_130_and_writes_nothing(
+    invoke: Invoke, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GaussianKnockoffs, "sample", interrupt)
+    before = contents(tmp_path)
+    result = invoke("sample", file, *FAST, "--out", "k.csv", "--save-model", "model")
+    assert result.exit_code == 130
+    assert result.stderr == "Interrupted. Files that were not complete yet have not been written.\n"
+    assert contents(tmp_path) == before
+
+
+def test_in_a_pipe(tmp_path: Path, file: Path, features: pd.DataFrame) -> None:
+    with start("sample", "-", *FAST, "--out", "-", cwd=tmp_path, stdin=subprocess.PIPE) as process:
+        stdout, stderr = process.communicate(file.read_bytes(), timeout=60)
+    assert (process.returncode, stderr) == (0, b"")
+    pd.testing.assert_frame_equal(pd.read_csv(io.BytesIO(stdout)), by_hand(features), check_exact=True)
