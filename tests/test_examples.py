@@ -40,10 +40,8 @@ def test_the_python_example(folder: Path) -> None:
 
 def test_the_command_line_examples(folder: Path) -> None:
     load_diabetes(as_frame=True, scaled=False).frame.to_csv("diabetes.csv", index=False)
-    blocks = re.findall(r"```\n(.*?)```", README, re.DOTALL)
-    lines = [
-        line.removeprefix("knockoffs ") for block in blocks for line in block.splitlines() if "knockoffs " in line
-    ]
+    code = [line for block in README.split("```")[1::2] for line in block.splitlines()]
+    lines = [line.removeprefix("knockoffs ") for line in code if line.startswith("knockoffs ")]
     assert len(lines) >= 3
     for line in lines:
         result = CliRunner().invoke(main, shlex.split(line))
