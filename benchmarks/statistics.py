@@ -109,7 +109,9 @@ def show_costs(console: Console, repeats: int) -> None:
     ours, separate = [], []
     for seed in range(repeats):  # taken in turn, so that both see the same machine
         ours.append(seconds(lambda s=seed: HoldoutStatistic(random_state=s).compute(x, x_tilde, y)))
-        mlp = MLPRegressor((200,), batch_size=64, early_stopping=True, max_iter=60, random_state=seed)
+        mlp = MLPRegressor(
+            hidden_layer_sizes=(200,), batch_size=64, early_stopping=True, max_iter=60, random_state=seed
+        )
         train = np.random.default_rng(seed).permutation(ROWS)[: ROWS * 4 // 5]
         separate.append(seconds(lambda m=mlp, rows=train: m.fit(x[rows], y[rows])))
     whole = seconds(lambda: KnockoffSelector(DDLK(), HoldoutStatistic(), random_state=0).fit(x, y))
@@ -135,7 +137,10 @@ def main() -> None:
     parser.add_argument("--nulls", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=3, help="timings of which the median is shown")
     parser.add_argument("--n-jobs", type=int, default=1)
+    parser.add_argument("--only", default="", help="statistics whose name begins so")
     arguments = parser.parse_args()
+    for name in [name for name in STATISTICS if not name.startswith(arguments.only)]:
+        del STATISTICS[name]
     console = Console(width=160)
     _one_core()
     if arguments.repeats:

@@ -4,8 +4,13 @@ from importlib.metadata import version
 
 from knockoffs.checks import KnockoffWarning
 from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff_threshold, power
+from knockoffs.generators.autoencoder import AutoEncodingKnockoffs
 from knockoffs.generators.ddlk import DDLK
+from knockoffs.generators.deep import DeepKnockoffs
+from knockoffs.generators.gan import KnockoffGAN
 from knockoffs.generators.gaussian import GaussianKnockoffs
+from knockoffs.generators.gaussian_mixture import GaussianMixtureKnockoffs
+from knockoffs.generators.hmm import HMMKnockoffs
 from knockoffs.generators.joint import JointDensity
 from knockoffs.generators.registry import load_generator
 from knockoffs.report import write_report
@@ -16,10 +21,15 @@ from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoSta
 __version__ = version("knockoffs")
 __all__ = [
     "DDLK",
+    "AutoEncodingKnockoffs",
+    "DeepKnockoffs",
     "GaussianKnockoffs",
+    "GaussianMixtureKnockoffs",
+    "HMMKnockoffs",
     "HoldoutStatistic",
     "ImportanceStatistic",
     "JointDensity",
+    "KnockoffGAN",
     "KnockoffSelector",
     "KnockoffWarning",
     "LassoStatistic",

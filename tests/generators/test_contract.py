@@ -15,12 +15,29 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from knockoffs import DDLK, GaussianKnockoffs, KnockoffWarning
+from knockoffs import (
+    DDLK,
+    AutoEncodingKnockoffs,
+    DeepKnockoffs,
+    GaussianKnockoffs,
+    GaussianMixtureKnockoffs,
+    HMMKnockoffs,
+    KnockoffGAN,
+    KnockoffWarning,
+)
 from knockoffs.generators.base import KnockoffGenerator
 
 GENERATORS = [
     pytest.param(lambda: DDLK(hidden=(8,), joint_epochs=2, knockoff_epochs=1), id="DDLK"),
     pytest.param(GaussianKnockoffs, id="GaussianKnockoffs"),
+    pytest.param(GaussianMixtureKnockoffs, id="GaussianMixtureKnockoffs"),
+    pytest.param(lambda: DeepKnockoffs(hidden=(8,), epochs=3), id="DeepKnockoffs"),
+    pytest.param(lambda: KnockoffGAN(hidden=8, epochs=40), id="KnockoffGAN"),
+    pytest.param(
+        lambda: AutoEncodingKnockoffs(latent=2, hidden=(8,), epochs=3, learning_rate=1e-2),
+        id="AutoEncodingKnockoffs",
+    ),
+    pytest.param(lambda: HMMKnockoffs(states=2, iterations=5), id="HMMKnockoffs"),
 ]
 WHOLE = ["visits", "smoker"]
 CONTINUOUS = ["<b>", "weight in kg", "été"]

@@ -24,14 +24,19 @@ class Autoencoder(nn.Module):
 
     def forward(self, x: Tensor, noise: Tensor) -> Tensor:
         """x̃: z from the posterior given x, then a row from the likelihood given z."""
-        z = self.z_mean(x) + self.z_log_deviation(x).exp() * noise[:, : self.latent]
-        return self.x_mean(z) + self.x_log_deviation(z).exp() * noise[:, self.latent :]
+        z = self.z_mean(x) + _bounded(self.z_log_deviation(x)).exp() * noise[:, : self.latent]
+        return self.x_mean(z) + _bounded(self.x_log_deviation(z)).exp() * noise[:, self.latent :]
 
     def negative_elbo(self, x: Tensor, noise: Tensor) -> Tensor:
         """Minus the evidence lower bound of each row, with one draw of z."""
-        mean, log_deviation = self.z_mean(x), self.z_log_deviation(x)
+        mean, log_deviation = self.z_mean(x), _bounded(self.z_log_deviation(x))
         z = mean + log_deviation.exp() * noise[:, : self.latent]
         divergence = 0.5 * (mean.square() + (2 * log_deviation).exp() - 1).sum(1) - log_deviation.sum(1)
-        location, log_scale = self.x_mean(z), self.x_log_deviation(z)
+        location, log_scale = self.x_mean(z), _bounded(self.x_log_deviation(z))
         error = 0.5 * ((x - location) * (-log_scale).exp()).square() + log_scale + 0.5 * math.log(2 * math.pi)
         return error.sum(1) + divergence
+
+
+def _bounded(log_deviation: Tensor) -> Tensor:
+    """Rows far from the data would overflow; standardised data are far from these bounds."""
+    return log_deviation.clamp(-10, 10)

@@ -77,8 +77,15 @@ class TableModel(BaseEstimator):
             )
         return values[:, self.modelled_]
 
+    @property
+    def _spreads_discrete(self) -> bool:
+        """Whether discrete columns are spread around their values: not where the model knows discrete laws."""
+        return True
+
     def _blur(self, core: Array, rng: np.random.Generator) -> Array:
         """Whole numbers spread evenly over the cell around them, so that a density can describe them."""
+        if not self._spreads_discrete:
+            return core
         core, place = core.copy(), rng.random(core.shape)
         for j, levels in enumerate(self.levels_):
             if levels is not None:
@@ -141,7 +148,7 @@ class TableModel(BaseEstimator):
     def _warn_of_few_values(self, names: list[str] | None) -> None:
         modelled = np.flatnonzero(self.modelled_)
         few = [j for j, levels in enumerate(self.levels_) if levels is not None and len(levels) < FEW_VALUES]
-        if few:
+        if few and self._spreads_discrete:
             which = listing([column_name(names, modelled[j]) for j in few])
             warnings.warn(
                 f"{which}: fewer than {FEW_VALUES} distinct values. They are modelled as if spread evenly around "
@@ -235,7 +242,7 @@ class KnockoffGenerator(TableModel, ABC):
         """Write the fitted model to one file (safetensors with a JSON header)."""
         check_is_fitted(self)
         header, arrays = self._state()
-        params = {k: v for k, v in self.get_params(deep=False).items() if k != "random_state"}
+        params = {k: v for k, v in self.get_params(deep=False).items() if k not in ("random_state", "model")}
         arrays |= {f"param.{k}": np.asarray(params.pop(k)) for k in [*params] if _is_array(params[k])}
         seed = self.random_state if isinstance(self.random_state, (int, np.integer)) else None
         names = getattr(self, "feature_names_in_", None)

@@ -18,6 +18,7 @@ from knockoffs.randomness import RandomState
 
 Method = Literal["mvr", "maxent", "sdp", "equi"]
 ESTIMATES = ("ledoit-wolf", "empirical")
+METHODS = get_args(Method)
 SINGULAR = 1e-6  # smallest eigenvalue of a correlation matrix that is inverted as it is
 
 
@@ -56,15 +57,15 @@ class GaussianKnockoffs(KnockoffGenerator):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        check_choice("method", self.method, get_args(Method))
+        check_choice("method", self.method, METHODS)
         if isinstance(self.covariance, str):
             check_choice("covariance", self.covariance, ESTIMATES)
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         self.mean_ = core.mean(0) if self.mean is None else self._given("mean", self.mean, 1)
-        self.covariance_ = _invertible(self._covariance(core))
+        self.covariance_ = invertible(self._covariance(core))
         self.gaps_ = knockoff_gaps(self.covariance_, self.method)
-        self._find_law()
+        self._law = KnockoffLaw(self.mean_, self.covariance_, self.gaps_)
 
     def _covariance(self, core: Array) -> Array:
         if isinstance(self.covariance, str):
@@ -89,25 +90,30 @@ class GaussianKnockoffs(KnockoffGenerator):
             )
         return array[np.ix_(*[self.modelled_] * dimensions)]
 
-    def _find_law(self) -> None:
-        self._deviation = deviation = np.sqrt(np.diag(self.covariance_))  # so that no column's unit matters
-        correlation = self.covariance_ / np.outer(deviation, deviation)
-        self._pull, spread = knockoff_law(correlation, self.gaps_ / deviation**2)
-        values, vectors = np.linalg.eigh(spread)
-        self._root = vectors * np.sqrt(np.maximum(values, 0))
-
     def _sample(self, core: Array, rng: np.random.Generator) -> Array:
-        step = (
-            rng.standard_normal(core.shape) @ self._root.T - (core - self.mean_) / self._deviation @ self._pull.T
-        )
-        return core + step * self._deviation
+        return self._law.draw(core, rng.standard_normal(core.shape))
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {}, {"mean": self.mean_, "covariance": self.covariance_, "gaps": self.gaps_}
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self.mean_, self.covariance_, self.gaps_ = arrays["mean"], arrays["covariance"], arrays["gaps"]
-        self._find_law()
+        self._law = KnockoffLaw(self.mean_, self.covariance_, self.gaps_)
+
+
+class KnockoffLaw:
+    """The law of x̃ given x for Gaussian rows, ready to draw from; in standard units, so that no unit matters."""
+
+    def __init__(self, mean: Array, covariance: Array, gaps: Array) -> None:
+        self._mean, self._deviation = mean, np.sqrt(np.diag(covariance))
+        correlation = covariance / np.outer(self._deviation, self._deviation)
+        self._pull, spread = knockoff_law(correlation, gaps / self._deviation**2)
+        values, vectors = np.linalg.eigh(spread)
+        self._root = vectors * np.sqrt(np.maximum(values, 0))
+
+    def draw(self, x: Array, noise: Array) -> Array:
+        step = noise @ self._root.T - (x - self._mean) / self._deviation @ self._pull.T
+        return x + step * self._deviation
 
 
 def knockoff_gaps(covariance: Array, method: Method = "mvr", *, sweeps: int = 100, tol: float = 1e-6) -> Array:
@@ -118,7 +124,7 @@ def knockoff_gaps(covariance: Array, method: Method = "mvr", *, sweeps: int = 10
     given x), `"sdp"` maximises $\sum_j s_j$ with $s_j \le 1$, `"equi"` the same with all s_j equal. The
     first two by coordinate descent with rank-one updates, which keeps 2Σ - D and D positive definite by itself.
     """
-    check_choice("method", method, get_args(Method))
+    check_choice("method", method, METHODS)
     deviation = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviation, deviation)
     equal = np.full(len(correlation), min(1.0, 2 * np.linalg.eigvalsh(correlation)[0]))
@@ -188,7 +194,7 @@ def knockoff_law(covariance: Array, gaps: Array) -> tuple[Array, Array]:
     return pull, (spread + spread.T) / 2
 
 
-def _invertible(covariance: Array) -> Array:
+def invertible(covariance: Array) -> Array:
     """The covariance, with the smallest eigenvalue of its correlations raised where it is next to nothing."""
     deviation = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviation, deviation)

@@ -22,7 +22,7 @@ from knockoffs.statistics.base import Problem
 from knockoffs.statistics.crossfit import Split
 
 WIDTH = 200
-EPOCHS, OWN_EPOCHS = 60, 5
+EPOCHS, OWN_EPOCHS = 60, 3
 
 
 class _Task(NamedTuple):

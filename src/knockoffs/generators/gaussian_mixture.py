@@ -1,0 +1,150 @@
+"""Knockoffs of a mixture of Gaussians: the cluster first, then Gaussian knockoffs within it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
+
+from knockoffs.arrays import Array, Indices
+from knockoffs.checks import check_choice, check_count
+from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.gaussian import METHODS, KnockoffLaw, Method, invertible, knockoff_gaps
+from knockoffs.randomness import RandomState
+
+REGULARISATION = 1e-3  # of a column's variance
+
+
+class GaussianMixtureKnockoffs(KnockoffGenerator):
+    """Knockoffs of a mixture of Gaussians (Gimenez, Ghorbani and Zou 2019).
+
+    A row's cluster is drawn from its posterior, then a Gaussian knockoff within that cluster. Exact where the rows
+    have the given mixture as their law.
+
+    Parameters
+    ----------
+    clusters : number of clusters, or `"auto"`: the best of 1 to `most_clusters` by the Bayesian criterion (BIC).
+    method : as for `GaussianKnockoffs`.
+    weights, means, covariances : the mixture itself where it is known (`[k]`, `[k, d]`, `[k, d, d]`): all or none.
+    random_state : seed.
+    """
+
+    def __init__(
+        self,
+        clusters: int | Literal["auto"] = "auto",
+        method: Method = "mvr",
+        *,
+        most_clusters: int = 5,
+        weights: ArrayLike | None = None,
+        means: ArrayLike | None = None,
+        covariances: ArrayLike | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.clusters = clusters
+        self.method = method
+        self.most_clusters = most_clusters
+        self.weights = weights
+        self.means = means
+        self.covariances = covariances
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        check_choice("method", self.method, METHODS)
+        check_count("most_clusters", self.most_clusters)
+        if self.clusters != "auto":
+            check_count("clusters", self.clusters)
+        given = [self.weights is not None, self.means is not None, self.covariances is not None]
+        if any(given) and not all(given):
+            raise ValueError("weights, means and covariances describe one mixture: pass all three or none.")
+
+    def _fit(self, core: Array, rng: np.random.Generator) -> None:
+        if self.weights is not None:
+            self._take_given()
+        else:
+            self._estimate(core, int(rng.integers(2**31)))
+        self.covariances_ = np.stack([invertible(c) for c in self.covariances_])
+        self.gaps_ = np.stack([knockoff_gaps(c, self.method) for c in self.covariances_])
+        self._find_laws()
+
+    def _take_given(self) -> None:
+        kept = self.modelled_
+        weights, means, covariances = (
+            np.asarray(value, dtype=np.float64) for value in (self.weights, self.means, self.covariances)
+        )
+        count, features = len(weights), self.n_features_in_
+        if means.shape != (count, features) or covariances.shape != (count, features, features):
+            raise ValueError(
+                f"weights, means and covariances have shapes {weights.shape}, {means.shape}, {covariances.shape}; "
+                f"pass ({count},), ({count}, {features}) and ({count}, {features}, {features})."
+            )
+        if weights.min() <= 0 or not np.isclose(weights.sum(), 1):
+            raise ValueError(f"weights={weights.tolist()} must be above 0 and add up to 1.")
+        self.weights_, self.means_ = weights, means[:, kept]
+        self.covariances_ = covariances[:, kept][:, :, kept]
+
+    def _estimate(self, core: Array, seed: int) -> None:
+        deviation = core.std(0)
+        z = core / deviation
+        counts = range(1, self.most_clusters + 1) if self.clusters == "auto" else [int(self.clusters)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            mixtures = [
+                GaussianMixture(k, reg_covar=REGULARISATION, n_init=2, random_state=seed).fit(z)
+                for k in counts
+                if k * core.shape[1] < len(core)
+            ] or [GaussianMixture(1, reg_covar=REGULARISATION, random_state=seed).fit(z)]
+        best = min(mixtures, key=lambda mixture: mixture.bic(z))
+        self.weights_, self.means_ = best.weights_, best.means_ * deviation
+        self.covariances_ = best.covariances_ * np.outer(deviation, deviation)
+
+    def _find_laws(self) -> None:
+        mixture = zip(self.means_, self.covariances_, self.gaps_, strict=True)
+        self._laws = [KnockoffLaw(mean, covariance, gaps) for mean, covariance, gaps in mixture]
+        self._unit = np.sqrt(
+            self.covariances_.diagonal(axis1=1, axis2=2).mean(0)
+        )  # so that no column's unit matters
+        self._precision_roots = [
+            np.linalg.cholesky(np.linalg.inv(c / np.outer(self._unit, self._unit))) for c in self.covariances_
+        ]
+
+    def _cluster(self, core: Array, uniform: Array) -> Indices:
+        """A cluster for each row, drawn from its posterior."""
+        log_joint = np.stack(
+            [
+                np.log(weight)
+                + np.log(np.diag(root)).sum()
+                - 0.5 * (((core - mean) / self._unit @ root) ** 2).sum(1)
+                for weight, mean, root in zip(self.weights_, self.means_, self._precision_roots, strict=True)
+            ],
+            axis=1,
+        )
+        chance = np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
+        return (chance.cumsum(1)[:, :-1] < uniform[:, None]).sum(1)
+
+    def _sample(self, core: Array, rng: np.random.Generator) -> Array:
+        for_cluster, for_noise = rng.spawn(2)
+        cluster = self._cluster(core, for_cluster.random(len(core)))
+        noise = for_noise.standard_normal(core.shape)
+        drawn = np.empty_like(core)
+        for k, law in enumerate(self._laws):
+            rows = cluster == k
+            drawn[rows] = law.draw(core[rows], noise[rows])
+        return drawn
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return {}, {
+            "weights": self.weights_,
+            "means": self.means_,
+            "covariances": self.covariances_,
+            "gaps": self.gaps_,
+        }
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.weights_, self.means_ = arrays["weights"], arrays["means"]
+        self.covariances_, self.gaps_ = arrays["covariances"], arrays["gaps"]
+        self._find_laws()

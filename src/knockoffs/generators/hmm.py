@@ -1,0 +1,126 @@
+"""Hidden Markov model knockoffs: columns in an order, such as along a chromosome or in time."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.arrays import Array
+from knockoffs.checks import check_choice, check_count
+from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.hmm_model import CategoricalEmissions, HiddenMarkovModel, fit_hmm
+from knockoffs.generators.markov import markov_knockoffs
+from knockoffs.randomness import RandomState
+from knockoffs.tables import column_name
+
+Emissions = Literal["gaussian", "categorical"]
+MOST_VALUES = 50
+
+
+class HMMKnockoffs(KnockoffGenerator):
+    """Hidden Markov model knockoffs (Sesia, Sabatti and Candès 2017).
+
+    Columns are places along a chain of hidden states, in their order in the table. A row's states are drawn from
+    their posterior (forward filtering, backward sampling), a knockoff of that Markov chain is drawn state by
+    state, and the knockoff row from the emissions of the knockoff states. Exact where the rows have
+    the law of the model.
+
+    Parameters
+    ----------
+    states : number of hidden states.
+    emissions : `"gaussian"`, or `"categorical"` for few values such as genotypes 0, 1, 2.
+    iterations : most iterations of the EM algorithm.
+    model : the model itself where it is known, for tables without constant or duplicated columns; categorical
+        codes count the values of a column in ascending order.
+    random_state : seed.
+
+    Attributes
+    ----------
+    model_ : the model used.
+    log_likelihood_ : mean log-likelihood a row after each iteration.
+    """
+
+    def __init__(
+        self,
+        states: int = 5,
+        emissions: Emissions = "gaussian",
+        *,
+        iterations: int = 100,
+        model: HiddenMarkovModel | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.states = states
+        self.emissions = emissions
+        self.iterations = iterations
+        self.model = model
+        self.random_state = random_state
+
+    @property
+    def _spreads_discrete(self) -> bool:
+        return self.emissions == "gaussian"
+
+    def _check_settings(self) -> None:
+        check_count("states", self.states)
+        check_count("iterations", self.iterations)
+        check_choice("emissions", self.emissions, get_args(Emissions))
+
+    def _fit(self, core: Array, rng: np.random.Generator) -> None:
+        codes = self._codes(core)
+        self.log_likelihood_: list[float] = []
+        if self.model is not None:
+            self._require_fitting_model(codes)
+            self.model_ = self.model
+            return
+        values = None if self._spreads_discrete else int(codes.max()) + 1
+        self.model_, self.log_likelihood_ = fit_hmm(
+            codes, self.states, values, iterations=self.iterations, rng=rng
+        )
+
+    def _sample(self, core: Array, rng: np.random.Generator) -> Array:
+        for_states, for_chain, for_emissions = rng.spawn(3)
+        codes = self._codes(core)
+        z = self.model_.draw_states(codes, for_states.random(codes.shape))
+        z_tilde = markov_knockoffs(self.model_.initial, self.model_.transitions, z, for_chain.random(codes.shape))
+        return self._values(self.model_.emissions.draw(z_tilde, for_emissions))
+
+    def _codes(self, core: Array) -> Array:
+        """Categorical cells as numbers of their values."""
+        if self._spreads_discrete:
+            return core
+        codes = np.empty_like(core)
+        for j, levels in enumerate(self.levels_):
+            name = column_name(self._names, int(np.flatnonzero(self.modelled_)[j]))
+            if levels is None or len(levels) > MOST_VALUES:
+                raise ValueError(
+                    f'{name} has more than {MOST_VALUES} values, too many for emissions="categorical". '
+                    'Pass emissions="gaussian".'
+                )
+            codes[:, j] = np.searchsorted(levels, core[:, j]).clip(max=len(levels) - 1)
+            if (levels[codes[:, j].astype(int)] != core[:, j]).any():
+                raise ValueError(f"{name} has values that the fit did not see. Fit on rows that have them.")
+        return codes
+
+    def _values(self, codes: Array) -> Array:
+        if self._spreads_discrete:
+            return codes
+        columns = zip(self.levels_, codes.T.astype(int), strict=True)
+        return np.stack([levels[column] for levels, column in columns if levels is not None], axis=1)
+
+    def _require_fitting_model(self, codes: Array) -> None:
+        model, places = self.model, codes.shape[1]
+        assert model is not None
+        categorical = isinstance(model.emissions, CategoricalEmissions)
+        if len(model.transitions) != places - 1 or categorical == self._spreads_discrete:
+            raise ValueError(
+                f"model has {len(model.transitions) + 1} places with {type(model.emissions).__name__}; the table "
+                f"has {places} columns that vary and differ; emissions={self.emissions!r}. Pass a model that fits."
+            )
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return {"log_likelihood": self.log_likelihood_}, self.model_.arrays()
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.log_likelihood_ = header["log_likelihood"]
+        self.model_ = HiddenMarkovModel.from_arrays(arrays)
