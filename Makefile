@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality statistics clean
+.PHONY: setup demo test check slow speed quality statistics methods clean
 
 setup: $(INSTALLED)
 
@@ -35,6 +35,9 @@ quality: setup
 
 statistics: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.statistics
+
+methods: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.methods
 
 clean:
 	rm -rf .venv out

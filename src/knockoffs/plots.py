@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -32,6 +32,23 @@ def compare_knockoffs(x: Array, x_tilde: Array, names: Sequence[str], *, columns
     for axes in (*top, *bottom):
         axes.tick_params(labelsize=7)
         axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def compare_methods(tables: Mapping[str, Array], first: int, second: int) -> Figure:
+    """Two columns against each other, a panel for each table, the first of them the data."""
+    columns = min(4, len(tables))
+    rows = -(-len(tables) // columns)
+    figure = Figure(figsize=(2.6 * columns, 2.6 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    for number, (axes, (name, table)) in enumerate(zip(panels, tables.items(), strict=False)):
+        colour = KNOCKOFF if number else DATA
+        axes.scatter(table[:, first], table[:, second], s=4, alpha=0.5, color=colour, linewidths=0)
+        axes.set_title(name, fontsize=9, parse_math=False)
+        axes.tick_params(labelsize=7)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in panels[len(tables) :]:
+        axes.set_visible(False)
     return figure
 
 
