@@ -209,10 +209,14 @@ def main() -> None:
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--out", type=Path, help="write the rows to this JSON file")
+    parser.add_argument("--rows", type=Path, help="show the rows of this JSON file instead of running")
     parser.add_argument("--figure", type=Path, help="draw the picture of `mixture` instead")
     arguments = parser.parse_args()
     if arguments.figure:
         draw(arguments.figure)
+        return
+    if arguments.rows:
+        show(Console(width=190), [Row(**row) for row in json.loads(arguments.rows.read_text())])
         return
     # the slow ones first, so that no core waits at the end
     order = sorted(arguments.methods, key=lambda m: m not in ("Auto-Encoding", "Deep Knockoffs", "KnockoffGAN"))

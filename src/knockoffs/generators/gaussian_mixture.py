@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
+from sklearn.covariance import ledoit_wolf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
@@ -99,8 +100,12 @@ class GaussianMixtureKnockoffs(KnockoffGenerator):
                 if k * core.shape[1] < len(core)
             ] or [GaussianMixture(1, reg_covar=REGULARISATION, random_state=seed).fit(z)]
         best = min(mixtures, key=lambda mixture: mixture.bic(z))
-        self.weights_, self.means_ = best.weights_, best.means_ * deviation
-        self.covariances_ = best.covariances_ * np.outer(deviation, deviation)
+        labels = best.predict(z)
+        clusters = [z[labels == k] for k in range(best.n_components) if np.count_nonzero(labels == k) > 1]
+        # Shrunk within each cluster: EM's own covariances of a few hundred rows are too rough to invert.
+        self.weights_ = np.array([len(rows) for rows in clusters]) / sum(map(len, clusters))
+        self.means_ = np.stack([rows.mean(0) for rows in clusters]) * deviation
+        self.covariances_ = np.stack([ledoit_wolf(rows)[0] for rows in clusters]) * np.outer(deviation, deviation)
 
     def _find_laws(self) -> None:
         mixture = zip(self.means_, self.covariances_, self.gaps_, strict=True)
