@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from knockoffs.engine.swaps import swap
+
 BANDWIDTHS = 8  # 1, 2, 4, …, 128, as in Deep Knockoffs
 
 
@@ -26,6 +28,16 @@ def mean_discrepancy(x: Tensor, y: Tensor, widest: float = 128.0) -> Tensor:
         for kernel in (rbf_mixture(x, x, widest), rbf_mixture(y, y, widest))
     )
     return torch.as_tensor(within) - 2 * rbf_mixture(x, y, widest).mean()
+
+
+def kernel_swap_loss(x: Tensor, x_tilde: Tensor, coins: Tensor) -> Tensor:
+    """Mean discrepancies between half of the rows and the others with all, and with some, columns swapped."""
+    half = len(x) // 2
+    first = torch.cat([x[:half], x_tilde[:half]], 1)
+    rest, rest_tilde = x[half : 2 * half], x_tilde[half : 2 * half]
+    full_swap = torch.cat([rest_tilde, rest], 1)
+    some_swap = torch.cat(swap(rest, rest_tilde, coins.expand_as(rest)), 1)
+    return mean_discrepancy(first, full_swap) + mean_discrepancy(first, some_swap)
 
 
 def covariances(x: Tensor, x_tilde: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -24,6 +24,7 @@ class Schedule:
     batch_size: int
     patience: int
     averaging: float = 0.0
+    keep_last: bool = False  # the last weights instead of the best on held-out rows, for games without a loss
 
 
 @dataclass(slots=True)
@@ -65,7 +66,7 @@ def train(
         history.train.append(_finite(sum(losses) / len(losses), stage, epoch))
         with averaged.in_place():
             history.held_out.append(_finite(validate(), stage, epoch))
-        if history.held_out[-1] < history.held_out[history.best_epoch]:
+        if schedule.keep_last or history.held_out[-1] < history.held_out[history.best_epoch]:
             history.best_epoch = epoch
             best = averaged.copy()
         if report is not None:

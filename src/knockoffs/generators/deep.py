@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from knockoffs.checks import check_count, check_number, check_widths
-from knockoffs.engine.discrepancy import correlation_loss, mean_discrepancy, second_order_loss
+from knockoffs.engine.discrepancy import correlation_loss, kernel_swap_loss, second_order_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
-from knockoffs.engine.swaps import swap
 from knockoffs.engine.training import History, Report, Schedule, train
 from knockoffs.generators.gaussian import knockoff_gaps
 from knockoffs.generators.neural import NeuralGenerator
@@ -33,6 +32,8 @@ class DeepKnockoffs(NeuralGenerator):
         held-out rows before the end, decay of the running mean of the weights.
     learning_rate, validation_fraction, device, random_state, progress : as for `DDLK`.
     """
+
+    _fewest_held_out = 4  # two halves of two rows
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class DeepKnockoffs(NeuralGenerator):
             check_number(name, getattr(self, name), least=0)
         check_number("averaging", self.averaging, least=0, below=1)
         check_count("patience", self.patience)
+        check_count("batch_size", self.batch_size, least=5)
         if self.hidden is not None:
             check_widths("hidden", self.hidden)
 
@@ -110,14 +112,8 @@ class DeepKnockoffs(NeuralGenerator):
         return [train(network, "deep knockoffs", len(x), step, validate, schedule, generator, report)]
 
     def _loss(self, x: Tensor, x_tilde: Tensor, target: Tensor, coins: Tensor) -> Tensor:
-        half = len(x) // 2
-        first = torch.cat([x[:half], x_tilde[:half]], 1)
-        rest, rest_tilde = x[half : 2 * half], x_tilde[half : 2 * half]
-        full_swap = torch.cat([rest_tilde, rest], 1)
-        some_swap = torch.cat(swap(rest, rest_tilde, coins.expand_as(rest)), 1)
-        discrepancy = mean_discrepancy(first, full_swap) + mean_discrepancy(first, some_swap)
         return (
-            self.discrepancy * discrepancy
+            self.discrepancy * kernel_swap_loss(x, x_tilde, coins)
             + self.second_order * second_order_loss(x, x_tilde)
             + self.decorrelation * correlation_loss(x, x_tilde, target)
         )

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from knockoffs.checks import check_count, check_number
 from knockoffs.engine.adversaries import Critic, DependenceBounds, SwapDiscriminator
-from knockoffs.engine.discrepancy import mean_discrepancy
+from knockoffs.engine.discrepancy import kernel_swap_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
 from knockoffs.engine.swaps import swap
 from knockoffs.engine.training import History, Report, Schedule, train
@@ -21,31 +21,33 @@ class KnockoffGAN(NeuralGenerator):
 
     A discriminator tries to tell which coordinates of [x, x̃] were swapped, with a hint; a Wasserstein critic tells
     the law of x̃ from that of x; and d small networks measure how much x̃_j tells of x_j, which the generator lowers
-    for power. The weights of the epoch whose full swap is least visible on held-out rows (by maximum mean
-    discrepancy) are kept.
+    for power. The last weights are kept (their running mean); `history_` holds how visible swaps are on
+    held-out rows, by maximum mean discrepancy.
 
     Parameters
     ----------
     marginal, decorrelation : weights of the critic and of the dependence term (λ and μ of the paper).
-    hidden : width of the two hidden layers of every network; None for the number of columns.
+    hidden : width of the two hidden layers of every network; None for the number of columns, at least 64.
     hint : share of coordinates whose swap the discriminator is told.
     opponent_steps : steps of the opponents for each step of the generator.
     epochs, batch_size, averaging, learning_rate, validation_fraction, device, random_state, progress : as for
         `DeepKnockoffs`.
     """
 
+    _fewest_held_out = 4  # two halves of two rows
+
     def __init__(
         self,
         *,
         marginal: float = 1.0,
-        decorrelation: float = 1.0,
+        decorrelation: float = 0.3,
         hidden: int | None = None,
-        hint: float = 0.9,
+        hint: float = 0.5,
         opponent_steps: int = 2,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-3,
         epochs: int = 150,
         batch_size: int = 128,
-        averaging: float = 0.98,
+        averaging: float = 0.99,
         validation_fraction: float = 0.15,
         device: str = "auto",
         random_state: RandomState = None,
@@ -75,14 +77,17 @@ class KnockoffGAN(NeuralGenerator):
         if self.hidden is not None:
             check_count("hidden", self.hidden)
 
+    def _width(self, features: int) -> int:
+        return max(64, features) if self.hidden is None else self.hidden
+
     def _network(self, features: int, generator: torch.Generator) -> NoiseNetwork:
-        width = self.hidden or features
+        width = self._width(features)
         return NoiseNetwork(features, features, (width, width), nn.Tanh, generator)
 
     def _train(
         self, network: NoiseNetwork, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None
     ) -> list[History]:
-        features, width = x.shape[1], self.hidden or x.shape[1]
+        features, width = x.shape[1], self._width(x.shape[1])
         start, generator = torch_generator(rng, torch.device("cpu")), torch_generator(rng, x.device)
         discriminator = SwapDiscriminator(features, width, start).to(x.device)
         critic = Critic(features, width, start).to(x.device)
@@ -129,13 +134,11 @@ class KnockoffGAN(NeuralGenerator):
             return loss.item()
 
         kept = torch.randn(held_out.shape, generator=generator, device=x.device)
+        kept_coins = (uniform(features) < 0.5).to(x)
 
         @torch.no_grad()
         def validate() -> float:
-            x_tilde = network(held_out, kept)
-            half = len(held_out) // 2
-            whole, swapped = torch.cat([held_out, x_tilde], 1), torch.cat([x_tilde, held_out], 1)
-            return mean_discrepancy(whole[:half], swapped[half : 2 * half]).item()
+            return kernel_swap_loss(held_out, network(held_out, kept), kept_coins).item()
 
-        schedule = Schedule(self.epochs, self.batch_size, self.epochs, self.averaging)
+        schedule = Schedule(self.epochs, self.batch_size, self.epochs, self.averaging, keep_last=True)
         return [train(network, "adversarial", len(x), step, validate, schedule, generator, report)]

@@ -74,10 +74,7 @@ class GaussianKnockoffs(KnockoffGenerator):
             deviation = core.std(0)  # shrink correlations, not covariances of columns in different units
             return ledoit_wolf(core / deviation)[0] * np.outer(deviation, deviation)
         given = self._given("covariance", self.covariance, 2)
-        if not np.allclose(given, given.T, rtol=1e-6, atol=0) or np.diag(given).min() <= 0:
-            raise ValueError(
-                "covariance is not a covariance matrix: it must be symmetric, with variances above 0."
-            )
+        require_covariance("covariance", given)
         return (given + given.T) / 2
 
     def _given(self, name: str, value: Any, dimensions: int) -> Array:
@@ -192,6 +189,14 @@ def knockoff_law(covariance: Array, gaps: Array) -> tuple[Array, Array]:
     pull = np.linalg.solve(covariance, np.diag(gaps)).T
     spread = np.diag(2 * gaps) - pull * gaps
     return pull, (spread + spread.T) / 2
+
+
+def require_covariance(name: str, matrix: Array) -> None:
+    symmetric = np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-6, atol=0)
+    if not symmetric or np.diag(matrix).min() <= 0:
+        raise ValueError(
+            f"{name}: not a covariance matrix: it must be finite and symmetric, with variances above 0."
+        )
 
 
 def invertible(covariance: Array) -> Array:

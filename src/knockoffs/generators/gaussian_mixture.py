@@ -15,7 +15,15 @@ from sklearn.mixture import GaussianMixture
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count
 from knockoffs.generators.base import KnockoffGenerator
-from knockoffs.generators.gaussian import METHODS, KnockoffLaw, Method, invertible, knockoff_gaps
+from knockoffs.generators.gaussian import (
+    METHODS,
+    KnockoffLaw,
+    Method,
+    invertible,
+    knockoff_gaps,
+    require_covariance,
+)
+from knockoffs.generators.markov import draw_states
 from knockoffs.randomness import RandomState
 
 REGULARISATION = 1e-3  # of a column's variance
@@ -83,12 +91,21 @@ class GaussianMixtureKnockoffs(KnockoffGenerator):
                 f"weights, means and covariances have shapes {weights.shape}, {means.shape}, {covariances.shape}; "
                 f"pass ({count},), ({count}, {features}) and ({count}, {features}, {features})."
             )
+        if not np.isfinite(means).all():
+            raise ValueError("means must be finite numbers.")
+        for covariance in covariances:
+            require_covariance("covariances", covariance)
         if weights.min() <= 0 or not np.isclose(weights.sum(), 1):
             raise ValueError(f"weights={weights.tolist()} must be above 0 and add up to 1.")
         self.weights_, self.means_ = weights, means[:, kept]
         self.covariances_ = covariances[:, kept][:, :, kept]
 
     def _estimate(self, core: Array, seed: int) -> None:
+        if self.clusters != "auto" and self.clusters > 1 and self.clusters * core.shape[1] >= len(core):
+            raise ValueError(
+                f"clusters={self.clusters} of {core.shape[1]} columns need more than "
+                f"{self.clusters * core.shape[1]} rows; there are {len(core)}. Pass fewer clusters."
+            )
         deviation = core.std(0)
         z = core / deviation
         counts = range(1, self.most_clusters + 1) if self.clusters == "auto" else [int(self.clusters)]
@@ -129,7 +146,7 @@ class GaussianMixtureKnockoffs(KnockoffGenerator):
             axis=1,
         )
         chance = np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
-        return (chance.cumsum(1)[:, :-1] < uniform[:, None]).sum(1)
+        return draw_states(chance, uniform)
 
     def _sample(self, core: Array, rng: np.random.Generator) -> Array:
         for_cluster, for_noise = rng.spawn(2)

@@ -118,6 +118,20 @@ class HMMKnockoffs(KnockoffGenerator):
                 f"has {places} columns that vary and differ; emissions={self.emissions!r}. Pass a model that fits."
             )
 
+        if isinstance(model.emissions, CategoricalEmissions):
+            self._require_same_values(model.emissions)
+
+    def _require_same_values(self, emissions: CategoricalEmissions) -> None:
+        """Codes count the values seen, so a value that the table lacks would shift them."""
+        for j, (chance, levels) in enumerate(zip(emissions.chance, self.levels_, strict=True)):
+            count = 0 if levels is None else len(levels)
+            if chance.shape[1] < count or chance[:, count:].any() or not chance[:, :count].any(0).all():
+                name = column_name(self._names, int(np.flatnonzero(self.modelled_)[j]))
+                raise ValueError(
+                    f"model has {np.count_nonzero(chance.any(0))} values at place {j + 1}, {name} has {count}. "
+                    "Fit on rows with all values of the model, or pass a model of the values in the table."
+                )
+
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {"log_likelihood": self.log_likelihood_}, self.model_.arrays()
 

@@ -32,9 +32,12 @@ class GaussianEmissions:
 
     def update(self, x: Array, chance: Array) -> GaussianEmissions:
         weight = chance.sum(0) + 1e-10
-        mean = np.einsum("nd,ndk->dk", x, chance) / weight
-        variance = np.einsum("nd,ndk->dk", x**2, chance) / weight - mean**2
-        return GaussianEmissions(mean, np.sqrt(np.maximum(variance, SMALLEST_SHARE * x.var(0)[:, None])))
+        centre = x.mean(0)  # squares of numbers far from 0 would lose the variance
+        z = x - centre
+        mean = np.einsum("nd,ndk->dk", z, chance) / weight
+        variance = np.einsum("nd,ndk->dk", z**2, chance) / weight - mean**2
+        deviation = np.sqrt(np.maximum(variance, SMALLEST_SHARE * x.var(0)[:, None]))
+        return GaussianEmissions(centre[:, None] + mean, deviation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,7 @@ class HiddenMarkovModel:
 
     def draw_states(self, x: Array, uniform: Array) -> Indices:
         """States of each row from their posterior: forward filtering, backward sampling."""
-        forward, _ = _filter(self, _likelihoods(self, x)[0])
+        forward, _ = _filter(self, self.emissions.log_prob(x))
         states = np.empty(x.shape, dtype=np.intp)
         last = x.shape[1] - 1
         for j in range(last, -1, -1):
@@ -82,9 +85,7 @@ class HiddenMarkovModel:
         return states
 
     def log_prob(self, x: Array) -> Array:
-        likelihoods, shift = _likelihoods(self, x)
-        _, scale = _filter(self, likelihoods)
-        return np.log(scale).sum(1) + shift
+        return _filter(self, self.emissions.log_prob(x))[1].sum(1)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         emissions = {f"emissions.{name}": value for name, value in vars(self.emissions).items()}
@@ -147,34 +148,36 @@ def _model(chance: Array, pairs: Array, emissions: GaussianEmissions | Categoric
     return HiddenMarkovModel(chance[:, 0].mean(0), pairs / pairs.sum(2, keepdims=True), emissions)
 
 
-def _likelihoods(model: HiddenMarkovModel, x: Array) -> tuple[Array, Array]:
-    """Of each cell in each state, scaled by its largest; and the log of those scales, summed a row."""
-    log_prob = model.emissions.log_prob(x)
-    largest = log_prob.max(2, keepdims=True)
-    largest = np.where(np.isfinite(largest), largest, 0.0)
-    return np.exp(log_prob - largest), largest.sum((1, 2))
-
-
-def _filter(model: HiddenMarkovModel, likelihoods: Array) -> tuple[Array, Array]:
-    """P(z_j | x_1..x_j) `[n, d, K]`, and the factors that scale each step `[n, d]`."""
-    forward, scale = np.empty_like(likelihoods), np.empty(likelihoods.shape[:2])
-    for j in range(likelihoods.shape[1]):
+def _filter(model: HiddenMarkovModel, log_likelihoods: Array) -> tuple[Array, Array]:
+    """P(z_j | x_1..x_j) `[n, d, K]`, and log P(x_j | x_1..x_{j-1}) `[n, d]`."""
+    forward, log_scale = np.empty_like(log_likelihoods), np.empty(log_likelihoods.shape[:2])
+    for j in range(log_likelihoods.shape[1]):
         predicted = model.initial if j == 0 else forward[:, j - 1] @ model.transitions[j - 1]
-        joint = predicted * likelihoods[:, j]
-        scale[:, j] = np.maximum(joint.sum(1), 1e-300)
-        forward[:, j] = joint / scale[:, j, None]
-    return forward, scale
+        with np.errstate(divide="ignore"):
+            joint = np.log(predicted) + log_likelihoods[:, j]
+        largest = joint.max(1, keepdims=True)
+        if not np.isfinite(largest).all():
+            row = int(np.flatnonzero(~np.isfinite(largest[:, 0]))[0])
+            raise ValueError(
+                f"row {row + 1} has a value at place {j + 1} that the hidden Markov model rules out. "
+                "Correct it, or pass a model that allows it."
+            )
+        joint = np.exp(joint - largest)
+        total = joint.sum(1, keepdims=True)
+        forward[:, j] = joint / total
+        log_scale[:, j] = (largest + np.log(total))[:, 0]
+    return forward, log_scale
 
 
 def _posterior(model: HiddenMarkovModel, x: Array) -> _Posterior:
-    likelihoods, shift = _likelihoods(model, x)
-    forward, scale = _filter(model, likelihoods)
+    log_likelihoods = model.emissions.log_prob(x)
+    forward, log_scale = _filter(model, log_likelihoods)
     places = x.shape[1]
     backward = np.ones_like(forward[:, 0])
     states, pairs = forward.copy(), np.empty_like(model.transitions)
     for j in range(places - 2, -1, -1):
-        coming = likelihoods[:, j + 1] * backward / scale[:, j + 1, None]
+        coming = np.exp(log_likelihoods[:, j + 1] - log_scale[:, j + 1, None]) * backward
         pairs[j] = model.transitions[j] * (forward[:, j].T @ coming)
         backward = coming @ model.transitions[j].T
         states[:, j] = forward[:, j] * backward
-    return _Posterior(states, pairs, float((np.log(scale).sum(1) + shift).mean()))
+    return _Posterior(states, pairs, float(log_scale.sum(1).mean()))

@@ -48,9 +48,9 @@ def _steps(initial: Array, transitions: Array, z: Indices, z_tilde: Indices) -> 
             scale = np.maximum(normaliser.max(1, keepdims=True), 1e-300)  # only ratios matter
             normaliser = normaliser / scale
             weight = weight * after[:, z[:, j + 1]].T
-        yield j, weight / weight.sum(1, keepdims=True)
+        yield j, weight / np.maximum(weight.sum(1, keepdims=True), 1e-300)  # 0 for all after what cannot be
 
 
 def draw_states(chance: Array, uniform: Array) -> Indices:
     """A state for each row by inversion."""
-    return (chance.cumsum(1)[:, :-1] < uniform[:, None]).sum(1)
+    return (chance.cumsum(1)[:, :-1] <= uniform[:, None]).sum(1)

@@ -22,7 +22,7 @@ from knockoffs.progress import progress_bars
 from knockoffs.randomness import torch_generator
 from knockoffs.tables import column_name, listing
 
-COLLAPSED = 0.2  # of a column's standard deviation
+COLLAPSED, EXPLODED = 0.2, 5.0  # times a column's standard deviation
 
 
 class Sampler(Protocol):
@@ -42,6 +42,7 @@ class NeuralGenerator(KnockoffGenerator):
     validation_fraction: float
     device: str
     progress: bool
+    _fewest_held_out = 1
     _extra_names: tuple[str, ...] = ()  # attributes that a model file must hold for `_network` to be made again
 
     @abstractmethod
@@ -70,6 +71,11 @@ class NeuralGenerator(KnockoffGenerator):
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         device = torch_device(self.device)
         train, held_out = split_rows(core, self.validation_fraction, rng)
+        if len(held_out) < self._fewest_held_out:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} holds out {len(held_out)} of {len(core)} rows; "
+                f"at least {self._fewest_held_out} are needed. Raise it or collect more rows."
+            )
         self.mean_, self.deviation_ = train.mean(0), train.std(0)
         x, x_held_out = self._standardised(train), self._standardised(held_out)
         with progress_bars(self.progress) as report:
@@ -77,7 +83,7 @@ class NeuralGenerator(KnockoffGenerator):
             self._sampler = self._network(core.shape[1], torch_generator(rng, torch.device("cpu"))).to(device)
             self.history_ = self._train(self._sampler, x, x_held_out, rng, report)
         self._sampler.eval()
-        self._warn_of_collapse(core, rng)
+        self._warn_of_failure(core, rng)
 
     def _standardised(self, core: Array) -> Tensor:
         standardised = torch.as_tensor((core - self.mean_) / self.deviation_)
@@ -90,18 +96,28 @@ class NeuralGenerator(KnockoffGenerator):
             drawn = in_chunks(self._sampler, x, noise)
         return drawn.cpu().double().numpy() * self.deviation_ + self.mean_
 
-    def _warn_of_collapse(self, core: Array, rng: np.random.Generator) -> None:
+    def _warn_of_failure(self, core: Array, rng: np.random.Generator) -> None:
         spread = self._sample(core, rng).std(0) / core.std(0)
-        if (spread < COLLAPSED).any():
+        collapsed = np.flatnonzero(spread < COLLAPSED)
+        if len(collapsed):
             modelled = np.flatnonzero(self.modelled_)
-            which = listing([column_name(self._names, modelled[j]) for j in np.flatnonzero(spread < COLLAPSED)])
-            warnings.warn(
+            which = listing([column_name(self._names, modelled[j]) for j in collapsed])
+            problem = (
                 f"{which}: the knockoffs collapsed to less than {COLLAPSED:g} of the spread of the data "
-                f"(smallest share {spread.min():.2g}). Do not use them; train longer or use another generator. "
-                "history_ holds the losses.",
-                KnockoffWarning,
-                stacklevel=4,
+                f"(smallest share {spread.min():.2g})"
             )
+        elif (spread > EXPLODED).any():
+            problem = f"the knockoffs scatter over up to {spread.max():.2g} times the spread of the data"
+        elif self.history_[-1].best_epoch == 0:
+            problem = "training did not improve on its random start on held-out rows"
+        else:
+            return
+        warnings.warn(
+            f"{problem}. Do not use them; lower learning_rate, train longer, or use another generator. history_ "
+            "holds the losses.",
+            KnockoffWarning,
+            stacklevel=4,
+        )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header = {"history": [asdict(h) for h in self.history_], "features": len(self.mean_)}
