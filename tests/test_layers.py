@@ -17,7 +17,7 @@ ROOT = Path(knockoffs.__file__).parent
 LAYERS = (
     {"cli", "__main__"},
     {"report", "plots", "benchmarks", "datasets"},
-    {"selector", "selection", "statistics", "generators", "diagnostics", "filtering"},
+    {"selector", "selection", "hazards", "statistics", "generators", "diagnostics", "filtering"},
     {"tables", "files", "persistence", "progress", "randomness", "arrays", "checks"},
     {"engine"},
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -19,12 +18,13 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.checks import KnockoffWarning, check_choice, check_count, check_fraction
 from knockoffs.filtering import combine_draws, explain_empty_selection, knockoff_select, knockoff_threshold
 from knockoffs.generators.ddlk import DDLK
+from knockoffs.hazards import warn_of_hazards
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.selection import Selection, versions_in_use
 from knockoffs.statistics import HoldoutStatistic
-from knockoffs.statistics.base import MOST_CLASSES, TaskChoice, read_target
-from knockoffs.tables import column_name, listing, read_table
+from knockoffs.statistics.base import TaskChoice, read_target
+from knockoffs.tables import read_table
 
 PICTURED = 12  # features whose data and knockoffs are kept for the report
 PICTURED_ROWS = 1000
@@ -132,7 +132,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True, reset=True)
         task, target = read_target(y, self.task, rows=len(values), who="KnockoffSelector")
         self._check_groups(groups, len(values))
-        self._warn_of_hazards(values, target, names)
+        warn_of_hazards(values, target, names, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
         seed, (for_fit, for_draws, for_statistic) = self._seeds()
         self.generator_ = self._fitted_generator(X, for_fit)
         self.statistic_ = self._prepared_statistic(task, for_statistic)
@@ -179,31 +179,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             raise ValueError("groups were passed, but the statistic is a function, which cannot take them.")
         if len(groups) != rows:
             raise ValueError(f"groups has {len(groups)} entries; pass one for each of the {rows} rows.")
-
-    def _warn_of_hazards(self, values: Array, target: Array, names: list[str] | None) -> None:
-        rows, features = values.shape
-        # With several draws each is filtered at half the level.
-        least = self.offset if self.n_draws == 1 else max(1, 2 * self.offset)
-        needed = math.ceil(least / self.fdr - 1e-9)
-        if features < needed:
-            enough = math.ceil(100 * least / features) / 100
-            remedy = f"Raise fdr to {enough:g} or more" if enough < 1 else "Add features"
-            _warn(
-                f"fdr={self.fdr:g} with offset={self.offset} and n_draws={self.n_draws} needs at least {needed} "
-                f"selections, but X has only {features} features, so none can be selected. {remedy}"
-                f"{', or pass offset=0' if self.offset else ''}."
-            )
-        for columns, problem in (
-            (identifiers(values), "a different whole number in every row, as an identifier has. Drop it."),
-            (copies_of_target(values, target), "a copy of the target y. Drop it: it hides all other features."),
-        ):
-            if len(columns):
-                _warn(f"{listing([column_name(names, j) for j in columns])}: {problem}")
-        if rows < features:
-            _warn(
-                f"X has {rows} rows and {features} columns. Knockoffs learned from fewer rows than columns are "
-                "rough, and the bound on false discoveries with them. Add rows, or drop columns (not by y)."
-            )
 
     def _seeds(self) -> tuple[int, list[int]]:
         """The seed to report, and those for the fit, the draws and the statistic."""
@@ -281,29 +256,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             versions=versions_in_use(),
         )
         if not selected.any():
-            _warn(explanation)
-
-
-def identifiers(values: Array) -> Indices:
-    """Columns with a different whole number in every row."""
-    whole = np.all(values == np.rint(values), axis=0) & (np.abs(values).max(0) < 2**53)
-    return np.array(
-        [j for j in np.flatnonzero(whole) if len(np.unique(values[:, j])) == len(values)], dtype=np.intp
-    )
-
-
-def copies_of_target(values: Array, target: Array) -> Indices:
-    """Columns that are the target in other units, or its classes under other numbers."""
-    deviation = values.std(0)
-    centred = (values - values.mean(0)) / np.where(deviation > 0, deviation, 1.0)
-    correlation = centred.T @ (target - target.mean()) / (len(target) * target.std())
-    copies = np.abs(correlation) > 1 - 1e-9
-    classes = len(np.unique(target))
-    if classes <= min(MOST_CLASSES, len(target) // 2):
-        for j, column in enumerate(values.T):
-            both = np.unique(np.stack([column, target]), axis=1).shape[1]
-            copies[j] |= both == classes == len(np.unique(column))
-    return np.flatnonzero(copies)
+            warnings.warn(explanation, KnockoffWarning, stacklevel=2)
 
 
 def _explanation(ws: Array, selected: Flags, fdr: float, offset: int) -> str:
@@ -356,7 +309,3 @@ def _described(part: Any) -> str:
     if isinstance(part, BaseEstimator):
         return " ".join(repr(part).split())
     return getattr(part, "__qualname__", type(part).__qualname__)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, KnockoffWarning, stacklevel=4)

@@ -27,10 +27,11 @@ from knockoffs.cli.common import (
     table_options,
 )
 from knockoffs.files import write_frame
+from knockoffs.hazards import copies_of_target
 from knockoffs.persistence import write_atomically
 from knockoffs.report import write_report
 from knockoffs.selection import Selection
-from knockoffs.selector import KnockoffSelector, copies_of_target
+from knockoffs.selector import KnockoffSelector
 from knockoffs.statistics.base import TaskChoice, read_target
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.tables import listing
