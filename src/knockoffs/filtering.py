@@ -50,8 +50,8 @@ def knockoff_select(w: ArrayLike, fdr: float, *, offset: int = 1) -> Flags:
 def knockoff_evalues(w: ArrayLike, fdr: float, *, offset: int = 1) -> Array:
     r"""Knockoff e-values (Ren and Barber 2024): $e_j = d \cdot 1\{w_j \ge \tau\} / (1 + |\{j : w_j \le -\tau\}|)$.
 
-    `select_by_evalues` of one draw at the same level gives the knockoff filter's selection; e-values of several
-    draws may be averaged, which a selection may not.
+    With `offset=1`, `select_by_evalues` of one draw at the same level gives the knockoff filter's selection;
+    e-values of several draws may be averaged, which a selection may not.
     """
     w = _statistics(w)
     threshold = knockoff_threshold(w, fdr, offset=offset)
@@ -67,13 +67,18 @@ def select_by_evalues(evalues: ArrayLike, fdr: float) -> Flags:
     return e >= in_order[np.flatnonzero(enough)[-1]] if enough.any() else np.zeros(len(e), dtype=bool)
 
 
+def draw_level(fdr: float, n_draws: int) -> float:
+    """The level at which each of several draws is filtered."""
+    return fdr if n_draws == 1 else fdr / 2
+
+
 def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tuple[Flags, Array]:
     """One selection from the statistics of several knockoff draws, and its e-values (their means over draws).
 
     With more than one draw each is filtered at half the level, as Ren and Barber advise, so that features selected
     in most draws pass.
     """
-    level = fdr if len(ws) == 1 else fdr / 2
+    level = draw_level(fdr, len(ws))
     evalues = np.mean([knockoff_evalues(w, level, offset=offset) for w in ws], axis=0)
     selected = knockoff_select(ws[0], fdr, offset=offset) if len(ws) == 1 else select_by_evalues(evalues, fdr)
     return selected, evalues

@@ -10,6 +10,7 @@ import numpy as np
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import KnockoffWarning
+from knockoffs.filtering import draw_level
 from knockoffs.statistics.base import MOST_CLASSES
 from knockoffs.tables import column_name, listing
 
@@ -26,15 +27,17 @@ def _hazards(
     values: Array, target: Array, names: list[str] | None, fdr: float, offset: int, n_draws: int
 ) -> Iterator[str]:
     rows, features = values.shape
-    least = offset if n_draws == 1 else max(1, 2 * offset)  # several draws are filtered at half the level
-    needed = math.ceil(least / fdr - 1e-9)
+    needed = math.ceil(offset / draw_level(fdr, n_draws) - 1e-9)
+    if n_draws > 1:
+        needed = max(needed, math.ceil(1 / fdr - 1e-9))  # e-BH asks as much whatever the offset
     if features < needed:
-        enough = math.ceil(100 * least / features) / 100
-        remedy = f"Raise fdr to {enough:g} or more" if enough < 1 else "Add features"
+        enough = math.ceil(100 * needed * fdr / features) / 100
+        remedies = [f"Raise fdr to {enough:g} or more" if enough < 1 else "Add features"]
+        if offset and (n_draws == 1 or features >= 1 / fdr):
+            remedies.append("pass offset=0")
         yield (
             f"fdr={fdr:g} with offset={offset} and n_draws={n_draws} needs at least {needed} selections, but X "
-            f"has only {features} features, so none can be selected. {remedy}"
-            f"{', or pass offset=0' if offset else ''}."
+            f"has only {features} features, so none can be selected. {', or '.join(remedies)}."
         )
     for columns, problem in (
         (identifiers(values), "a different whole number in every row, as an identifier has. Drop it."),

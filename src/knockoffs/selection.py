@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from knockoffs.arrays import Array, Flags
+from knockoffs.filtering import draw_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,8 @@ class Selection:
     w : the knockoff statistic (the mean over draws where there are several).
     evalues, frequency : mean e-value; share of draws in which the filter alone selects the feature.
     draws : w of each knockoff draw, `[n_draws, features]`.
-    thresholds : the threshold of each draw at level `fdr`; `inf` where nothing qualifies.
+    thresholds : the threshold of each draw at `draw_level` (half of `fdr` with several draws); `inf` where nothing
+        qualifies.
     explanation : one sentence: how many were found, or why none.
     cautions : what was warned of on the way.
     """
@@ -92,6 +94,7 @@ class Selection:
             "fdr": self.fdr,
             "offset": self.offset,
             "n_draws": self.n_draws,
+            "draw_level": draw_level(self.fdr, self.n_draws),
             "task": self.task,
             "rows": self.rows,
             "features": len(self.names),

@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.checks import KnockoffWarning, check_choice, check_count, check_fraction
-from knockoffs.filtering import combine_draws, explain_empty_selection, knockoff_select, knockoff_threshold
+from knockoffs.filtering import (
+    combine_draws,
+    draw_level,
+    explain_empty_selection,
+    knockoff_select,
+    knockoff_threshold,
+)
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.progress import progress_bars
@@ -41,8 +47,8 @@ class Pictured(NamedTuple):
 class KnockoffSelector(SelectorMixin, BaseEstimator):
     """Select the features that tell something of y beyond all the others, with few false ones among them.
 
-    With exact knockoffs and a statistic that is `exact`, the expected share of false discoveries is at most `fdr`;
-    learned knockoffs and held-out statistics come close to that. y never reaches the generator.
+    With exact knockoffs, a statistic that is `exact` and `offset=1`, the expected share of false discoveries
+    is at most `fdr`; learned knockoffs and held-out statistics come close to that. y never reaches the generator.
 
     Parameters
     ----------
@@ -103,7 +109,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         """Draw knockoffs of X, compare features with them in how they tell of y, and filter.
 
         `groups` (one label a row, such as the patient) keeps rows that belong together on one side of every split
-        of a statistic.
+        of the statistic. The generator does not know them.
         """
         recorded: list[warnings.WarningMessage] = []
         try:
@@ -235,15 +241,16 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     def _conclude(self, ws: Array, names: list[str] | None, task: str, rows: int, seed: int) -> None:
         selected, evalues = combine_draws(list(ws), self.fdr, offset=self.offset)
-        explanation = _explanation(ws, selected, self.fdr, self.offset)
+        level = draw_level(self.fdr, len(ws))
+        explanation = _explanation(ws, selected, evalues, self.fdr, self.offset)
         self.selection_ = Selection(
             names=tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names)),
             selected=selected,
             w=ws.mean(0),
             evalues=evalues,
-            frequency=np.mean([knockoff_select(w, self.fdr, offset=self.offset) for w in ws], axis=0),
+            frequency=np.mean([knockoff_select(w, level, offset=self.offset) for w in ws], axis=0),
             draws=ws,
-            thresholds=np.array([knockoff_threshold(w, self.fdr, offset=self.offset) for w in ws]),
+            thresholds=np.array([knockoff_threshold(w, level, offset=self.offset) for w in ws]),
             fdr=float(self.fdr),
             offset=int(self.offset),
             task=getattr(self.statistic_, "task", task),
@@ -259,17 +266,16 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             warnings.warn(explanation, KnockoffWarning, stacklevel=2)
 
 
-def _explanation(ws: Array, selected: Flags, fdr: float, offset: int) -> str:
+def _explanation(ws: Array, selected: Flags, evalues: Array, fdr: float, offset: int) -> str:
     if selected.any():
         return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
     if len(ws) == 1:
         return explain_empty_selection(ws[0], fdr, offset=offset)
-    fdr = fdr / 2  # the level at which each of several draws is filtered
-    middle = np.argsort([knockoff_threshold(w, fdr, offset=offset) for w in ws], kind="stable")[len(ws) // 2]
-    found = np.mean([knockoff_select(w, fdr, offset=offset).any() for w in ws])
+    found = np.mean([knockoff_select(w, draw_level(fdr, len(ws)), offset=offset).any() for w in ws])
     return (
-        f"No feature has a mean e-value over {len(ws)} draws that is large enough; {found:.0%} of the draws alone "
-        f"select any. In a draw in the middle: {explain_empty_selection(ws[middle], fdr, offset=offset)}"
+        f"No feature has a mean e-value over {len(ws)} draws that is large enough: the largest is "
+        f"{evalues.max():.3g}, and k features pass with {len(evalues) / fdr:.4g}/k each. {found:.0%} of the draws "
+        "select any at half the level."
     )
 
 

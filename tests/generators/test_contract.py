@@ -423,3 +423,11 @@ def test_a_second_fit_forgets_the_first(make: Make, mixed_frame: pd.DataFrame, v
     assert not hasattr(generator, "feature_names_in_")
     expected = make().fit(values[:, :3]).sample(values[:, :3])
     np.testing.assert_array_equal(generator.sample(values[:, :3]), expected)
+
+
+def test_a_column_that_was_constant_in_the_fit_gets_a_copy(make: Make, mixed_frame: pd.DataFrame) -> None:
+    """Its law is unknown where it varies, and only a copy is valid then: it can never be selected."""
+    with pytest.warns(KnockoffWarning, match="'flat': constant"):
+        generator = make().fit(mixed_frame.assign(flat=1.0))
+    varied = mixed_frame.assign(flat=np.arange(len(mixed_frame), dtype=float))
+    assert (generator.sample(varied)["flat"] == varied["flat"]).all()

@@ -211,7 +211,7 @@ def test_the_curve_is_drawn_to_scale(fitted: KnockoffSelector) -> None:
         assert y == pytest.approx(chart.bottom - estimate * (chart.bottom - chart.top), abs=0.1)
     expected = chart.bottom - 0.2 * (chart.bottom - chart.top)
     assert level(chart, "threshold")["y"] == pytest.approx(expected, abs=0.1)
-    assert level(chart, "threshold")["label"] == "fdr 0.2"
+    assert level(chart, "threshold")["label"] == "level 0.2"
 
 
 def test_each_draw_has_a_curve() -> None:

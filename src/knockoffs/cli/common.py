@@ -86,7 +86,7 @@ def show_progress(quiet: bool) -> bool:
 
 
 def make_generator(name: str, seed: int) -> KnockoffGenerator:
-    """A generator by name, or a fitted one from a model file."""
+    """A generator by name, or a fitted one from a model file; both draw with this seed."""
     if name in GENERATORS:
         return GENERATORS[name](random_state=seed)
     if not Path(name).exists():

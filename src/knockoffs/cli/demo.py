@@ -29,7 +29,7 @@ SEEN = 1.0  # least standard deviation of a pixel that is used: at the border al
 def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
     """Which pixels tell handwritten digits apart? Half of the columns are known to tell nothing.
 
-    1,797 images of digits by 43 people come with scikit-learn. Beside every pixel stands a copy whose rows are
+    1,797 images of digits by 13 people come with scikit-learn. Beside every pixel stands a copy whose rows are
     shuffled: selecting such a copy is certainly a false discovery, so you can see how many there are.
     """
     with plain_errors():

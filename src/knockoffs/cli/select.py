@@ -128,10 +128,13 @@ def _parts(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoic
     if missing:
         raise ValueError(f"the target {target!r} lacks {missing} of {len(y)} values. Drop those rows.")
     wrong = not_numbers(y)
-    if wrong.any() and wrong.mean() < 0.5:  # names of classes would be the rule, not the exception
+    if (
+        task != "classification" and wrong.any() and wrong.mean() < 0.5
+    ):  # names of classes would be the rule, not the exception
         row = int(wrong.argmax())
         raise ValueError(
-            f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it."
+            f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it, or "
+            "pass --task classification."
         )
     labels = None
     if groups is not None:

@@ -49,6 +49,8 @@ def train(
 ) -> History:
     """Train `model` in place and leave it with the weights of lowest held-out loss, the start included.
 
+    With `keep_last` it keeps the last ones instead.
+
     `step(batch, share)` takes the row numbers of one mini-batch and the share of training that is over,
     updates the weights and returns the loss; `validate()` returns the held-out loss of the model as it is.
     """

@@ -233,9 +233,10 @@ class KnockoffGenerator(TableModel, ABC):
         blur, draw = rng.spawn(2)
         drawn = self._sharpen(self._sample(self._blur(core, blur), draw))
         values = self._complete(drawn)
-        if self.duplicated_.any():
+        copied = self.duplicated_ | self.constant_  # a copy is always valid, also where a constant varies by now
+        if copied.any():
             original, _ = read_table(X, who=type(self).__name__)
-            values[:, self.duplicated_] = original[:, self.duplicated_]
+            values[:, copied] = original[:, copied]
         return write_like(X, values)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -126,12 +126,12 @@ def statistics_chart(summary: dict[str, Any]) -> Chart:
 
 def fdp_chart(summary: dict[str, Any]) -> Chart:
     """The filter's estimate of false ones along the number selected, against the level."""
-    curves, level = summary["curves"], summary["settings"]["fdr"]
+    curves, level = summary["curves"], summary["settings"]["draw_level"]
     longest = max((max(c["selected"]) for c in curves if c["selected"]), default=1)
     chart = Chart("Estimated share of false discoveries", 880, 260, "features selected", "estimate")
     x, y = Axis(0, longest, chart.left, chart.right), Axis(0, 1, chart.bottom, chart.top)
     marks: list[dict[str, Any]] = [
-        {"kind": "level", "y": y(level), "label": f"fdr {level:g}", "style": "threshold"}
+        {"kind": "level", "y": y(level), "label": f"level {level:g}", "style": "threshold"}
     ]
     for curve in curves:
         points = [(x(k), y(e)) for k, e in zip(curve["selected"], curve["estimate"], strict=True)]

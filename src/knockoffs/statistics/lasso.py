@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoLarsCV, LogisticRegressionCV
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from knockoffs.arrays import Array
 from knockoffs.engine.training import Report
@@ -49,7 +49,12 @@ class LassoStatistic(Statistic):
         deviation = table.std(0)
         table = (table - table.mean(0)) / np.where(deviation > 0, deviation, 1.0)
         require_enough_for(problem, "cv", self.cv)
-        cv = self.cv if problem.groups is None else [*GroupKFold(self.cv).split(table, groups=problem.groups)]
+        # Shuffled, since files are often sorted by something.
+        kind = StratifiedKFold if problem.task == "classification" else KFold
+        splitter = (kind if problem.groups is None else GroupKFold)(
+            self.cv, shuffle=True, random_state=int(rng.integers(2**31))
+        )
+        cv = [*splitter.split(table, problem.y, problem.groups)]
         if problem.task == "regression":
             # LARS follows the whole path; with strongly correlated columns a grid of penalties stops too early.
             model = LassoLarsCV(cv=cv, max_iter=4 * problem.features + 100, n_jobs=self.n_jobs)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from knockoffs.arrays import Array
+from knockoffs.arrays import Array, Flags
 from knockoffs.engine.response import (
     Loss,
     ResponseNetworks,
@@ -46,7 +46,7 @@ def network_differences(
     b, x, x_tilde = (torch.as_tensor((table - centre) / deviation).float() for table in tables)
     task = _task(problem, split)
     generator = torch_generator(rng, torch.device("cpu"))
-    held_out = torch.as_tensor(rng.permutation(len(train)) < round(0.15 * len(train)))
+    held_out = torch.as_tensor(_held_out(problem, split, rng))
     networks = ResponseNetworks(1, x.shape[1], task.outputs, width=WIDTH, generator=generator)
 
     def fit(networks: ResponseNetworks, epochs: int) -> None:
@@ -69,6 +69,15 @@ def network_differences(
         fit(networks, OWN_EPOCHS)
     found = swap_differences(networks, b[test], x[test], x_tilde[test], task.y[test], task.loss)
     return found.double().numpy() * task.unit
+
+
+def _held_out(problem: Problem, split: Split, rng: np.random.Generator) -> Flags:
+    """Which training rows are kept for early stopping: about 15 %, whole groups where there are any."""
+    rows = len(split.train)
+    if problem.groups is None:
+        return rng.permutation(rows) < round(0.15 * rows)
+    labels, group = np.unique(problem.groups[split.train], return_inverse=True)
+    return (rng.permutation(len(labels)) < max(1, round(0.15 * len(labels))))[group]
 
 
 def _task(problem: Problem, split: Split) -> _Task:
