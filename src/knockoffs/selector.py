@@ -78,8 +78,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     >>> X = np.random.default_rng(0).normal(size=(500, 30))
     >>> y = X[:, :10].sum(axis=1) + np.random.default_rng(1).normal(size=500)
     >>> selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.1, random_state=0).fit(X, y)
-    >>> selector.get_support(indices=True)  # ten are relevant; one false discovery in ten is accepted
-    array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 13])
+    >>> bool(selector.get_support()[:10].all())  # the ten relevant ones are found
+    True
     """
 
     def __init__(
