@@ -16,8 +16,8 @@ import knockoffs
 ROOT = Path(knockoffs.__file__).parent
 LAYERS = (
     {"cli", "__main__"},
-    {"report", "plots", "benchmarks", "datasets"},
-    {"selector", "selection", "hazards", "statistics", "generators", "diagnostics", "filtering"},
+    {"report", "plots", "benchmarks"},
+    {"selector", "selection", "hazards", "statistics", "generators", "diagnostics", "datasets", "filtering"},
     {"tables", "files", "persistence", "progress", "randomness", "arrays", "checks"},
     {"engine"},
 )

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from knockoffs.checks import KnockoffWarning
+from knockoffs.diagnostics import Certificate, check_swap
 from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff_threshold, power
 from knockoffs.generators.autoencoder import AutoEncodingKnockoffs
 from knockoffs.generators.ddlk import DDLK
@@ -22,6 +23,7 @@ __version__ = version("knockoffs")
 __all__ = [
     "DDLK",
     "AutoEncodingKnockoffs",
+    "Certificate",
     "DeepKnockoffs",
     "GaussianKnockoffs",
     "GaussianMixtureKnockoffs",
@@ -35,6 +37,7 @@ __all__ = [
     "LassoStatistic",
     "MidpointStatistic",
     "Selection",
+    "check_swap",
     "fdp",
     "knockoff_evalues",
     "knockoff_select",

@@ -29,6 +29,7 @@ class Selection:
     thresholds : the threshold of each draw at `draw_level` (half of `fdr` with several draws); `inf` where nothing
         qualifies.
     explanation : one sentence: how many were found, or why none.
+    level : the level of the filter: `fdr`, or less where `calibrate=True` lowered it.
     cautions : what was warned of on the way.
     """
 
@@ -40,6 +41,7 @@ class Selection:
     draws: Array
     thresholds: Array
     fdr: float
+    level: float
     offset: int
     task: str
     rows: int
@@ -94,7 +96,8 @@ class Selection:
             "fdr": self.fdr,
             "offset": self.offset,
             "n_draws": self.n_draws,
-            "draw_level": draw_level(self.fdr, self.n_draws),
+            "level": self.level,
+            "draw_level": draw_level(self.level, self.n_draws),
             "task": self.task,
             "rows": self.rows,
             "features": len(self.names),

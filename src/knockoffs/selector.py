@@ -16,6 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.checks import KnockoffWarning, check_choice, check_count, check_fraction
+from knockoffs.diagnostics.certificate import Certificate
+from knockoffs.diagnostics.check import knockoff_source
+from knockoffs.diagnostics.dry_run import LEVELS, simulate
+from knockoffs.diagnostics.twin import certify, certify_pair
 from knockoffs.filtering import (
     combine_draws,
     draw_level,
@@ -32,6 +36,7 @@ from knockoffs.statistics import HoldoutStatistic
 from knockoffs.statistics.base import TaskChoice, read_target
 from knockoffs.tables import read_table
 
+DRY_RUNS = 10  # simulated responses of each kind for a calibration
 PICTURED = 12  # features whose data and knockoffs are kept for the report
 PICTURED_ROWS = 1000
 
@@ -59,6 +64,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     fdr : the share q of false discoveries that you accept on average.
     offset : 1 bounds the false discovery rate; 0 a slightly weaker rate, and selects more.
     n_draws : knockoff draws to combine (by e-values). More give the same answer whatever the seed.
+    certify : check the knockoffs (`check_swap`): a twin of the generator is fitted on 70 % of the rows and checked
+        on the others; a generator that is fitted already, or a function, on all rows. Needs 100 rows.
+    calibrate : lower the level of the filter until, on responses simulated on X, the share of false discoveries
+        (plus its standard error) is at most `fdr`. A heuristic; it takes the statistic's time twenty times over.
     task : `"regression"`, `"classification"`, or `"auto"`: by the type of y.
     random_state : seed for generator and statistic, where they have none of their own.
     n_jobs : cores for the statistic, where it has no setting of its own.
@@ -67,6 +76,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     Attributes
     ----------
     selection_ : the frozen result; `.to_frame()` gives it as a table.
+    certificate_ : what the check of the knockoffs found, or None; a verdict other than "pass" is warned of.
     w_, threshold_ : the statistic of each feature, and the threshold (`nan` with several draws).
     generator_, statistic_ : as fitted and used.
     pictured_ : some rows of the features with the largest w and of their knockoffs, for the report.
@@ -90,6 +100,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         fdr: float = 0.1,
         offset: int = 1,
         n_draws: int = 1,
+        certify: bool = True,
+        calibrate: bool = False,
         task: TaskChoice = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -100,6 +112,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.fdr = fdr
         self.offset = offset
         self.n_draws = n_draws
+        self.certify = certify
+        self.calibrate = calibrate
         self.task = task
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -139,13 +153,17 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         task, target = read_target(y, self.task, rows=len(values), who="KnockoffSelector")
         self._check_groups(groups, len(values))
         warn_of_hazards(values, target, names, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
-        seed, (for_fit, for_draws, for_statistic) = self._seeds()
+        seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
         self.generator_ = self._fitted_generator(X, for_fit)
         self.statistic_ = self._prepared_statistic(task, for_statistic)
         tables = self._draw(X, values.shape, for_draws)
+        table = values if names is None else X
+        self.certificate_ = self._certificate(table, tables[0], groups, for_checks) if self.certify else None
         ws = self._statistics(X, tables, y, groups)
+        level = self._calibrated_level(X, values, for_checks) if self.calibrate else float(self.fdr)
+        self._warn_of_certificate()
         self.pictured_ = _pictured(values, read_table(tables[0], who="generator")[0], ws.mean(0))
-        self._conclude(ws, names, task, len(values), seed)
+        self._conclude(ws, level, names, task, len(values), seed)
 
     @property
     def w_(self) -> Array:
@@ -191,13 +209,47 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
             seed = int(random_generator(seed).integers(2**31))
-        return int(seed), [int(s) for s in random_generator(seed, stream=4).integers(2**31, size=3)]
+        return int(seed), [int(s) for s in random_generator(seed, stream=4).integers(2**31, size=4)]
 
     def _fitted_generator(self, X: Any, seed: int) -> Any:
         generator = DDLK() if self.generator is None else self.generator
-        if not hasattr(generator, "sample") or isinstance(generator, FrozenEstimator) or _is_fitted(generator):
+        if _is_ready(generator):
             return generator
         return _with_defaults(clone(generator), random_state=seed, progress=self.progress).fit(X)
+
+    def _certificate(self, X: Any, X_tilde: Any, groups: Any, seed: int) -> Certificate | None:
+        generator = DDLK() if self.generator is None else self.generator
+        if not hasattr(generator, "sample"):
+            return certify_pair(X, X_tilde, seed=seed, progress=self.progress)
+        ready = _is_ready(generator)
+        if not ready:
+            generator = _with_defaults(clone(generator), random_state=seed)
+        return certify(generator, X, ready=ready, groups=groups, seed=seed, progress=self.progress)
+
+    def _calibrated_level(self, X: Any, values: Array, seed: int) -> float:
+        """The level that a dry run of generator and statistic on these rows asks for."""
+        with progress_bars(self.progress) as report:
+            dry_run = simulate(
+                values,
+                knockoff_source(self.generator_, X, values),
+                self.statistic_,
+                replicates=DRY_RUNS,
+                offset=self.offset,
+                rng=random_generator(seed),
+                n_jobs=self.n_jobs,
+                report=report,
+            )
+        level = dry_run.calibrated_level(self.fdr)
+        if self.certificate_ is not None:
+            levels = sorted({*LEVELS, float(self.fdr), level})
+            self.certificate_ = self.certificate_.with_dry_run(dry_run.rates(levels))
+        return level
+
+    def _warn_of_certificate(self) -> None:
+        found = self.certificate_
+        if found is not None and found.verdict != "pass":
+            said = " ".join([*found.reasons, *found.advice])
+            warnings.warn(f"Check of the knockoffs: {found.verdict}. {said}", KnockoffWarning, stacklevel=2)
 
     def _prepared_statistic(self, task: str, seed: int) -> Any:
         statistic = HoldoutStatistic() if self.statistic is None else self.statistic
@@ -239,10 +291,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 )
         return np.stack(ws)
 
-    def _conclude(self, ws: Array, names: list[str] | None, task: str, rows: int, seed: int) -> None:
-        selected, evalues = combine_draws(list(ws), self.fdr, offset=self.offset)
-        level = draw_level(self.fdr, len(ws))
-        explanation = _explanation(ws, selected, evalues, self.fdr, self.offset)
+    def _conclude(
+        self, ws: Array, working_level: float, names: list[str] | None, task: str, rows: int, seed: int
+    ) -> None:
+        selected, evalues = combine_draws(list(ws), working_level, offset=self.offset)
+        level = draw_level(working_level, len(ws))
+        explanation = _explanation(ws, selected, evalues, working_level, self.offset)
+        if self.calibrate:
+            explanation += f" Level calibrated for fdr={self.fdr:g} by a dry run, a heuristic."
         self.selection_ = Selection(
             names=tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names)),
             selected=selected,
@@ -252,6 +308,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             draws=ws,
             thresholds=np.array([knockoff_threshold(w, level, offset=self.offset) for w in ws]),
             fdr=float(self.fdr),
+            level=working_level,
             offset=int(self.offset),
             task=getattr(self.statistic_, "task", task),
             rows=rows,
@@ -294,6 +351,11 @@ def _with_defaults(estimator: Any, **settings: Any) -> Any:
         if k in params and (params[k] is None or params[k] is False or params[k] == "auto")
     }
     return estimator.set_params(**left_open)
+
+
+def _is_ready(generator: Any) -> bool:
+    """Whether the generator is used as it is: a function, or fitted already."""
+    return not hasattr(generator, "sample") or isinstance(generator, FrozenEstimator) or _is_fitted(generator)
 
 
 def _is_fitted(generator: Any) -> bool:

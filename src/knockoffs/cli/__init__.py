@@ -1,9 +1,10 @@
-"""The command line: `knockoffs select`, `knockoffs sample`, `knockoffs demo`."""
+"""The command line: `knockoffs select`, `sample`, `check`, `demo`."""
 
 from __future__ import annotations
 
 import click
 
+from knockoffs.cli.check import check
 from knockoffs.cli.demo import demo
 from knockoffs.cli.sample import sample
 from knockoffs.cli.select import select
@@ -19,5 +20,5 @@ def main() -> None:
     """Which features matter, with a bounded share of false answers."""
 
 
-for command in (select, sample, demo):
+for command in (select, sample, check, demo):
     main.add_command(command)

@@ -1,6 +1,14 @@
-"""Data whose law is known, for tests and benchmarks."""
+"""Data for tests and benchmarks: laws that are known, responses that are simulated, real tables."""
 
 from knockoffs.datasets.nulls import add_null_columns
+from knockoffs.datasets.real import (
+    DataNotFoundError,
+    gene_walk,
+    load_expression,
+    load_hiv,
+    load_icu,
+    symmetrised,
+)
 from knockoffs.datasets.responses import Response, liang_response, linear_response
 from knockoffs.datasets.synthetic import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula
 
@@ -8,8 +16,14 @@ __all__ = [
     "AutoregressiveGaussian",
     "AutoregressiveMixture",
     "ClaytonCopula",
+    "DataNotFoundError",
     "Response",
     "add_null_columns",
+    "gene_walk",
     "liang_response",
     "linear_response",
+    "load_expression",
+    "load_hiv",
+    "load_icu",
+    "symmetrised",
 ]

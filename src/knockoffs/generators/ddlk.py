@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -17,10 +18,19 @@ from knockoffs.engine.losses import swap_loss
 from knockoffs.engine.stages import fit_knockoff
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
-from knockoffs.engine.training import History, Schedule
+from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.engine.transforms import Scale
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.batches import draw_noise, split_rows, torch_device
+from knockoffs.generators.entropy import (
+    FIRST,
+    Entropy,
+    EntropyStep,
+    check_entropy,
+    held_out_figures,
+    step_phase,
+    walk_entropies,
+)
 from knockoffs.generators.joint import JointModel, NetworkSettings, ScaleName, Start, fit_joint_model
 from knockoffs.generators.starts import knockoff_conditionals
 from knockoffs.progress import progress_bars
@@ -49,7 +59,8 @@ class DDLK(KnockoffGenerator):
     Parameters
     ----------
     entropy : weight λ of the conditional entropy: more gives knockoffs further from x, hence power, at the
-        cost of validity.
+        cost of validity. `"auto"` tries several and chooses on held-out rows, in about twice the time of one fit:
+        the most power among those whose validity is within one standard error of the best, or all but equal.
     components : mixture components of each conditional, shared out among clusters where there are any.
     hidden : widths of the hidden layers of each column's network.
     start : `"linear"` begins at (clustered) linear-Gaussian models, `"random"` at random networks.
@@ -69,12 +80,15 @@ class DDLK(KnockoffGenerator):
     ----------
     history_ : losses of every phase, epoch by epoch.
     swap_probability_ : how likely the learned worst-case swap is to take each modelled column.
+    entropy_ : the λ of the fitted model.
+    entropy_path_ : every λ that `entropy="auto"` tried with its held-out figures; empty for a given λ.
+    entropy_reason_ : one sentence that says why this λ.
     """
 
     def __init__(
         self,
         *,
-        entropy: float = 0.01,
+        entropy: Entropy = 0.01,
         components: int = 5,
         hidden: tuple[int, ...] = (50,),
         start: Start = "linear",
@@ -172,7 +186,7 @@ class DDLK(KnockoffGenerator):
     def _check_settings(self) -> None:
         self._settings(self.joint_learning_rate, self.joint_epochs).check(stage="joint_")
         self._settings(self.knockoff_learning_rate, self.knockoff_epochs).check(stage="knockoff_")
-        check_number("entropy", self.entropy, least=0)
+        check_entropy(self.entropy)
         check_choice("scale", self.scale, get_args(ScaleName))
         check_choice("swaps", self.swaps, tuple(SWAPS))
         check_number("swap_learning_rate", self.swap_learning_rate, least=0)
@@ -193,23 +207,43 @@ class DDLK(KnockoffGenerator):
                 report=report,
             )
             z, z_held_out = self._joint.to_scale(x)[0], self._joint.to_scale(held_out)[0]
-            settings = self._settings(self.knockoff_learning_rate, self.knockoff_epochs)
-            self._knockoff = self._begin_knockoff(z, rng).to(device)
-            swaps = SWAPS[self.swaps](z.shape[1]).to(device)
-            history = fit_knockoff(
-                self._joint.density,
-                self._knockoff,
-                swaps,
-                z,
-                z_held_out,
-                entropy=self.entropy,
-                swap_learning_rate=self.swap_learning_rate,
-                phases=settings.phases(),
-                generator=torch_generator(rng, device),
-                report=report,
-            )
+            history = self._fit_knockoff(z, z_held_out, rng, report)
         self.history_ = self._joint.history + history
+
+    def _fit_knockoff(
+        self, z: torch.Tensor, held_out: torch.Tensor, rng: np.random.Generator, report: Report | None
+    ) -> list[History]:
+        phases = self._settings(self.knockoff_learning_rate, self.knockoff_epochs).phases()
+        self._knockoff = self._begin_knockoff(z, rng).to(z.device)
+        swaps = SWAPS[self.swaps](z.shape[1]).to(z.device)
+        train = partial(
+            fit_knockoff,
+            self._joint.density,
+            self._knockoff,
+            swaps,
+            z,
+            held_out,
+            swap_learning_rate=self.swap_learning_rate,
+            generator=torch_generator(rng, z.device),
+            report=report,
+        )
+        self.entropy_ = FIRST if isinstance(self.entropy, str) else float(self.entropy)
+        self.entropy_path_, self.entropy_reason_ = [], f"λ = {self.entropy_:g} was given."
+        history = train(entropy=self.entropy_, phases=phases)
+        if self.entropy == "auto":
+            seeds = rng.integers(2**62, size=2)
+
+            def refit(entropy: float) -> list[History]:
+                # The same batches, noise and swaps for every λ, so that λ alone makes the difference.
+                generator = torch.Generator(device=z.device).manual_seed(int(seeds[0]))
+                return train(entropy=entropy, phases=[step_phase(phases, history, entropy)], generator=generator)
+
+            judge = partial(held_out_figures, self._joint.density, self._knockoff, held_out, seed=int(seeds[1]))
+            path = walk_entropies(torch.nn.ModuleList([self._knockoff, swaps]), refit, judge)
+            self.entropy_, self.entropy_path_, self.entropy_reason_ = path.chosen, path.steps, path.reason
+            history = [*history, *path.history]
         self.swap_probability_ = swaps.probability().detach().cpu().numpy()
+        return history
 
     def _settings(self, learning_rate: float, epochs: int) -> NetworkSettings:
         schedule = Schedule(epochs, self.batch_size, self.patience, self.averaging)
@@ -239,7 +273,14 @@ class DDLK(KnockoffGenerator):
         for name, network in networks.items():
             arrays |= {f"{name}.{key}": value.cpu().numpy() for key, value in network.state_dict().items()}
         shapes = {name: network.shape() for name, network in networks.items()}
-        return {"networks": shapes, "history": [asdict(h) for h in self.history_]}, arrays
+        header = {
+            "networks": shapes,
+            "history": [asdict(h) for h in self.history_],
+            "entropy": self.entropy_,
+            "entropy_path": [asdict(step) for step in self.entropy_path_],
+            "entropy_reason": self.entropy_reason_,
+        }
+        return header, arrays
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         device = torch_device(self.device)
@@ -253,6 +294,10 @@ class DDLK(KnockoffGenerator):
         self._joint = JointModel(scale, networks["joint"], None, self.history_)
         self._knockoff = networks["knockoff"]
         self.swap_probability_ = arrays["swap_probability"]
+        # Files of before there was a path have none of these.
+        self.entropy_ = header.get("entropy", self.entropy)
+        self.entropy_path_ = [EntropyStep(**step) for step in header.get("entropy_path", [])]
+        self.entropy_reason_ = header.get("entropy_reason", f"λ = {self.entropy_:g} was given.")
 
 
 def _below(arrays: dict[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:

@@ -92,6 +92,7 @@ def draw(summary: dict[str, Any]) -> dict[str, list[Chart]]:
         "statistics": [statistics_chart(summary)],
         "fdp": [fdp_chart(summary)],
         "frequencies": frequency_charts(summary),
+        "dry_run": dry_run_charts(summary),
         "marginals": [marginal_chart(m) for m in summary["marginals"]],
         "pairs": [pair_chart(p) for p in summary["pairs"]],
         "training": [training_chart(t) for t in summary["training"] if len(t["held_out"]) > 1],
@@ -164,6 +165,27 @@ def frequency_charts(summary: dict[str, Any]) -> list[Chart]:
         for k, f in enumerate(shown)
     ]
     return [Chart(**(vars(chart) | {"marks": [{"kind": "bars", "bars": bars}]}))]
+
+
+def dry_run_charts(summary: dict[str, Any]) -> list[Chart]:
+    """False discoveries and power along the level, a line for each kind of simulated response."""
+    rates = (summary["certificate"] or {}).get("dry_run")
+    if not rates:
+        return []
+    most = max(r["level"] for r in rates)
+    charts = []
+    for name, title, highest in (("fdp", "false discoveries", 2 * most), ("power", "power", 1.0)):
+        chart = Chart("", 420, 240, "level", title)
+        x = Axis(0, most, chart.left, chart.right)
+        y = Axis(0, min(1.0, max(highest, *(r[name] for r in rates))), chart.bottom, chart.top)
+        marks: list[dict[str, Any]] = []
+        if name == "fdp":
+            marks.append({"kind": "line", "points": [(x(0), y(0)), (x(most), y(most))], "style": "threshold"})
+        for response, style in (("linear", "data"), ("non-linear", "knockoffs")):
+            points = [(x(r["level"]), y(r[name])) for r in rates if r["response"] == response]
+            marks.append({"kind": "line", "points": points, "style": style})
+        charts.append(_with_axes(chart, x, y, marks))
+    return charts
 
 
 def marginal_chart(marginal: dict[str, Any]) -> Chart:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from knockoffs.arrays import Array
+from knockoffs.diagnostics import Certificate
 from knockoffs.filtering import estimated_fdp
 from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector, Pictured
 
 BINS = 24
+CHECKED = 20
 MARGINALS = 8
 PAIRS = 4
 POINTS = 300
@@ -28,8 +31,26 @@ def summarise(selector: KnockoffSelector) -> dict[str, Any]:
         "curves": [_fdp_curve(w, selection) for w in selection.draws],
         "marginals": _marginals(pictured, selection),
         "pairs": _pairs(pictured, selection),
+        "certificate": _certificate(selector.certificate_),
+        "entropy": _entropy(selector.generator_),
         "training": _training(getattr(selector.generator_, "history_", [])),
     }
+
+
+def _certificate(certificate: Certificate | None) -> dict[str, Any] | None:
+    """With the features that differ most from their knockoffs alone."""
+    if certificate is None:
+        return None
+    found = certificate.to_dict()
+    return found | {"features": found["features"][:CHECKED]}
+
+
+def _entropy(generator: Any) -> dict[str, Any] | None:
+    """How the weight of the entropy was chosen, where it was."""
+    path = getattr(generator, "entropy_path_", None)
+    if not path:
+        return None
+    return {"reason": generator.entropy_reason_, "path": [asdict(step) for step in path]}
 
 
 def _fdp_curve(w: Array, selection: Selection) -> dict[str, list[float]]:

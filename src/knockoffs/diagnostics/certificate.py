@@ -1,0 +1,118 @@
+"""The certificate: what a check of knockoffs found, and the verdict."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from knockoffs.diagnostics.dry_run import Rate
+from knockoffs.diagnostics.findings import Findings
+from knockoffs.diagnostics.verdict import RULE, Judgement, Verdict, judge
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How far knockoffs are from exact ones, on rows that the generator has not seen.
+
+    verdict : "pass", "warn" or "fail", the worse of `validity` (false discoveries) and `power`; `rule` says how.
+    p_value : of all tests of validity together.
+    reasons, advice : sentences: the figures behind the verdict, and what can be done.
+    found : those figures, all of them.
+    """
+
+    found: Findings
+
+    @cached_property
+    def _judgement(self) -> Judgement:
+        return judge(self.found)
+
+    @property
+    def verdict(self) -> Verdict:
+        return self._judgement.verdict
+
+    @property
+    def validity(self) -> Verdict:
+        return self._judgement.validity
+
+    @property
+    def power(self) -> Verdict:
+        return self._judgement.power
+
+    @property
+    def p_value(self) -> float:
+        return self._judgement.p_value
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return self._judgement.reasons
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        return self._judgement.advice
+
+    @property
+    def rule(self) -> str:
+        return RULE
+
+    def with_dry_run(self, rates: list[Rate]) -> Certificate:
+        """The same with false discoveries and power on simulated responses, which may change the verdict."""
+        return Certificate(self.found._replace(dry_run=tuple(rates)))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a feature, those that differ most from their knockoffs first; the verdict is in `.attrs`."""
+        import pandas as pd
+
+        found = self.found
+        columns: dict[str, Any] = {"feature": pd.Series(found.names, dtype=object), "copied": found.copied}
+        columns |= found.per_feature._asdict()
+        if found.divergence is not None:
+            columns["divergence"] = found.divergence.single
+            columns["divergence_error"] = found.divergence.single_error
+            columns["worst_swap"] = found.divergence.worst
+        frame = pd.DataFrame(columns)
+        frame = frame.sort_values(["shift_p", "shift"], ascending=[True, False], kind="stable", ignore_index=True)
+        frame.attrs.update({"verdict": self.verdict, "rows": found.rows, "subject": found.subject})
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values for JSON; a number that does not exist is None."""
+        found = self.found
+        total = None
+        if found.divergence is not None:
+            total = {"total": found.divergence.total, "standard_error": found.divergence.total_error}
+        return _plain(
+            {
+                "verdict": self.verdict,
+                "validity": self.validity,
+                "power": self.power,
+                "p_value": self.p_value,
+                "rule": self.rule,
+                "reasons": list(self.reasons),
+                "advice": list(self.advice),
+                "subject": found.subject,
+                "rows": found.rows,
+                "covariance_error": found.covariance_error,
+                "cross_covariance_error": found.cross_covariance_error,
+                "divergence": total,
+                "tests": [test._asdict() for test in found.tests],
+                "dry_run": [rate._asdict() for rate in found.dry_run],
+                "features": self.to_frame().to_dict(orient="records"),
+            }
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

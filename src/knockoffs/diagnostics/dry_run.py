@@ -1,0 +1,141 @@
+"""A dry run: responses simulated on the user's own rows, so that false discoveries can be counted."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from knockoffs.arrays import Array, Flags
+from knockoffs.checks import KnockoffWarning
+from knockoffs.datasets.responses import Response, liang_response, linear_response
+from knockoffs.engine.training import Report
+from knockoffs.filtering import fdp, knockoff_select, power
+
+LEVELS = (0.05, 0.1, 0.2, 0.3)
+AMPLITUDE = 10.0  # of the linear response, over √rows: large enough to find most features, not all
+MOST_RELEVANT = 20
+
+
+class Rate(NamedTuple):
+    """False discovery proportion and power at one level, means over simulated responses with standard errors."""
+
+    response: str
+    level: float
+    fdp: float
+    fdp_error: float
+    power: float
+    power_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class DryRun:
+    """Statistics w of simulated responses and which features these depend on, `[replicates, features]` each."""
+
+    ws: dict[str, Array]
+    relevant: dict[str, Flags]
+    offset: int = 1
+
+    def rates(self, levels: Sequence[float] = LEVELS) -> list[Rate]:
+        return [self._rate(response, level) for response in self.ws for level in levels]
+
+    def _rate(self, response: str, level: float) -> Rate:
+        selections = [knockoff_select(w, level, offset=self.offset) for w in self.ws[response]]
+        pairs = list(zip(selections, self.relevant[response], strict=True))
+        false, found = (np.array([score(*pair) for pair in pairs]) for score in (fdp, power))
+        return Rate(response, level, *_mean_and_error(false), *_mean_and_error(found))
+
+    def calibrated_level(self, fdr: float) -> float:
+        """The largest level up to `fdr` whose expected FDP, plus its standard error, is at most `fdr`.
+
+        For every kind of response. A heuristic: the true response may be harder than the simulated ones.
+        """
+        for share in np.arange(20, 0, -1) / 20:
+            level = round(float(fdr * share), 6)
+            if all(r.fdp + r.fdp_error <= fdr for r in self.rates([level])):
+                return level
+        return round(float(fdr / 20), 6)
+
+
+def simulate(
+    x: Array,
+    draw_knockoffs: Callable[[int], Array],
+    statistic: Any,
+    *,
+    replicates: int,
+    offset: int,
+    rng: np.random.Generator,
+    n_jobs: int | None = None,
+    report: Report | None = None,
+) -> DryRun:
+    """Compute w for simulated responses; knockoffs are drawn anew for each by `draw_knockoffs(seed)`."""
+    tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in _kinds(x)]
+    work = (
+        delayed(_replicate)(x, draw_knockoffs(seed), respond(x, kind, seed), statistic, seed)
+        for kind, seed in tasks
+    )
+    ws: dict[str, list[Array]] = {kind: [] for kind in _kinds(x)}
+    relevant: dict[str, list[Flags]] = {kind: [] for kind in _kinds(x)}
+    results: Iterator[Any] = Parallel(n_jobs, return_as="generator")(work)
+    for done, ((kind, _), (w, truth)) in enumerate(zip(tasks, results, strict=True), start=1):
+        ws[kind].append(w)
+        relevant[kind].append(truth)
+        if report is not None:
+            report("dry run", done, len(tasks), None)
+    return DryRun(
+        {kind: np.stack(found) for kind, found in ws.items()},
+        {kind: np.stack(found) for kind, found in relevant.items()},
+        offset,
+    )
+
+
+def respond(x: Array, kind: str, seed: int) -> Response:
+    """A sparse linear response, or the paper's non-linear one, of random columns in standard units."""
+    rng = np.random.default_rng(seed)
+    varying = rng.permutation(np.flatnonzero(x.std(0) > 0))
+    z = (x[:, varying] - x[:, varying].mean(0)) / x[:, varying].std(0)
+    count = _relevant(len(varying))
+    if kind == "linear":
+        y, chosen = linear_response(z, relevant=count, amplitude=AMPLITUDE, random_state=seed)
+    else:
+        y, chosen = liang_response(z, relevant=count, random_state=seed)
+    relevant = np.zeros(x.shape[1], dtype=bool)
+    relevant[varying[chosen]] = True
+    return Response(y, relevant)
+
+
+def _kinds(x: Array) -> tuple[str, ...]:
+    return ("linear", "non-linear") if np.count_nonzero(x.std(0) > 0) >= 8 else ("linear",)
+
+
+def _relevant(features: int) -> int:
+    """A fifth of the features, a multiple of four where there are enough."""
+    count = min(MOST_RELEVANT, features // 5)
+    return max(4, count - count % 4) if features >= 8 else max(1, features // 3)
+
+
+def _replicate(x: Array, x_tilde: Array, response: Response, statistic: Any, seed: int) -> tuple[Array, Flags]:
+    with warnings.catch_warnings():  # said once, by the selection itself
+        warnings.simplefilter("ignore", KnockoffWarning)
+        return _compute(statistic, x, x_tilde, response.y, seed), response.relevant
+
+
+def _compute(statistic: Any, x: Array, x_tilde: Array, y: Array, seed: int) -> Array:
+    if not hasattr(statistic, "compute"):
+        return np.asarray(statistic(x, x_tilde, y), dtype=np.float64)
+    own = clone(statistic)
+    settings = {"random_state": seed, "task": "regression"}
+    return own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)}).compute(
+        x, x_tilde, y
+    )
+
+
+def _mean_and_error(values: Array) -> tuple[float, float]:
+    error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return float(values.mean()), float(error)

@@ -1,0 +1,88 @@
+"""Each feature beside its knockoff: distribution, likeness, and whether the two can be told apart."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from knockoffs.arrays import Array, Flags
+from knockoffs.diagnostics.pairs import TINY, Pairs
+from knockoffs.diagnostics.randomisation import Signs
+
+GRID = 64  # places of a column at which its distribution and its knockoff's are compared
+
+
+class PerFeature(NamedTuple):
+    """One number a feature; p-values hold for all features together (max-T).
+
+    ks, ks_p : largest distance between the distributions of the feature and of its knockoff.
+    shift, shift_p : the largest of |z| for a difference in location and for one in spread.
+    correlation : of the feature with its knockoff.
+    freedom : variance of x - x̃ as a share of what it would be if both had the feature's own variance (what other
+        features do not explain) and nothing else in common. Near 0 the knockoff is a copy, which costs power.
+    """
+
+    ks: Array
+    ks_p: Array
+    shift: Array
+    shift_p: Array
+    correlation: Array
+    freedom: Array
+
+
+def compare_features(pairs: Pairs, signs: Signs) -> PerFeature:
+    distances = np.stack([_distances(pairs, j, signs) for j in range(pairs.features)])
+    shifts = _shifts(pairs, signs)
+    return PerFeature(
+        ks=distances[:, 0].astype(np.float64),
+        ks_p=_familywise(distances),
+        shift=shifts[:, 0].astype(np.float64),
+        shift_p=_familywise(shifts),
+        correlation=_correlation(pairs.raw, pairs.raw_tilde),
+        freedom=2 * pairs.half_variance / pairs.own_variance,
+    )
+
+
+def _distances(pairs: Pairs, j: int, signs: Signs) -> Array:
+    """Kolmogorov-Smirnov distance of feature j and its knockoff for each draw of row swaps."""
+    x, x_tilde = pairs.x[:, j], pairs.x_tilde[:, j]
+    grid = np.unique(np.quantile(np.concatenate([x, x_tilde]), np.arange(1, GRID) / GRID))
+    below = (x[:, None] <= grid).astype(np.float32) - (x_tilde[:, None] <= grid)
+    return np.abs(below.T @ signs).max(0) / pairs.rows
+
+
+def _shifts(pairs: Pairs, signs: Signs) -> Array:
+    """|z| for location and for spread, whichever is larger, `[features, draws]`.
+
+    The direction for spread is the score of a scaled knockoff where all else is Gaussian.
+    """
+    conditional = pairs.middle @ np.linalg.inv(pairs.middle_covariance) + pairs.middle / pairs.half_variance
+    found = np.zeros((pairs.features, signs.shape[1]), dtype=np.float32)
+    for direction in (np.ones_like(conditional), conditional):
+        terms = pairs.half * direction
+        terms /= np.sqrt(np.maximum((terms**2).sum(0), TINY))
+        found = np.maximum(found, np.abs(terms.astype(np.float32).T @ signs))
+    return found
+
+
+def _familywise(statistics: Array) -> Array:
+    """p-value of each feature against the largest statistic of all features in each draw."""
+    largest = np.sort(statistics.max(0))
+    slack = 1e-6 * largest[-1]
+    return 1 - np.searchsorted(largest, statistics[:, 0] - slack, side="left") / len(largest)
+
+
+def _correlation(x: Array, x_tilde: Array) -> Array:
+    z, z_tilde = (t - t.mean(0) for t in (x, x_tilde))
+    norm = np.sqrt((z**2).sum(0) * (z_tilde**2).sum(0))
+    return (z * z_tilde).sum(0) / np.where(norm > 0, norm, 1.0)
+
+
+def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]]:
+    """Pairs of features that hardly differ: a large partial correlation, little variance of their own."""
+    precision = np.linalg.inv(pairs.covariance)
+    scale = np.sqrt(np.diag(precision))
+    partial = np.triu(np.abs(precision) / np.outer(scale, scale), k=1)
+    alike: Flags = partial > least
+    return [(int(j), int(k)) for j, k in np.argwhere(alike) if min(pairs.own_variance[[j, k]]) < 0.1]

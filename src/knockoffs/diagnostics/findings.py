@@ -1,0 +1,40 @@
+"""The figures of a check, before anything is concluded from them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from knockoffs.arrays import Flags
+from knockoffs.diagnostics.divergence import Divergence
+from knockoffs.diagnostics.dry_run import Rate
+from knockoffs.diagnostics.features import PerFeature
+from knockoffs.diagnostics.joint import SwapTest
+
+
+class Findings(NamedTuple):
+    """Of knockoffs on some rows.
+
+    names, copied, per_feature : one entry a feature of the table; copies are valid, but cannot be selected.
+    tests : rows against swapped rows.
+    covariance_error, cross_covariance_error : root mean squares of the errors of cov(x̃) and of cov(x, x̃) between
+        features, in units of x; they hold what chance gives, about 1 / √rows.
+    near_duplicates : pairs of features that hardly differ.
+    divergence : by the generator's own densities, where it has any.
+    dry_run : false discoveries and power on simulated responses, where asked for.
+    rows : how many were checked; of more than 2,000 a random part for tests of all features together.
+    subject : what was checked, and on which rows.
+    learned : whether the knockoffs came from a generator, which could be another or be fitted again.
+    """
+
+    names: tuple[str, ...]
+    copied: Flags
+    per_feature: PerFeature
+    tests: tuple[SwapTest, ...]
+    covariance_error: float
+    cross_covariance_error: float
+    near_duplicates: tuple[tuple[int, int], ...]
+    divergence: Divergence | None
+    dry_run: tuple[Rate, ...]
+    rows: int
+    subject: str
+    learned: bool

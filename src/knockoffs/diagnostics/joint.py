@@ -1,0 +1,120 @@
+"""All features at once: can rows be told from the same rows with some columns swapped?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import norm, rankdata
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from knockoffs.arrays import Array, Flags
+from knockoffs.diagnostics.pairs import Pairs, inverse_root
+from knockoffs.diagnostics.randomisation import Signs, draw_signs, p_value, quadratic
+
+HALF_SWAPS = 3
+HIGHEST = 4.0  # of the kernel's exponent: a few rows that are almost alike must not outweigh all others
+
+
+class SwapTest(NamedTuple):
+    """One test of exact knockoffs against one swap.
+
+    told_apart : how well rows and swapped rows were told apart, 0.5 if not at all: the AUC of the classifier
+        (`low` and `high` are the limits of its 95 % confidence interval), or the share of rows that all others
+        put on the right side (covariance and kernel).
+    p_value : exact: chance of as much where knockoffs are exact.
+    """
+
+    test: str
+    swap: str
+    told_apart: float
+    low: float
+    high: float
+    p_value: float
+
+
+def compare_swaps(pairs: Pairs, signs: Signs, rng: np.random.Generator) -> Iterator[SwapTest]:
+    """Covariance, kernel and classifier for the full swap and some random swaps of half the columns."""
+    middle = pairs.middle @ inverse_root(pairs.middle_covariance)
+    half = pairs.half / np.sqrt(pairs.half_variance)
+    whitener = inverse_root(pairs.covariance)
+    for name, columns in _swaps(pairs.features, rng):
+        yield _by_the_others("covariance", name, _covariance_kernel(middle, half, columns), signs)
+        yield _by_the_others("kernel", name, _exponential_kernel(pairs, whitener, columns), signs)
+        yield _classifier(name, pairs, columns, rng, draws=signs.shape[1])
+
+
+def _swaps(features: int, rng: np.random.Generator) -> Iterator[tuple[str, Flags]]:
+    yield "full", np.ones(features, dtype=bool)
+    for number in range(1, HALF_SWAPS + 1):
+        yield f"half {number}", rng.permutation(features) < max(1, features // 2)
+
+
+def _by_the_others(test: str, swap: str, kernel: Array, signs: Signs) -> SwapTest:
+    """A paired kernel test: K holds inner products of what the swap changes in rows i and k."""
+    apart = kernel.sum(1) - np.diag(kernel)
+    right = float(np.mean(apart > 0) + np.mean(apart == 0) / 2)
+    return SwapTest(test, swap, right, np.nan, np.nan, p_value(quadratic(kernel, signs)))
+
+
+def _covariance_kernel(middle: Array, half: Array, columns: Flags) -> Array:
+    """Of all products that the swap turns: of swapped h with m, and with the h that stay."""
+    turned, kept = half[:, columns], half[:, ~columns]
+    return (turned @ turned.T) * (middle @ middle.T + kept @ kept.T)
+
+
+def _exponential_kernel(pairs: Pairs, whitener: Array, columns: Flags) -> Array:
+    """Rows and swapped rows on whitened columns, by a kernel narrow enough to weigh moments of all orders."""
+    kept, turned = np.hstack([pairs.x, pairs.x_tilde]), np.hstack(pairs.swapped(columns))
+    n, d = pairs.x.shape
+    z = np.concatenate([kept, turned]).reshape(-1, d) @ whitener
+    z = z.reshape(2 * n, 2 * d).astype(np.float32)
+    squares = (z**2).sum(1)
+    distance = squares[:, None] + squares - 2 * z @ z.T
+    others = distance[~np.eye(2 * n, dtype=bool)]
+    distance = (distance - np.median(others)) / max(others.std(), 1e-6)
+    kernel = np.exp(np.minimum(-distance, HIGHEST)) + np.exp(np.minimum(-distance / 4, HIGHEST))
+    return kernel[:n, :n] + kernel[n:, n:] - kernel[:n, n:] - kernel[n:, :n]
+
+
+def _classifier(swap: str, pairs: Pairs, columns: Flags, rng: np.random.Generator, draws: int) -> SwapTest:
+    """Boosted trees learn the difference on half of the rows and are judged on the other half."""
+    order = rng.permutation(pairs.rows)
+    learn, judge = order[: len(order) // 2], order[len(order) // 2 :]
+    kept, turned = np.hstack([pairs.x, pairs.x_tilde]), np.hstack(pairs.swapped(columns))
+    trees = HistGradientBoostingClassifier(
+        max_iter=100, max_leaf_nodes=15, early_stopping=False, random_state=int(rng.integers(2**31))
+    )
+    trees.fit(np.concatenate([kept[learn], turned[learn]]), np.repeat([0, 1], len(learn)))
+    scores = np.concatenate([trees.decision_function(kept[judge]), trees.decision_function(turned[judge])])
+    area, error, exchanged = _paired_area(*np.split(scores, 2))
+    chance = p_value(exchanged @ draw_signs(rng, draws, len(judge)).astype(np.float64))
+    return SwapTest("classifier", swap, area, max(0.0, area - error), min(1.0, area + error), chance)
+
+
+def _paired_area(kept: Array, turned: Array) -> tuple[float, float, Array]:
+    """AUC, half the width of its confidence interval, and what an exchange of each row's two ranks changes."""
+    n = len(kept)
+    kept_ranks, turned_ranks = np.split(rankdata(np.concatenate([kept, turned])), 2)
+    above = (turned_ranks - rankdata(turned)) / n  # share of kept rows below each turned one
+    below = 1 - (kept_ranks - rankdata(kept)) / n  # share of turned rows above each kept one
+    error = norm.ppf(0.975) * np.std(above + below) / np.sqrt(n)
+    return float(above.mean()), float(error), turned_ranks - kept_ranks
+
+
+def covariance_errors(pairs: Pairs) -> tuple[float, float]:
+    """Root mean squares over pairs of features of cov(x̃) - cov(x) and of cov(x, x̃) - cov(x), in units of x.
+
+    Both hold what chance gives; compare with 1 / √rows.
+    """
+    deviation = np.maximum(pairs.raw.std(0), np.finfo(float).tiny)
+    z, z_tilde = ((t - pairs.raw.mean(0)) / deviation for t in (pairs.raw, pairs.raw_tilde))
+    z_tilde = z_tilde - z_tilde.mean(0)
+    covariance = z.T @ z / len(z)
+    others = ~np.eye(pairs.features, dtype=bool)
+
+    def size(error: Array) -> float:
+        return float(np.sqrt(np.mean(error[others] ** 2)))
+
+    return size(z_tilde.T @ z_tilde / len(z) - covariance), size(z.T @ z_tilde / len(z) - covariance)

@@ -1,0 +1,153 @@
+"""From figures to a verdict, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from knockoffs.diagnostics.dry_run import Rate
+from knockoffs.diagnostics.features import PerFeature
+from knockoffs.diagnostics.findings import Findings
+from knockoffs.diagnostics.joint import SwapTest
+from knockoffs.tables import listing
+
+Verdict = Literal["pass", "warn", "fail"]
+RULE = (
+    "Fail: an exact test finds a fault (at 1 % over all tests together) that is large enough to matter: one "
+    "feature differs from its knockoff, or rows are told from their swapped selves in at least 55 % of the cases. "
+    "Warn: the fault found is slighter; or knockoffs are so like their features that they cost power; or "
+    "simulated responses have more false discoveries than their level allows. Pass: none of these. A pass says "
+    "that nothing was found on these rows, not that the knockoffs are exact."
+)
+ALPHA = 0.01  # chance that exact knockoffs do not pass
+TOLD_APART = 0.55  # rows told from swapped rows: from here on it matters
+LITTLE_FREEDOM, NO_FREEDOM = 0.25, 0.05
+FEW_ROWS = 200
+WORST = ("pass", "warn", "fail")
+MEANING = {
+    "covariance": "Covariances tell rows from rows with {swap} swapped in {told:.0%} of the cases",
+    "kernel": "A kernel tells rows from rows with {swap} swapped in {told:.0%} of the cases",
+    "classifier": "Trees tell rows from rows with {swap} swapped: AUC {told:.2f} ({low:.2f} to {high:.2f})",
+}
+
+
+class Judgement(NamedTuple):
+    verdict: Verdict
+    validity: Verdict
+    power: Verdict
+    p_value: float
+    reasons: tuple[str, ...]
+    advice: tuple[str, ...]
+
+
+def judge(found: Findings) -> Judgement:
+    """The rule of the certificate (`RULE`)."""
+    by_feature, by_swap = _feature_p(found.per_feature), _swap_p(found.tests)
+    p_value = min(1.0, 2 * min(by_feature, by_swap))
+    reasons: list[str] = []
+    validity: Verdict = "pass"
+    if 2 * by_feature < ALPHA:
+        validity = "fail"
+        reasons.append(_features_at_fault(found))
+    if 2 * by_swap < ALPHA:
+        told = [t for t in found.tests if 2 * len(found.tests) * t.p_value < ALPHA]
+        validity = _worse(validity, "fail" if max(t.told_apart for t in told) >= TOLD_APART else "warn")
+        reasons.append(_told_apart(max(told, key=lambda t: t.told_apart)))
+    if validity == "pass":
+        reasons.append(_nothing_found(found, p_value))
+    exceeded = [r for r in found.dry_run if r.fdp - 2 * r.fdp_error > r.level]
+    if exceeded:
+        validity = _worse(validity, "warn")
+        reasons.append(_exceeded(exceeded))
+    power, about_power = _power(found)
+    verdict = _worse(validity, power)
+    advice = _advice(found, validity, power)
+    return Judgement(verdict, validity, power, p_value, (*reasons, *about_power), tuple(advice))
+
+
+def _feature_p(per_feature: PerFeature) -> float:
+    p = np.concatenate([per_feature.ks_p, per_feature.shift_p])
+    return min([1.0, *(2 * p[np.isfinite(p)])])
+
+
+def _swap_p(tests: Sequence[SwapTest]) -> float:
+    return min([1.0, *(len(tests) * test.p_value for test in tests)])
+
+
+def _worse(one: Verdict, other: Verdict) -> Verdict:
+    return max(one, other, key=WORST.index)
+
+
+def _features_at_fault(found: Findings) -> str:
+    p = np.fmin(found.per_feature.ks_p, found.per_feature.shift_p)
+    at_fault = [j for j in np.argsort(p, kind="stable") if 4 * p[j] < ALPHA]
+    first = at_fault[0]
+    return (
+        f"{listing([repr(found.names[j]) for j in at_fault])}: the knockoff's own distribution differs from the "
+        f"feature's (of {found.names[first]!r} z = {found.per_feature.shift[first]:.1f} for location or spread, "
+        f"Kolmogorov-Smirnov distance {found.per_feature.ks[first]:.3f})."
+    )
+
+
+def _told_apart(test: SwapTest) -> str:
+    swap = "all columns" if test.swap == "full" else "half of the columns"
+    sentence = MEANING[test.test].format(swap=swap, told=test.told_apart, low=test.low, high=test.high)
+    return f"{sentence}, p = {test.p_value:.2g}; exact knockoffs would give one half."
+
+
+def _nothing_found(found: Findings, p_value: float) -> str:
+    few = f" With {found.rows} rows only gross faults can be seen." if found.rows < FEW_ROWS else ""
+    return (
+        f"No test on {found.rows} rows could tell the knockoffs from exact ones (p = {p_value:.2g} over all "
+        f"tests).{few}"
+    )
+
+
+def _exceeded(rates: Sequence[Rate]) -> str:
+    worst = max(rates, key=lambda r: (r.fdp - r.level) / r.fdp_error if r.fdp_error > 0 else r.fdp)
+    return (
+        f"With simulated {worst.response} responses of these rows, {worst.fdp:.2f} ± {worst.fdp_error:.2f} of the "
+        f"discoveries at level {worst.level:g} were false."
+    )
+
+
+def _power(found: Findings) -> tuple[Verdict, list[str]]:
+    freedom = found.per_feature.freedom
+    known = np.isfinite(freedom)
+    if not known.any():
+        return "warn", ["Every knockoff is a copy of its feature, so nothing can be selected."]
+    middle = float(np.median(freedom[known]))
+    if middle < LITTLE_FREEDOM:
+        return "warn", [
+            f"Half of the knockoffs vary around their features by at most {middle:.0%} of what they could: valid "
+            "perhaps, but hardly different, so that few features can be selected."
+        ]
+    stuck = np.flatnonzero(known & (np.nan_to_num(freedom, nan=1.0) < NO_FREEDOM))
+    if len(stuck):
+        which = listing([repr(found.names[j]) for j in stuck])
+        return "pass", [f"{which}: the knockoff is all but a copy, so it will hardly be selected."]
+    return "pass", []
+
+
+def _advice(found: Findings, validity: Verdict, power: Verdict) -> list[str]:
+    advice = []
+    if validity != "pass":
+        if found.learned:
+            advice.append("Fit on more rows, or try another generator (DDLK assumes least).")
+        else:
+            advice.append("Make the knockoffs with a generator that is fitted to these rows, such as DDLK.")
+        if found.divergence is not None:
+            advice.append("A lower entropy setting of DDLK trades power for validity.")
+        advice.append(
+            "HoldoutStatistic (the mixture) holds its level best with imperfect knockoffs; calibrate=True lowers "
+            "the working level by what a dry run shows."
+        )
+    if power != "pass":
+        advice.append("A higher entropy setting, or GaussianKnockoffs(method='maxent'), moves knockoffs away.")
+    for j, k in list(found.near_duplicates)[:3]:
+        advice.append(
+            f"{found.names[j]!r} and {found.names[k]!r} are near-duplicates: keep one, or put their mean for both."
+        )
+    return advice
