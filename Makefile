@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality statistics methods clean
+.PHONY: setup demo test check slow speed quality statistics methods certificate entropy calibration clean
 
 setup: $(INSTALLED)
 
@@ -38,6 +38,16 @@ statistics: setup
 
 methods: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.methods
+
+# DATA=FOLDER adds the real data sets, where they are there
+certificate: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.certificate $(if $(DATA),--data $(DATA))
+
+entropy: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.entropy $(if $(DATA),--data $(DATA))
+
+calibration: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.calibration --data $(DATA)
 
 clean:
 	rm -rf .venv out

@@ -27,9 +27,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_python_example(folder: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    example, check = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, object] = {}
     exec(example, names)
+    exec(check, names)
+    assert names["certificate"].verdict in ("pass", "warn", "fail")
     said = re.search(r"get_feature_names_out\(\)  # (.*)", example)
     assert said
     assert sorted(names["selector"].get_feature_names_out()) == sorted(said[1].split(", "))
@@ -39,19 +41,27 @@ def test_the_python_example(folder: Path) -> None:
 
 
 def test_the_command_line_examples(folder: Path) -> None:
-    load_diabetes(as_frame=True, scaled=False).frame.to_csv("diabetes.csv", index=False)
+    patients = load_diabetes(as_frame=True, scaled=False).frame
+    patients.to_csv("diabetes.csv", index=False)
+    patients[300:].to_csv("fresh.csv", index=False)
     code = [line for block in README.split("```")[1::2] for line in block.splitlines()]
     lines = [line.removeprefix("knockoffs ") for line in code if line.startswith("knockoffs ")]
     assert len(lines) >= 3
+    printed = {}
     for line in lines:
         result = CliRunner().invoke(main, shlex.split(line))
         assert result.exit_code == 0, f"{line}: {result.output}"
+        printed[line] = result.stdout
     found = json.loads((folder / "results" / "selection.json").read_text(encoding="utf-8"))
     largest = sorted(found["features"], key=lambda f: -f["w"])[:4]  # ten features give few discoveries, or none
     assert {"bmi", "s5"} <= {f["feature"] for f in largest}
     assert (folder / "report.html").is_file()
     assert (folder / "knockoffs.parquet").is_file()
-    assert json.loads(result.stdout)["settings"]["generator"].startswith("DDLK")
+    (as_json,) = [text for line, text in printed.items() if line.endswith("--json")]
+    assert json.loads(as_json)["settings"]["generator"].startswith("DDLK")
+    (check,) = [text for line, text in printed.items() if line.startswith("check")]
+    assert check.startswith(("PASS", "WARN", "FAIL"))
+    assert "Dry run" in check
 
 
 def test_the_picture_of_data_and_knockoffs(folder: Path) -> None:

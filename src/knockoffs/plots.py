@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.stats import gaussian_kde
 
 from knockoffs.arrays import Array
 
@@ -36,24 +39,59 @@ def compare_knockoffs(x: Array, x_tilde: Array, names: Sequence[str], *, columns
 
 
 def compare_methods(tables: Mapping[str, Array], first: int, second: int) -> Figure:
-    """Two columns against each other, a panel for each table, the first of them the data."""
-    columns = min(4, len(tables))
-    rows = -(-len(tables) // columns)
-    figure = Figure(figsize=(2.6 * columns, 2.6 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    """The joint density of two columns, a panel for each table; the first is the data, outlined in every panel.
+
+    The figure of the paper that shows which methods miss modes, and which smear them.
+    """
+    figure, panels = _panels(len(tables), shared="both")
+    data = next(iter(tables.values()))
     for number, (axes, (name, table)) in enumerate(zip(panels, tables.items(), strict=False)):
         colour = KNOCKOFF if number else DATA
         axes.scatter(table[:, first], table[:, second], s=4, alpha=0.5, color=colour, linewidths=0)
         axes.set_title(name, fontsize=9, parse_math=False)
-        axes.tick_params(labelsize=7)
-        axes.spines[["top", "right"]].set_visible(False)
-    for axes in panels[len(tables) :]:
-        axes.set_visible(False)
+        if number:
+            _outline(axes, data[:, first], data[:, second])
     return figure
 
 
-def _marginal(axes, x: Array, x_tilde: Array, name: str) -> None:
-    edges = np.histogram_bin_edges(np.concatenate([x, x_tilde]), bins=30)
+def compare_marginals(tables: Mapping[str, Array], column: int) -> Figure:
+    """One column's distribution, a panel for each table of knockoffs beside the data, which come first."""
+    (_, data), *knockoffs = tables.items()
+    figure, panels = _panels(len(knockoffs), shared="x")
+    for axes, (name, table) in zip(panels, knockoffs, strict=False):
+        _marginal(axes, data[:, column], table[:, column], name)
+    panels[0].legend(fontsize=7, frameon=False)
+    return figure
+
+
+def _panels(count: int, *, shared: Literal["both", "x"]) -> tuple[Figure, Sequence[Axes]]:
+    columns = max(1, min(4, count))
+    rows = max(1, -(-count // columns))
+    figure = Figure(figsize=(2.6 * columns, 2.6 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=shared == "both").ravel()
+    for axes in panels:
+        axes.tick_params(labelsize=7)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in panels[count:]:
+        axes.set_visible(False)
+    return figure, list(panels)
+
+
+def _outline(axes: Axes, x: Array, y: Array) -> None:
+    """Lines within which 50 and 90 % of the points lie, by a kernel estimate of their density."""
+    points = np.stack([x, y])
+    try:
+        density = gaussian_kde(points, bw_method=0.15)
+    except np.linalg.LinAlgError:  # all on one line
+        return
+    levels = np.quantile(density(points), [0.1, 0.5])
+    grid = np.meshgrid(*(np.linspace(t.min(), t.max(), 80) for t in points))
+    height = density(np.stack([g.ravel() for g in grid])).reshape(grid[0].shape)
+    axes.contour(*grid, height, levels=np.unique(levels), colors=DATA, linewidths=0.8)
+
+
+def _marginal(axes: Axes, x: Array, x_tilde: Array, name: str) -> None:
+    edges = np.histogram_bin_edges(np.concatenate([x, x_tilde]), bins=30).tolist()
     axes.hist(x, edges, color=DATA, alpha=0.35, label="data")
     axes.hist(x_tilde, edges, histtype="step", color=KNOCKOFF, linewidth=1.5, label="knockoffs")
     axes.set_title(name, fontsize=9, parse_math=False)  # a name is text, whatever its signs

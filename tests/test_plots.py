@@ -1,0 +1,52 @@
+"""Figures are drawn from what they are given, and names stay text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from knockoffs.plots import DATA, compare_knockoffs, compare_marginals, compare_methods
+
+X = np.random.default_rng(0).normal(size=(80, 3))
+TABLES = {"data": X, "$broken^{math": X[::-1], "copies": X}
+
+
+def test_a_panel_for_each_table_with_its_points() -> None:
+    figure = compare_methods(TABLES, 0, 2)
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title() for axes in shown] == list(TABLES)
+    for axes, table in zip(shown, TABLES.values(), strict=True):
+        np.testing.assert_array_equal(axes.collections[0].get_offsets(), table[:, [0, 2]])
+    figure.canvas.draw()  # fails where a name is taken for a formula
+
+
+def test_knockoff_panels_carry_the_outline_of_the_data() -> None:
+    data, *others = [axes for axes in compare_methods(TABLES, 0, 1).axes if axes.get_visible()]
+    assert len(data.collections) == 1
+    assert all(len(axes.collections) == 2 for axes in others)
+
+
+def test_columns_on_one_line_have_no_outline() -> None:
+    line = np.column_stack([X[:, 0], X[:, 0]])
+    assert [len(axes.collections) for axes in compare_methods({"data": line, "same": line}, 0, 1).axes] == [1, 1]
+
+
+def test_marginals_hold_all_rows() -> None:
+    figure = compare_marginals(TABLES, 1)
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title() for axes in shown] == list(TABLES)[1:]
+    for axes in shown:
+        bars = [patch for patch in axes.patches if patch.get_facecolor()[:3] == _rgb(DATA)]
+        assert sum(patch.get_height() for patch in bars) == len(X)
+    figure.canvas.draw()
+
+
+def _rgb(colour: str) -> tuple[float, ...]:
+    return tuple(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_knockoffs_beside_the_data(columns: int) -> None:
+    figure = compare_knockoffs(X, X[::-1], ["a", "b", "c"], columns=columns)
+    assert len(figure.axes) == 2 * columns
+    figure.canvas.draw()
