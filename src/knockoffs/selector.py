@@ -33,7 +33,7 @@ from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.selection import Selection, versions_in_use
 from knockoffs.statistics import HoldoutStatistic
-from knockoffs.statistics.base import TaskChoice, read_target
+from knockoffs.statistics.base import Task, TaskChoice, read_target
 from knockoffs.tables import read_table
 
 DRY_RUNS = 10  # simulated responses of each kind for a calibration
@@ -67,7 +67,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     certify : check the knockoffs (`check_swap`): a twin of the generator is fitted on 70 % of the rows and checked
         on the others; a generator that is fitted already, or a function, on all rows. Needs 100 rows.
     calibrate : lower the level of the filter until, on responses simulated on X, the share of false discoveries
-        (plus its standard error) is at most `fdr`. A heuristic; it takes the statistic's time twenty times over.
+        (plus its standard error) is at most `fdr`. A heuristic, for the filter of a single draw; it takes the
+        statistic's time twenty times over, and lowers the level now and then for exact knockoffs too.
     task : `"regression"`, `"classification"`, or `"auto"`: by the type of y.
     random_state : seed for generator and statistic, where they have none of their own.
     n_jobs : cores for the statistic, where it has no setting of its own.
@@ -77,6 +78,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     ----------
     selection_ : the frozen result; `.to_frame()` gives it as a table.
     certificate_ : what the check of the knockoffs found, or None; a verdict other than "pass" is warned of.
+    dry_run_ : w of simulated responses, where `calibrate=True`.
     w_, threshold_ : the statistic of each feature, and the threshold (`nan` with several draws).
     generator_, statistic_ : as fitted and used.
     pictured_ : some rows of the features with the largest w and of their knockoffs, for the report.
@@ -139,7 +141,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, groups: Any) -> None:
-        self.__dict__.pop("selection_", None)  # of an earlier fit
+        for name in ("selection_", "certificate_", "dry_run_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         self._check_settings()
         if y is None:
             raise ValueError("KnockoffSelector requires y to be passed, but the target y is None.")
@@ -160,7 +163,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         table = values if names is None else X
         self.certificate_ = self._certificate(table, tables[0], groups, for_checks) if self.certify else None
         ws = self._statistics(X, tables, y, groups)
-        level = self._calibrated_level(X, values, for_checks) if self.calibrate else float(self.fdr)
+        level = self._calibrated_level(table, values, task, for_checks) if self.calibrate else float(self.fdr)
         self._warn_of_certificate()
         self.pictured_ = _pictured(values, read_table(tables[0], who="generator")[0], ws.mean(0))
         self._conclude(ws, level, names, task, len(values), seed)
@@ -220,22 +223,23 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _certificate(self, X: Any, X_tilde: Any, groups: Any, seed: int) -> Certificate | None:
         generator = DDLK() if self.generator is None else self.generator
         if not hasattr(generator, "sample"):
-            return certify_pair(X, X_tilde, seed=seed, progress=self.progress)
+            return certify_pair(X, X_tilde, groups=groups, seed=seed, progress=self.progress)
         ready = _is_ready(generator)
         if not ready:
             generator = _with_defaults(clone(generator), random_state=seed)
         return certify(generator, X, ready=ready, groups=groups, seed=seed, progress=self.progress)
 
-    def _calibrated_level(self, X: Any, values: Array, seed: int) -> float:
+    def _calibrated_level(self, X: Any, values: Array, task: Task, seed: int) -> float:
         """The level that a dry run of generator and statistic on these rows asks for."""
         with progress_bars(self.progress) as report:
-            dry_run = simulate(
-                values,
+            self.dry_run_ = dry_run = simulate(
+                X,
                 knockoff_source(self.generator_, X, values),
                 self.statistic_,
                 replicates=DRY_RUNS,
                 offset=self.offset,
                 rng=random_generator(seed),
+                task=task,
                 n_jobs=self.n_jobs,
                 report=report,
             )
@@ -298,7 +302,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         level = draw_level(working_level, len(ws))
         explanation = _explanation(ws, selected, evalues, working_level, self.offset)
         if self.calibrate:
-            explanation += f" Level calibrated for fdr={self.fdr:g} by a dry run, a heuristic."
+            explanation += f" This level was calibrated for fdr={self.fdr:g} by a dry run, a heuristic."
         self.selection_ = Selection(
             names=tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names)),
             selected=selected,

@@ -13,7 +13,7 @@ from knockoffs.cli.select import select
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, also where nothing was found; 1 the data or a setting will not do; 2 wrong usage; "
-    "130 interrupted.",
+    "3 a check that did not pass, with --strict; 130 interrupted.",
 )
 @click.version_option(package_name="knockoffs")
 def main() -> None:

@@ -136,12 +136,12 @@ def _tests_table(certificate: Certificate) -> Table:
 
 
 def _features_table(certificate: Certificate) -> Table:
-    table = Table(title=f"The {SHOWN} features that differ most from their knockoffs", title_justify="left")
+    table = Table(title="The features that differ most from their knockoffs", title_justify="left")
     for heading in ("feature", "z", "p", "KS", "p of KS", "correlation", "freedom"):
         table.add_column(heading, justify="left" if heading == "feature" else "right", overflow="fold")
     for row in certificate.to_frame()[:SHOWN].itertuples():
         numbers = (row.shift, row.shift_p, row.ks, row.ks_p, row.correlation, row.freedom)
-        table.add_row(Text(str(row.feature)), *(f"{number:.3g}" for number in numbers))
+        table.add_row(Text(str(row.feature)), *("copy" if row.copied else f"{number:.3g}" for number in numbers))
     return table
 
 

@@ -52,6 +52,8 @@ SHOWN = 30
     help="How w is found.",
 )
 @click.option("--draws", type=int, default=1, show_default=True, help="Knockoff draws to combine by e-values.")
+@click.option("--certify/--no-certify", default=True, show_default=True, help="Check the knockoffs.")
+@click.option("--calibrate", is_flag=True, help="Lower the level by a dry run (a heuristic; takes minutes).")
 @click.option("--offset", type=click.Choice(["0", "1"]), default="1", show_default=True, help="1 bounds the FDR.")
 @click.option(
     "--task",
@@ -76,6 +78,8 @@ def select(
     save_model: str | None,
     statistic: str,
     draws: int,
+    certify: bool,
+    calibrate: bool,
     offset: str,
     task: TaskChoice,
     groups: str | None,
@@ -105,6 +109,8 @@ def select(
             fdr=fdr,
             offset=int(offset),
             n_draws=draws,
+            certify=certify,
+            calibrate=calibrate,
             task=task,
             random_state=seed,
             n_jobs=n_jobs,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from knockoffs.arrays import Array, Flags
-from knockoffs.checks import check_choice
+from knockoffs.checks import check_choice, check_count
 from knockoffs.randomness import RandomState, random_generator
 
 VARIABLE = "KNOCKOFFS_DATA"
@@ -59,6 +59,11 @@ def gene_walk(
     expression: pd.DataFrame, *, features: int = 100, nearest: int = 50, random_state: RandomState = None
 ) -> pd.DataFrame:
     """The paper's choice of genes, standardised: each is among those most correlated with one chosen before it."""
+    if not 0 < features <= expression.shape[1]:
+        raise ValueError(
+            f"features={features} is not valid: pass 1 to {expression.shape[1]}, the number of genes."
+        )
+    check_count("nearest", nearest)
     rng = random_generator(random_state, stream=7)
     values = expression.to_numpy()
     z = (values - values.mean(0)) / values.std(0)
@@ -67,7 +72,8 @@ def gene_walk(
         one = chosen[int(rng.integers(len(chosen)))]
         likeness = np.abs(z.T @ z[:, one])
         likeness[chosen] = -1.0
-        chosen.append(int(rng.choice(np.argsort(-likeness, kind="stable")[:nearest])))
+        free = min(nearest, z.shape[1] - len(chosen))
+        chosen.append(int(rng.choice(np.argsort(-likeness, kind="stable")[:free])))
     return pd.DataFrame(z[:, chosen], index=expression.index, columns=expression.columns[chosen])
 
 

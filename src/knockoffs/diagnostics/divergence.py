@@ -33,7 +33,9 @@ def has_densities(generator: Any) -> bool:
 
 def swap_divergence(generator: Any, x: Array, x_tilde: Array, rng: np.random.Generator) -> Divergence:
     """Of the rows x and their knockoffs."""
-    total = np.mean([_losses(generator, x, x_tilde, rng.random(x.shape) < 0.5) for _ in range(ALL_SWAPS)], axis=0)
+    kept = _log_prob(generator, x, x_tilde)
+    swapped = [_swapped_log_prob(generator, x, x_tilde, rng.random(x.shape) < 0.5) for _ in range(ALL_SWAPS)]
+    total = kept - np.mean(swapped, axis=0)
     some = rng.permutation(len(x))[:SINGLE_ROWS]
     singles = _single_losses(generator, x[some], x_tilde[some])
     return Divergence(
@@ -45,9 +47,8 @@ def swap_divergence(generator: Any, x: Array, x_tilde: Array, rng: np.random.Gen
     )
 
 
-def _losses(generator: Any, x: Array, x_tilde: Array, mask: Flags) -> Array:
-    u, u_tilde = np.where(mask, x_tilde, x), np.where(mask, x, x_tilde)
-    return _log_prob(generator, x, x_tilde) - _log_prob(generator, u, u_tilde)
+def _swapped_log_prob(generator: Any, x: Array, x_tilde: Array, mask: Flags) -> Array:
+    return _log_prob(generator, np.where(mask, x_tilde, x), np.where(mask, x, x_tilde))
 
 
 def _single_losses(generator: Any, x: Array, x_tilde: Array) -> Array:

@@ -17,6 +17,8 @@ from knockoffs.checks import KnockoffWarning
 from knockoffs.datasets.responses import Response, liang_response, linear_response
 from knockoffs.engine.training import Report
 from knockoffs.filtering import fdp, knockoff_select, power
+from knockoffs.statistics.base import Task
+from knockoffs.tables import read_table, write_like
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)
 AMPLITUDE = 10.0  # of the linear response, over √rows: large enough to find most features, not all
@@ -54,30 +56,34 @@ class DryRun:
     def calibrated_level(self, fdr: float) -> float:
         """The largest level up to `fdr` whose expected FDP, plus its standard error, is at most `fdr`.
 
-        For every kind of response. A heuristic: the true response may be harder than the simulated ones.
+        For every kind of response. A heuristic: the true response may be harder than the simulated ones. With
+        exact knockoffs too the level is lowered now and then, by chance.
         """
-        for share in np.arange(20, 0, -1) / 20:
-            level = round(float(fdr * share), 6)
-            if all(r.fdp + r.fdp_error <= fdr for r in self.rates([level])):
-                return level
-        return round(float(fdr / 20), 6)
+        levels = [fdr, *(fdr * twentieths / 20 for twentieths in range(19, 0, -1))]
+        held = (level for level in levels if all(r.fdp + r.fdp_error <= fdr for r in self.rates([level])))
+        return next(held, levels[-1])
 
 
 def simulate(
-    x: Array,
+    X: Any,
     draw_knockoffs: Callable[[int], Array],
     statistic: Any,
     *,
     replicates: int,
     offset: int,
     rng: np.random.Generator,
+    task: Task = "regression",
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> DryRun:
-    """Compute w for simulated responses; knockoffs are drawn anew for each by `draw_knockoffs(seed)`."""
+    """Compute w for simulated responses of the rows of X, for classification cut in two at their medians.
+
+    Knockoffs are drawn anew for each by `draw_knockoffs(seed)`.
+    """
+    x, _ = read_table(X, who="dry run")
     tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in _kinds(x)]
     work = (
-        delayed(_replicate)(x, draw_knockoffs(seed), respond(x, kind, seed), statistic, seed)
+        delayed(_replicate)(X, write_like(X, draw_knockoffs(seed)), respond(x, kind, seed), statistic, task, seed)
         for kind, seed in tasks
     )
     ws: dict[str, list[Array]] = {kind: [] for kind in _kinds(x)}
@@ -120,20 +126,22 @@ def _relevant(features: int) -> int:
     return max(4, count - count % 4) if features >= 8 else max(1, features // 3)
 
 
-def _replicate(x: Array, x_tilde: Array, response: Response, statistic: Any, seed: int) -> tuple[Array, Flags]:
+def _replicate(
+    X: Any, X_tilde: Any, response: Response, statistic: Any, task: Task, seed: int
+) -> tuple[Array, Flags]:
+    y = response.y if task == "regression" else (response.y > np.median(response.y)).astype(int)
     with warnings.catch_warnings():  # said once, by the selection itself
         warnings.simplefilter("ignore", KnockoffWarning)
-        return _compute(statistic, x, x_tilde, response.y, seed), response.relevant
+        return _compute(statistic, X, X_tilde, y, task, seed), response.relevant
 
 
-def _compute(statistic: Any, x: Array, x_tilde: Array, y: Array, seed: int) -> Array:
+def _compute(statistic: Any, X: Any, X_tilde: Any, y: Array, task: Task, seed: int) -> Array:
     if not hasattr(statistic, "compute"):
-        return np.asarray(statistic(x, x_tilde, y), dtype=np.float64)
+        return np.asarray(statistic(X, X_tilde, y), dtype=np.float64)
     own = clone(statistic)
-    settings = {"random_state": seed, "task": "regression"}
-    return own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)}).compute(
-        x, x_tilde, y
-    )
+    settings = {"random_state": seed, "task": task}
+    own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)})
+    return own.compute(X, X_tilde, y)
 
 
 def _mean_and_error(values: Array) -> tuple[float, float]:

@@ -70,13 +70,21 @@ def _familywise(statistics: Array) -> Array:
     """p-value of each feature against the largest statistic of all features in each draw."""
     largest = np.sort(statistics.max(0))
     slack = 1e-6 * largest[-1]
-    return 1 - np.searchsorted(largest, statistics[:, 0] - slack, side="left") / len(largest)
+    return (len(largest) - np.searchsorted(largest, statistics[:, 0] - slack, side="left")) / len(largest)
 
 
 def _correlation(x: Array, x_tilde: Array) -> Array:
-    z, z_tilde = (t - t.mean(0) for t in (x, x_tilde))
-    norm = np.sqrt((z**2).sum(0) * (z_tilde**2).sum(0))
-    return (z * z_tilde).sum(0) / np.where(norm > 0, norm, 1.0)
+    z, z_tilde = _unit_length(x), _unit_length(x_tilde)
+    return (z * z_tilde).sum(0)
+
+
+def _unit_length(x: Array) -> Array:
+    """Centred columns of length 1, or 0 if constant; large units do not overflow."""
+    largest = np.abs(x).max(0)
+    x = x / np.where(largest > 0, largest, 1.0)
+    centred = x - x.mean(0)
+    length = np.sqrt((centred**2).sum(0))
+    return centred / np.where(length > TINY, length, np.inf)
 
 
 def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]]:

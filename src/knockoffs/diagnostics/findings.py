@@ -17,11 +17,12 @@ class Findings(NamedTuple):
     names, copied, per_feature : one entry a feature of the table; copies are valid, but cannot be selected.
     tests : rows against swapped rows.
     covariance_error, cross_covariance_error : root mean squares of the errors of cov(x̃) and of cov(x, x̃) between
-        features, in units of x; they hold what chance gives, about 1 / √rows.
+        features, of normal scores; they hold what chance gives, about 1 / √rows.
     near_duplicates : pairs of features that hardly differ.
     divergence : by the generator's own densities, where it has any.
     dry_run : false discoveries and power on simulated responses, where asked for.
-    rows : how many were checked; of more than 2,000 a random part for tests of all features together.
+    rows, feature_rows, swap_rows : how many were passed, and how many of them (a random part) the tests of each
+        feature and the tests of swaps used.
     subject : what was checked, and on which rows.
     learned : whether the knockoffs came from a generator, which could be another or be fitted again.
     """
@@ -36,5 +37,7 @@ class Findings(NamedTuple):
     divergence: Divergence | None
     dry_run: tuple[Rate, ...]
     rows: int
+    feature_rows: int
+    swap_rows: int
     subject: str
     learned: bool

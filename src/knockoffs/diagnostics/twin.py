@@ -5,42 +5,84 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
+import numpy as np
 from sklearn.utils import _safe_indexing
 
+from knockoffs.arrays import Indices
 from knockoffs.checks import KnockoffWarning
 from knockoffs.diagnostics.certificate import Certificate
-from knockoffs.diagnostics.check import check_swap
+from knockoffs.diagnostics.check import MIN_ROWS, check_swap
+from knockoffs.engine.training import TrainingDivergedError
 
-CHECKED_SHARE = 0.3
+FITTED_SHARE = 0.7
 LEAST_ROWS = 100
+LEAST_FITTED = 50
 
 
 def certify(generator: Any, X: Any, *, ready: bool, groups: Any, seed: int, progress: bool) -> Certificate | None:
     """Fit a generator that is not `ready` on a random part of X and check it on the rest.
 
     This twin learns from fewer rows than the generator that is used, so it is if anything the worse of the two.
-    One that is ready is checked on all rows. None where rows are too few.
+    One that is ready is checked on all rows. None where rows (or groups of rows) are too few.
     """
     rows = len(X)
     if rows < LEAST_ROWS:
         return None
+    rng = np.random.default_rng(seed)
     if ready:
         subject = f"the generator as passed, on all {rows} rows; too kind if it was fitted on these"
-        return check_swap(generator, X, random_state=seed, progress=progress, subject=subject)
-    kind = ShuffleSplit if groups is None else GroupShuffleSplit
-    splitter = kind(1, test_size=CHECKED_SHARE, random_state=seed)
-    fitted, seen = next(splitter.split(range(rows), groups=groups))
-    with warnings.catch_warnings():  # the generator itself has said them
-        warnings.simplefilter("ignore", KnockoffWarning)
-        twin = generator.fit(_safe_indexing(X, fitted))
+        return _checked(generator, X, np.arange(rows), groups, rng, subject=subject, progress=progress)
+    fitted, seen = _split(rows, groups, rng)
+    if len(fitted) < LEAST_FITTED:
+        return None
+    try:
+        with warnings.catch_warnings():  # the generator itself has said them
+            warnings.simplefilter("ignore", KnockoffWarning)
+            twin = generator.fit(_safe_indexing(X, fitted))
+    except (ValueError, TrainingDivergedError) as error:
+        warnings.warn(f"The knockoffs could not be checked: {error}", KnockoffWarning, stacklevel=2)
+        return None
     subject = f"{type(twin).__name__} fitted on {len(fitted)} of the rows, checked on the other {len(seen)}"
-    return check_swap(twin, _safe_indexing(X, seen), random_state=seed, progress=progress, subject=subject)
+    return _checked(twin, X, seen, groups, rng, subject=subject, progress=progress)
 
 
-def certify_pair(X: Any, X_tilde: Any, *, seed: int, progress: bool) -> Certificate | None:
+def certify_pair(X: Any, X_tilde: Any, *, groups: Any, seed: int, progress: bool) -> Certificate | None:
     """Check knockoffs that a function has made; None where rows are too few."""
     if len(X) < LEAST_ROWS:
         return None
-    subject = f"knockoffs of a function, on all {len(X)} rows; too kind if it was fitted on these"
-    return check_swap((X, X_tilde), random_state=seed, progress=progress, subject=subject)
+    rng = np.random.default_rng(seed)
+    chosen = one_of_each_group(np.arange(len(X)), groups, rng)
+    if len(chosen) < MIN_ROWS:
+        return None
+    subject = f"knockoffs of a function, on {len(chosen)} rows; too kind if it was fitted on these"
+    pair = (_safe_indexing(X, chosen), _safe_indexing(X_tilde, chosen))
+    return check_swap(pair, random_state=rng, progress=progress, subject=subject)
+
+
+def _checked(
+    generator: Any, X: Any, rows: Indices, groups: Any, rng: np.random.Generator, *, subject: str, progress: bool
+) -> Certificate | None:
+    chosen = one_of_each_group(rows, groups, rng)
+    if len(chosen) < MIN_ROWS:
+        return None
+    if groups is not None:
+        subject += f", one row of each of {len(chosen)} groups"
+    return check_swap(generator, _safe_indexing(X, chosen), random_state=rng, progress=progress, subject=subject)
+
+
+def _split(rows: int, groups: Any, rng: np.random.Generator) -> tuple[Indices, Indices]:
+    """Random rows to fit on, about 70 % of them, and the others; groups stay together."""
+    labels = np.arange(rows) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    order = rng.permutation(labels.max() + 1)
+    before = np.cumsum(np.bincount(labels)[order]) - np.bincount(labels)[order]
+    to_fit = np.isin(labels, order[before < FITTED_SHARE * rows])
+    return np.flatnonzero(to_fit), np.flatnonzero(~to_fit)
+
+
+def one_of_each_group(rows: Indices, groups: Any, rng: np.random.Generator) -> Indices:
+    """Rows that are independent of each other, as the tests need: one at random of each group."""
+    if groups is None:
+        return rows
+    shuffled = rng.permutation(rows)
+    _, first = np.unique(np.asarray(groups)[shuffled], return_index=True)
+    return np.sort(shuffled[first])

@@ -181,8 +181,9 @@ def dry_run_charts(summary: dict[str, Any]) -> list[Chart]:
         marks: list[dict[str, Any]] = []
         if name == "fdp":
             marks.append({"kind": "line", "points": [(x(0), y(0)), (x(most), y(most))], "style": "threshold"})
-        for response, style in (("linear", "data"), ("non-linear", "knockoffs")):
+        for response in dict.fromkeys(r["response"] for r in rates):
             points = [(x(r["level"]), y(r[name])) for r in rates if r["response"] == response]
+            style = "data" if response == "linear" else "knockoffs"
             marks.append({"kind": "line", "points": points, "style": style})
         charts.append(_with_axes(chart, x, y, marks))
     return charts

@@ -1,0 +1,189 @@
+"""Real tables: what the loaders promise, where the data is at hand; and the choice of genes and fair pairs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from knockoffs import check_swap
+from knockoffs.datasets import DataNotFoundError, gene_walk, load_expression, load_hiv, load_icu, symmetrised
+from knockoffs.datasets.real import HOW_TO_GET, VARIABLE, position
+
+DATA = Path(os.environ.get(VARIABLE) or Path(__file__).parents[3] / "shared" / "data")
+
+
+def data(folder: str) -> Path:
+    if not (DATA / folder).is_dir():
+        pytest.skip(f"{folder} is not here: set {VARIABLE} to a folder that holds it")
+    return DATA
+
+
+# genes
+
+
+@pytest.fixture(scope="module")
+def expression() -> pd.DataFrame:
+    return load_expression(data("gdsc_expression"))
+
+
+def require_a_walk(walk: pd.DataFrame, table: pd.DataFrame, nearest: int) -> None:
+    """Each gene after the first is among the nearest of an earlier one that were free when it was chosen."""
+    likeness = np.abs(np.corrcoef(table.to_numpy().T))
+    chosen = [table.columns.get_loc(name) for name in walk.columns]
+    assert len(set(chosen)) == len(chosen)
+    for k in range(1, len(chosen)):
+        free = np.setdiff1d(np.arange(table.shape[1]), chosen[:k])
+        ranks = [np.sum(likeness[one, free] > likeness[one, chosen[k]] + 1e-12) for one in chosen[:k]]
+        assert min(ranks) < nearest
+
+
+def made_up(genes: int) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, genes)) + rng.normal(size=(80, 3)) @ rng.normal(size=(3, genes))
+    return pd.DataFrame(3 + 2 * x, columns=[f"g{j}" for j in range(genes)], index=[f"cell {i}" for i in range(80)])
+
+
+@pytest.mark.parametrize("nearest", [1, 5, 50])
+def test_each_gene_is_near_an_earlier_one(nearest: int) -> None:
+    table = made_up(200)
+    walk = gene_walk(table, features=30, nearest=nearest, random_state=0)
+    require_a_walk(walk, table, nearest)
+    np.testing.assert_allclose(walk.mean(), 0, atol=1e-12)
+    np.testing.assert_allclose(walk.std(ddof=0), 1)
+    assert walk.index.equals(table.index)
+    pd.testing.assert_frame_equal(walk, gene_walk(table, features=30, nearest=nearest, random_state=0))
+    assert not walk.columns.equals(gene_walk(table, features=30, nearest=nearest, random_state=1).columns)
+
+
+def test_no_gene_comes_twice_where_few_are_left() -> None:
+    table = made_up(40)
+    for seed in range(5):
+        walk = gene_walk(table, features=40, random_state=seed)
+        assert sorted(walk.columns) == sorted(table.columns)
+
+
+def test_more_genes_than_there_are_is_an_error() -> None:
+    with pytest.raises(ValueError, match="features=41"):
+        gene_walk(made_up(40), features=41, random_state=0)
+
+
+def test_expression_and_its_walk(expression: pd.DataFrame) -> None:
+    assert expression.shape == (975, 5778)
+    assert expression.columns.is_unique
+    assert expression.index.is_unique
+    assert np.isfinite(expression.to_numpy()).all()
+    assert expression.to_numpy().std(0).min() > 0
+    require_a_walk(gene_walk(expression, features=12, random_state=0), expression, 50)
+
+
+# intensive care
+
+
+@pytest.mark.parametrize("rows", ["stays", "snapshots"])
+def test_intensive_care(rows: str) -> None:
+    X, y, groups = load_icu(data("physionet2012"), rows=rows)
+    assert len(X) == len(y) > 3000
+    assert set(y.unique()) == {0, 1}
+    assert 0.05 < y.mean() < 0.3
+    assert np.isfinite(X.to_numpy()).all()
+    assert (X.std() > 0).all()
+    assert X.filter(like="ICU ").sum(axis=1).le(1).all()
+    assert (groups is None) == (rows == "stays") == ("minute" not in X)
+    if groups is not None:
+        assert y.groupby(groups).nunique().max() == 1  # one outcome a stay
+        assert groups.nunique() < len(groups)
+
+
+def test_filling_in_keeps_what_was_there_and_draws_from_it() -> None:
+    raw = pd.read_parquet(data("physionet2012") / "physionet2012" / "icu_stays.parquet")
+    X = load_icu(DATA).X
+    shared = [name for name in X.columns if name in raw.columns]
+    assert shared
+    for name in shared:
+        there = raw[name].notna().to_numpy()
+        np.testing.assert_array_equal(X[name][there], raw[name][there].astype(float))
+        assert set(X[name][~there]) <= set(raw[name][there].astype(float))
+    pd.testing.assert_frame_equal(X, load_icu(DATA).X)
+    assert not X.equals(load_icu(DATA, random_state=1).X)
+
+
+def test_other_rows_of_intensive_care_are_refused() -> None:
+    with pytest.raises(ValueError, match="rows='hours' is not valid: pass one of 'stays', 'snapshots'"):
+        load_icu("nowhere", rows="hours")
+
+
+# HIV
+
+
+@pytest.mark.parametrize(("drug_class", "drug"), [("PI", "APV"), ("NRTI", "AZT"), ("NNRTI", "EFV")])
+def test_mutations(drug_class: str, drug: str) -> None:
+    X, y, selected = load_hiv(data("hiv"), drug_class=drug_class, drug=drug)
+    assert set(np.unique(X.to_numpy())) == {0.0, 1.0}
+    assert X.sum().min() >= 3
+    assert not X.T.duplicated().any()
+    assert X.index.equals(y.index)
+    assert np.isfinite(y).all()
+    assert 0 < selected.sum() < len(selected) == X.shape[1]
+    by_position = pd.Series(selected).groupby([position(name) for name in X.columns])
+    assert by_position.nunique().max() == 1  # positions are selected, not mutations
+    assert load_hiv(DATA, drug_class=drug_class, drug=drug, least=20).X.sum().min() >= 20
+
+
+def test_another_drug_is_refused() -> None:
+    folder = data("hiv")
+    with pytest.raises(ValueError, match=r"drug='aspirin' is not valid: pass one of .*'APV'"):
+        load_hiv(folder, drug="aspirin")
+    with pytest.raises(ValueError, match="drug_class='XX' is not valid"):
+        load_hiv(folder, drug_class="XX")
+
+
+# where the data is not
+
+
+LOADERS = {"gdsc_expression": load_expression, "physionet2012": load_icu, "hiv": load_hiv}
+
+
+@pytest.mark.parametrize(("folder", "load"), LOADERS.items(), ids=LOADERS.keys())
+def test_missing_data_say_how_to_get_them(
+    folder: str, load: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(DataNotFoundError, match=rf"{folder}/.* is needed\. Pass data=, or set {VARIABLE}") as said:
+        load()
+    assert HOW_TO_GET[folder] in str(said.value)
+    for call in (lambda: load(tmp_path), lambda: load(str(tmp_path))):
+        with pytest.raises(FileNotFoundError, match="does not exist") as said:
+            call()
+        assert str(tmp_path) in str(said.value)
+        assert HOW_TO_GET[folder] in str(said.value)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    with pytest.raises(DataNotFoundError, match="does not exist"):
+        load()
+
+
+# fair pairs
+
+
+def test_symmetrised_pairs_keep_each_pair_of_cells() -> None:
+    rng = np.random.default_rng(0)
+    x, x_tilde = rng.normal(size=(2, 500, 4))
+    kept, kept_tilde = x.copy(), x_tilde.copy()
+    u, u_tilde = symmetrised(x, x_tilde, random_state=0)
+    np.testing.assert_array_equal(np.sort([u, u_tilde], axis=0), np.sort([x, x_tilde], axis=0))
+    swapped = u != x
+    assert abs(swapped.mean() - 0.5) < 4 * 0.5 / np.sqrt(2000)
+    assert np.abs(np.corrcoef(swapped.T) - np.eye(4)).max() < 4 / np.sqrt(500)
+    np.testing.assert_array_equal([x, x_tilde], [kept, kept_tilde])
+    np.testing.assert_array_equal(symmetrised(x, x_tilde, random_state=0)[0], u)
+
+
+def test_symmetrised_pairs_are_exact_whatever_the_knockoffs_were() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(150, 4)) + rng.normal(size=(150, 1))
+    x_tilde = np.exp(rng.normal(size=x.shape))
+    assert check_swap((x, x_tilde), random_state=0).validity == "fail"
+    assert [check_swap(symmetrised(x, x_tilde, k), random_state=k).validity for k in range(5)] == ["pass"] * 5

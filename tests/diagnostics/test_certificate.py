@@ -1,0 +1,84 @@
+"""The certificate: plain values, an order, and nothing that changes under one's hands."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from knockoffs import Certificate, check_swap
+from knockoffs.diagnostics.dry_run import Rate
+from knockoffs.diagnostics.verdict import RULE
+
+from .conftest import exact_pair
+from .test_verdict import findings
+
+
+@pytest.fixture(scope="module")
+def certificate() -> Certificate:
+    """Of six features, one moved, one copied."""
+    x, x_tilde = exact_pair(100, 0)
+    x_tilde[:, 2] += 2
+    x_tilde[:, 4] = x[:, 4]
+    return check_swap((x, x_tilde), random_state=0)
+
+
+def plain(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(type(k) is str and plain(v) for k, v in value.items())
+    if isinstance(value, list):
+        return all(map(plain, value))
+    return type(value) in (str, int, float, bool, type(None))
+
+
+def test_to_dict_is_plain_and_strict_json(certificate: Certificate) -> None:
+    found = certificate.to_dict()
+    assert plain(found)
+    text = json.dumps(found, allow_nan=False)
+    assert json.loads(text) == found
+    with_rates = certificate.with_dry_run([Rate("linear", 0.1, 0.2, float("nan"), 0.5, float("inf"))]).to_dict()
+    json.dumps(with_rates, allow_nan=False)
+    assert with_rates["dry_run"][0]["fdp_error"] is None
+
+
+def test_to_dict_holds_what_the_attributes_say(certificate: Certificate) -> None:
+    found = certificate.to_dict()
+    for name in ("verdict", "validity", "power", "p_value"):
+        assert found[name] == getattr(certificate, name)
+    assert (found["reasons"], found["advice"]) == ([*certificate.reasons], [*certificate.advice])
+    assert found["rule"] == certificate.rule == RULE
+    assert len(found["tests"]) == 12
+    assert sorted(row["feature"] for row in found["features"]) == [f"x{j}" for j in range(6)]
+    (copied,) = [row for row in found["features"] if row["copied"]]
+    assert copied["feature"] == "x4"
+    assert copied["shift"] is copied["ks_p"] is copied["freedom"] is None
+
+
+def test_the_frame_begins_with_what_differs_most(certificate: Certificate) -> None:
+    frame = certificate.to_frame()
+    assert frame["feature"].iloc[0] == "x2"
+    assert frame["feature"].iloc[-1] == "x4"
+    assert frame["shift_p"].dropna().is_monotonic_increasing
+    assert frame.attrs["verdict"] == certificate.verdict == "fail"
+    for name, values in certificate.found.per_feature._asdict().items():
+        order = [int(feature[1:]) for feature in frame["feature"]]
+        np.testing.assert_array_equal(frame[name], values[order])
+
+
+def test_a_dry_run_gives_a_new_certificate() -> None:
+    before = Certificate(findings())
+    after = before.with_dry_run([Rate("linear", 0.1, 0.5, 0.01, 0.9, 0.01)])
+    assert (before.verdict, after.verdict) == ("pass", "warn")
+    assert before.found.dry_run == ()
+    assert after.found._replace(dry_run=()) == before.found
+
+
+def test_it_is_frozen_and_can_be_kept(certificate: Certificate) -> None:
+    with pytest.raises(FrozenInstanceError):
+        certificate.found = None
+    with pytest.raises(AttributeError):
+        certificate.verdict = "pass"
+    assert pickle.loads(pickle.dumps(certificate)).to_dict() == certificate.to_dict()

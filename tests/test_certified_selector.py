@@ -1,0 +1,277 @@
+"""KnockoffSelector with a certificate and with a calibrated level."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from knockoffs import (
+    Certificate,
+    GaussianKnockoffs,
+    HoldoutStatistic,
+    KnockoffSelector,
+    LassoStatistic,
+    knockoff_select,
+)
+from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.filtering import combine_draws
+from knockoffs.report.summary import summarise
+
+LAW = AutoregressiveGaussian(features=12, rho=0.5)
+X = LAW.sample(200, random_state=0)
+X.flags.writeable = False
+Y = X[:, :6].sum(1) + 0.5 * np.random.default_rng(1).normal(size=200)
+FRAME = pd.DataFrame(X, columns=[*"abcdefghijkl"])
+
+
+def selector(generator: Any = None, statistic: Any = None, **settings: Any) -> KnockoffSelector:
+    generator = GaussianKnockoffs() if generator is None else generator
+    statistic = LassoStatistic() if statistic is None else statistic
+    return KnockoffSelector(generator, statistic, **({"fdr": 0.25, "random_state": 0} | settings))
+
+
+def exact(table: Any) -> Any:
+    return LAW.knockoffs(np.asarray(table), random_state=3)
+
+
+def broken(table: Any) -> Any:
+    return np.roll(np.asarray(table), 1, axis=0)
+
+
+def copies(table: Any) -> Any:
+    return np.array(table)
+
+
+def correlations(x: Any, x_tilde: Any, y: Any) -> np.ndarray:
+    """A quick statistic: swapping a feature with its knockoff turns the sign of w."""
+    z, z_tilde = (np.asarray(t) - np.asarray(t).mean(0) for t in (x, x_tilde))
+    size, size_tilde = (np.abs((y - np.mean(y)) @ t) / np.maximum(t.std(0), 1e-9) for t in (z, z_tilde))
+    return size - size_tilde
+
+
+def fit_and_listen(estimator: KnockoffSelector, *data: Any, **settings: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(*data, **settings)
+    return [str(w.message) for w in caught]
+
+
+# the certificate
+
+
+def test_exact_knockoffs_get_a_pass_and_no_warning() -> None:
+    for generator in (exact, GaussianKnockoffs()):
+        fitted = selector(generator)
+        assert fit_and_listen(fitted, X, Y) == []
+        assert isinstance(fitted.certificate_, Certificate)
+        assert fitted.certificate_.verdict == "pass"
+        assert fitted.selection_.cautions == ()
+
+
+@pytest.mark.parametrize(("generator", "verdict"), [(broken, "fail"), (copies, "warn")])
+def test_other_knockoffs_are_warned_of_once_and_in_the_report(generator: Any, verdict: str) -> None:
+    fitted = selector(generator, correlations)
+    said = [message for message in fit_and_listen(fitted, X, Y) if message.startswith("Check of the knockoffs")]
+    assert len(said) == 1
+    assert said[0].startswith(f"Check of the knockoffs: {verdict}. {fitted.certificate_.reasons[0]}")
+    for sentence in (*fitted.certificate_.reasons, *fitted.certificate_.advice):
+        assert sentence in said[0]
+    assert said[0] in fitted.selection_.cautions
+    assert said[0] in summarise(fitted)["cautions"]
+    assert summarise(fitted)["certificate"]["verdict"] == verdict
+
+
+def test_the_certificate_changes_nothing_of_the_selection() -> None:
+    with_it, without = selector().fit(X, Y), selector(certify=False).fit(X, Y)
+    assert without.certificate_ is None
+    np.testing.assert_array_equal(with_it.w_, without.w_)
+    assert with_it.selection_.to_dict() == without.selection_.to_dict()
+
+
+def test_a_second_fit_forgets_the_first_certificate() -> None:
+    fitted = selector().fit(X, Y)
+    fitted.set_params(certify=False).fit(X, Y)
+    assert fitted.certificate_ is None
+
+
+def test_fewer_than_a_hundred_rows_have_none() -> None:
+    assert selector().fit(X[:99], Y[:99]).certificate_ is None
+    assert selector().fit(X[:100], Y[:100]).certificate_ is not None
+
+
+def test_the_same_seed_gives_the_same_certificate() -> None:
+    one, again, other = (selector(random_state=seed).fit(X, Y).certificate_ for seed in (0, 0, 1))
+    assert one.to_dict() == again.to_dict() != other.to_dict()
+
+
+def test_a_fitted_generator_is_checked_as_it_is() -> None:
+    model = GaussianKnockoffs(random_state=0).fit(LAW.sample(400, random_state=9))
+    for generator in (model, FrozenEstimator(model)):
+        found = selector(generator).fit(X, Y).certificate_
+        assert found.found.rows == 200
+        assert "as passed" in found.found.subject
+
+
+def test_a_generator_with_a_seed_of_its_own_is_left_alone() -> None:
+    generator = GaussianKnockoffs(random_state=7)
+    fitted = selector(generator).fit(X, Y)
+    assert not hasattr(generator, "n_features_in_")
+    assert fitted.generator_.random_state == 7
+    np.testing.assert_array_equal(fitted.w_, selector(generator, certify=False).fit(X, Y).w_)
+
+
+def test_rows_of_one_patient_are_not_taken_for_independent_ones() -> None:
+    """Exact knockoffs of 50 patients with four equal rows each: nothing is wrong, so nothing must be found."""
+    verdicts = []
+    for seed in range(5):
+        x = np.repeat(LAW.sample(50, random_state=seed), 4, axis=0)
+        y = x[:, :6].sum(1) + np.random.default_rng(seed).normal(size=200)
+
+        def knockoffs(table: Any, seed: int = seed) -> Any:
+            return LAW.knockoffs(np.asarray(table), random_state=seed + 50)
+
+        fitted = selector(knockoffs, random_state=seed)
+        fit_and_listen(fitted, x, y, groups=np.repeat(np.arange(50), 4))
+        verdicts.append(fitted.certificate_.validity)
+    assert verdicts == ["pass"] * 5
+
+
+def test_uneven_groups_do_not_end_the_selection() -> None:
+    groups = np.r_[np.zeros(180), np.arange(1, 21)]
+    for seed in range(3):
+        fit_and_listen(selector(random_state=seed), X, Y, groups=groups)
+
+
+def test_a_rare_indicator_does_not_end_the_selection() -> None:
+    """Of 0 on all rows of the check, and 1 in one of their knockoffs."""
+    rare = X.copy()
+    rare[:, 3] = 0.0
+
+    def one_hit(table: Any) -> Any:
+        drawn = exact(table)
+        drawn[:, 3] = np.arange(len(drawn)) == 5
+        return drawn
+
+    fitted = selector(one_hit, correlations)
+    assert not [said for said in fit_and_listen(fitted, rare, Y) if "overflow" in said or "invalid" in said]
+
+
+# settings
+
+
+def test_clone_and_get_params_know_the_new_settings() -> None:
+    estimator = selector(certify=False, calibrate=True)
+    settings = clone(estimator).get_params(deep=False)
+    assert (settings["certify"], settings["calibrate"]) == (False, True)
+    plain = KnockoffSelector().get_params(deep=False)
+    assert (plain["certify"], plain["calibrate"]) == (True, False)
+
+
+# the calibrated level
+
+nothing_found = pytest.mark.filterwarnings("ignore:.*level was calibrated:knockoffs.KnockoffWarning")
+
+
+def test_without_calibration_the_level_is_the_rate_asked_for() -> None:
+    selection = selector(certify=False).fit(X, Y).selection_
+    assert selection.level == selection.fdr == 0.25
+    assert selection.settings()["level"] == 0.25
+
+
+@pytest.mark.parametrize("generator", [GaussianKnockoffs(), exact, broken], ids=["model", "function", "broken"])
+@pytest.mark.parametrize("n_draws", [1, 3])
+def test_the_selection_is_the_filter_at_the_calibrated_level(generator: Any, n_draws: int) -> None:
+    fitted = selector(generator, correlations, calibrate=True, n_draws=n_draws)
+    fit_and_listen(fitted, X, Y)
+    selection = fitted.selection_
+    assert 0 < selection.level <= selection.fdr == 0.25
+    selected, evalues = combine_draws([*selection.draws], selection.level)
+    np.testing.assert_array_equal(selection.selected, selected)
+    np.testing.assert_array_equal(selection.evalues, evalues)
+    if n_draws == 1:
+        np.testing.assert_array_equal(selection.selected, knockoff_select(selection.w, selection.level))
+    assert selection.to_dict()["settings"]["level"] == selection.level
+    assert selection.to_dict()["settings"]["fdr"] == 0.25
+    json.dumps(selection.to_dict(), allow_nan=False)
+    assert "calibrated for fdr=0.25" in selection.explanation
+
+
+@nothing_found
+def test_calibration_does_not_touch_w_and_has_a_seed() -> None:
+    one, again = (selector(statistic=correlations, calibrate=True).fit(X, Y) for _ in range(2))
+    np.testing.assert_array_equal(one.w_, selector(statistic=correlations).fit(X, Y).w_)
+    assert one.selection_.level == again.selection_.level
+    assert one.certificate_.to_dict() == again.certificate_.to_dict()
+
+
+@nothing_found
+def test_the_certificate_shows_the_dry_run() -> None:
+    fitted = selector(statistic=correlations, calibrate=True)
+    fit_and_listen(fitted, X, Y)
+    levels = {rate.level for rate in fitted.certificate_.found.dry_run}
+    assert {0.05, 0.1, 0.2, 0.25, 0.3, fitted.selection_.level} == levels
+    held = [r for r in fitted.certificate_.found.dry_run if r.level == fitted.selection_.level]
+    assert all(rate.fdp + rate.fdp_error <= 0.25 for rate in held)
+    assert selector(certify=False, statistic=correlations, calibrate=True).fit(X, Y).certificate_ is None
+
+
+def test_broken_knockoffs_get_a_lower_level() -> None:
+    law = AutoregressiveGaussian(features=30, rho=0.9)
+    x = law.sample(200, random_state=0)
+    y = x[:, :5].sum(1) + np.random.default_rng(0).normal(size=200)
+
+    def noise(table: Any) -> Any:
+        return np.random.default_rng(0).normal(size=np.shape(table))
+
+    fitted = selector(noise, correlations, calibrate=True)
+    fit_and_listen(fitted, x, y)
+    assert fitted.selection_.level < 0.2
+
+
+@nothing_found
+@pytest.mark.parametrize("y", [Y > 0, np.where(Y > 0, "ill", "well"), np.digitize(Y, [-2, 2])])
+def test_classes_can_be_calibrated_for(y: Any) -> None:
+    fitted = selector(statistic=LassoStatistic(cv=2), calibrate=True, certify=False).fit(X, y)
+    assert fitted.selection_.task == "classification"
+    assert 0 < fitted.selection_.level <= 0.25
+
+
+@nothing_found
+def test_a_classifier_of_the_users_own_can_be_calibrated() -> None:
+    statistic = HoldoutStatistic(LogisticRegression(), mixture=0, folds=2)
+    fitted = selector(statistic=statistic, calibrate=True, certify=False).fit(X, Y > 0)
+    assert 0 < fitted.selection_.level <= 0.25
+
+
+@nothing_found
+def test_a_function_gets_the_users_kind_of_table_in_the_dry_run_too() -> None:
+    kinds = []
+
+    def statistic(table: Any, knockoffs: Any, y: Any) -> Any:
+        kinds.append((type(table), type(knockoffs)))
+        return correlations(table, knockoffs, y)
+
+    selector(statistic=statistic, calibrate=True, certify=False).fit(FRAME, Y)
+    assert set(kinds) == {(pd.DataFrame, pd.DataFrame)}
+
+
+@nothing_found
+@pytest.mark.parametrize("fdr", [1 / 3, 2 / 3])
+def test_a_rate_of_many_digits_is_not_exceeded(fdr: float) -> None:
+    fitted = selector(statistic=correlations, calibrate=True, certify=False, fdr=fdr).fit(X, Y)
+    assert fitted.selection_.level <= fdr
+
+
+@pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
+def test_two_columns_can_be_calibrated() -> None:
+    fitted = selector(statistic=correlations, calibrate=True, fdr=0.6).fit(X[:, :2], Y)
+    assert {rate.response for rate in fitted.certificate_.found.dry_run} == {"linear"}
+    assert 0 < fitted.selection_.level <= 0.6
