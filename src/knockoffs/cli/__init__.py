@@ -1,9 +1,10 @@
-"""The command line: `knockoffs select`, `sample`, `check`, `demo`."""
+"""The command line: `knockoffs select`, `sample`, `check`, `bench`, `demo`."""
 
 from __future__ import annotations
 
 import click
 
+from knockoffs.cli.bench import bench
 from knockoffs.cli.check import check
 from knockoffs.cli.demo import demo
 from knockoffs.cli.sample import sample
@@ -20,5 +21,5 @@ def main() -> None:
     """Which features matter, with a bounded share of false answers."""
 
 
-for command in (select, sample, check, demo):
+for command in (select, sample, check, bench, demo):
     main.add_command(command)

@@ -10,13 +10,14 @@ from knockoffs.datasets.real import (
     symmetrised,
 )
 from knockoffs.datasets.responses import Response, liang_response, linear_response
-from knockoffs.datasets.synthetic import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula
+from knockoffs.datasets.synthetic import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula, JoeCopula
 
 __all__ = [
     "AutoregressiveGaussian",
     "AutoregressiveMixture",
     "ClaytonCopula",
     "DataNotFoundError",
+    "JoeCopula",
     "Response",
     "add_null_columns",
     "gene_walk",

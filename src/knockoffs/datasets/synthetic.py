@@ -120,6 +120,22 @@ class ClaytonCopula:
         return log_copula - x.sum(1)
 
 
+@dataclass(frozen=True)
+class JoeCopula:
+    """Joe copula with standard exponential margins: dependence is strong where all columns are large."""
+
+    features: int = 100
+    theta: float = 2.0
+
+    def sample(self, rows: int, random_state: RandomState = None) -> Array:
+        r"""Given a frailty V of Sibuya's law, $u = \psi(e / V)$ with $\psi(t) = 1 - (1 - e^{-t})^{1/\theta}$."""
+        rng = random_generator(random_state)
+        # Sibuya's law is that of the first success where the chance of success is itself drawn from a beta law.
+        chance = np.maximum(rng.beta(1 / self.theta, 1 - 1 / self.theta, size=(rows, 1)), 1e-12)
+        frailty = rng.geometric(chance).astype(np.float64)
+        return -np.log(-np.expm1(-rng.exponential(size=(rows, self.features)) / frailty)) / self.theta
+
+
 def _by_cluster(cluster: Indices, tables: list[Array]) -> Array:
     """Row i of the table that `cluster[i]` names."""
     return np.stack(tables)[cluster, np.arange(len(cluster))]

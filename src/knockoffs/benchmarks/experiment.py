@@ -1,0 +1,101 @@
+"""What an experiment is, and the runs it consists of: data, no code that runs anything."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from knockoffs.arrays import Array, Flags
+
+LEVELS = (0.05, 0.1, 0.2, 0.3)
+
+
+class Target(NamedTuple):
+    """What is to be explained, and which features do explain it (None where nobody knows)."""
+
+    y: Array
+    relevant: Flags | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A table and one or more targets; where they are known, the relevant features and exact knockoffs.
+
+    responses : by name; knockoffs do not know them, so one fit serves all.
+    unit : what a discovery counts as, for each feature: itself, or for mutations their position.
+    oracle : exact knockoffs of X for a seed.
+    """
+
+    X: pd.DataFrame
+    responses: Mapping[str, Target]
+    oracle: Callable[[int], Array] | None = None
+    unit: Sequence[str] | None = None
+    groups: Any = None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One setting of an experiment; `make(seed, data)` builds its study, of real data from the folder `data`."""
+
+    name: str
+    make: Callable[[int, str | None], Study]
+    oracle: bool = False
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Methods and statistics compared on some variants, replicated."""
+
+    name: str
+    title: str
+    variants: tuple[Variant, ...]
+    methods: tuple[str, ...]
+    statistics: tuple[str, ...]
+    replicates: int = 30
+    levels: tuple[float, ...] = LEVELS
+    note: str = ""
+
+    def runs(self, *, methods: Sequence[str] | None = None, replicates: int | None = None) -> Iterator[Run]:
+        """All runs, one replicate after the other, so that what is there at any time is balanced."""
+        for replicate in range(self.replicates if replicates is None else replicates):
+            for variant in self.variants:
+                for method in self.methods if methods is None else methods:
+                    if method != "oracle" or variant.oracle:
+                        yield Run(self.name, variant.name, method, replicate)
+
+    def variant(self, name: str) -> Variant:
+        return next(variant for variant in self.variants if variant.name == name)
+
+
+class Run(NamedTuple):
+    """One method on one replicate of one variant. All methods get the same data, each its own seed."""
+
+    experiment: str
+    variant: str
+    method: str
+    replicate: int
+
+    @property
+    def data_seed(self) -> int:
+        return seed_of(self.experiment, self.variant, self.replicate)
+
+    @property
+    def seed(self) -> int:
+        return seed_of(*self)
+
+    def __str__(self) -> str:
+        return f"{self.experiment}/{self.variant}/{self.method}/{self.replicate:03d}"
+
+
+def seed_of(*names: Any) -> int:
+    """A seed that depends on names alone, so that runs can be made in any order and on any machine.
+
+    >>> seed_of("gaussian", 3) == seed_of("gaussian", 3) != seed_of("gaussian", 4)
+    True
+    """
+    text = "/".join(map(str, names)).encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:4]) >> 1

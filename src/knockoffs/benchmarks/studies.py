@@ -1,0 +1,104 @@
+"""Builders of studies: the data sets of the paper and the responses on them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+import pandas as pd
+from scipy.stats import expon, gamma
+
+from knockoffs.arrays import Array
+from knockoffs.benchmarks.experiment import Study, Target
+from knockoffs.datasets import (
+    AutoregressiveGaussian,
+    AutoregressiveMixture,
+    ClaytonCopula,
+    JoeCopula,
+    gene_walk,
+    liang_response,
+    linear_response,
+    load_expression,
+    load_hiv,
+    load_icu,
+)
+from knockoffs.datasets.real import position
+
+ROWS = 2000
+
+
+def gaussian(seed: int, data: str | None, *, rho: float = 0.6, amplitudes: tuple[int, ...] = (100, 10)) -> Study:
+    """The paper's `gaussian`: autoregressive Gaussian rows, linear responses of 20 columns."""
+    return _linear(AutoregressiveGaussian(rho=rho), seed, amplitudes)
+
+
+def smoke(seed: int, data: str | None) -> Study:
+    """Small, to try an installation or a cluster."""
+    return _linear(AutoregressiveGaussian(features=30), seed, (100,), rows=200)
+
+
+def mixture(seed: int, data: str | None, *, amplitudes: tuple[int, ...] = (100, 10)) -> Study:
+    """The paper's `mixture` of three autoregressive Gaussians, linear responses of 20 columns."""
+    return _linear(AutoregressiveMixture(), seed, amplitudes)
+
+
+def _linear(
+    law: AutoregressiveGaussian | AutoregressiveMixture, seed: int, amplitudes: tuple[int, ...], rows: int = ROWS
+) -> Study:
+    x = law.sample(rows, seed)
+    responses = {
+        f"{amplitude}/√N": Target(*linear_response(x, amplitude=amplitude, random_state=seed))
+        for amplitude in amplitudes
+    }
+    return Study(_frame(x), responses, lambda draw: law.knockoffs(x, draw))
+
+
+def genes(seed: int, data: str | None) -> Study:
+    """The paper's `gene`: a walk over correlated genes, Liang's non-linear response of the first 20."""
+    X = gene_walk(_expression(data), random_state=seed)
+    return Study(X, {"Liang": Target(*liang_response(X.to_numpy(), random_state=seed))})
+
+
+@lru_cache(maxsize=1)
+def _expression(data: str | None) -> pd.DataFrame:
+    return load_expression(data)
+
+
+def copula(
+    seed: int,
+    data: str | None,
+    *,
+    family: Literal["clayton", "joe"],
+    margin: Literal["exponential", "gamma"],
+    rows: int,
+) -> Study:
+    """Dependence in one tail, skewed margins, Liang's response of standardised columns."""
+    law = ClaytonCopula() if family == "clayton" else JoeCopula()
+    exponential = law.sample(rows, seed)
+    standard = (exponential - exponential.mean(0)) / exponential.std(0)
+    responses = {"Liang": Target(*liang_response(standard, random_state=seed))}
+    oracle = None
+    if isinstance(law, ClaytonCopula):  # knockoffs commute with maps of single columns
+        oracle = lambda draw: _with_margin(law.knockoffs(exponential, draw), margin)  # noqa: E731
+    return Study(_frame(_with_margin(exponential, margin)), responses, oracle)
+
+
+def _with_margin(exponential: Array, margin: str) -> Array:
+    return exponential if margin == "exponential" else gamma.isf(expon.sf(exponential), 3.0)
+
+
+def clinical(seed: int, data: str | None, *, rows: Literal["stays", "snapshots"]) -> Study:
+    """Death in hospital of intensive-care patients; missing values are drawn from observed ones anew each time."""
+    X, y, groups = load_icu(data, rows=rows, random_state=seed)
+    return Study(X, {"death": Target(y.to_numpy())}, groups=None if groups is None else groups.to_numpy())
+
+
+def hiv(seed: int, data: str | None, *, drug_class: str, drug: str) -> Study:
+    """Resistance to a drug; a discovery is a position, right where treatment selects mutations there."""
+    X, y, treatment_selected = load_hiv(data, drug_class=drug_class, drug=drug)
+    target = Target(y.to_numpy(), treatment_selected)
+    return Study(X, {drug: target}, unit=[f"P{position(name)}" for name in X.columns])
+
+
+def _frame(x: Array) -> pd.DataFrame:
+    return pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])])

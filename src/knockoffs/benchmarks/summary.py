@@ -1,0 +1,70 @@
+"""From w of every run to false discoveries, power and selected features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from knockoffs.filtering import fdp, knockoff_select, power
+
+RUN = ["variant", "response", "method", "replicate", "statistic"]
+
+
+def rates(results: pd.DataFrame, levels: Sequence[float]) -> pd.DataFrame:
+    """FDP, power and number of discoveries of each run at each level; discoveries count by unit."""
+    rows = []
+    for key, found in _each_run(results):
+        for level in levels:
+            units = found.assign(selected=knockoff_select(found["w"], level)).groupby("unit", sort=False)
+            selected, relevant = units["selected"].any().to_numpy(), units["relevant"].any().to_numpy(dtype=bool)
+            rates = {"level": level, "fdp": fdp(selected, relevant), "selected": int(selected.sum())}
+            rates["power"] = power(selected, relevant) if relevant.any() else np.nan
+            rows.append(key | rates)
+    return pd.DataFrame(rows)
+
+
+def means(results: pd.DataFrame, levels: Sequence[float]) -> pd.DataFrame:
+    """Means over replicates with standard errors."""
+    by = ["variant", "response", "statistic", "method", "level"]
+    groups = rates(results, levels).groupby(by, sort=False)
+    frame = groups.agg(
+        replicates=("fdp", "size"),
+        fdp=("fdp", "mean"),
+        fdp_error=("fdp", _standard_error),
+        power=("power", "mean"),
+        power_error=("power", _standard_error),
+        selected=("selected", "mean"),
+    )
+    return frame.reset_index()
+
+
+def selections(results: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Share of replicates that select each feature, a row a feature and a column a method and statistic."""
+    rows = []
+    for key, found in _each_run(results):
+        chosen = knockoff_select(found["w"], level)
+        rows += [
+            key | {"feature": name, "share": float(s)} for name, s in zip(found["feature"], chosen, strict=True)
+        ]
+    frame = pd.DataFrame(rows)
+    table = frame.pivot_table(index="feature", columns=["method", "statistic"], values="share", sort=False)
+    return table.loc[table.mean(axis=1).sort_values(ascending=False, kind="stable").index]
+
+
+def distance_from_nominal(results: pd.DataFrame, levels: Sequence[float]) -> pd.DataFrame:
+    """The paper's heat map: root mean square over levels of mean FDP minus level, by method and variant."""
+    frame = means(results, levels)
+    frame["square"] = (frame["fdp"] - frame["level"]) ** 2
+    table = frame.pivot_table(index="method", columns="variant", values="square", sort=False)
+    return table.map(np.sqrt)
+
+
+def _each_run(results: pd.DataFrame) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
+    for key, found in results.groupby(RUN, sort=False):
+        yield dict(zip(RUN, key, strict=True)), found
+
+
+def _standard_error(values: pd.Series) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")

@@ -1,0 +1,192 @@
+"""`knockoffs bench`: the paper's experiments, resumable."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
+from knockoffs.benchmarks.experiment import Experiment
+from knockoffs.benchmarks.runner import RunFailedError, run_experiment
+from knockoffs.benchmarks.store import Store
+from knockoffs.benchmarks.summary import means, selections
+from knockoffs.checks import check_choice, check_count
+from knockoffs.cli.common import plain_errors, require_writable, show_progress
+from knockoffs.files import write_frame
+from knockoffs.persistence import write_atomically
+from knockoffs.progress import progress_bars
+
+OUT = "results"
+
+
+@click.group()
+def bench() -> None:
+    """Run the paper's experiments, and show what they gave."""
+
+
+@bench.command("list")
+def list_experiments() -> None:
+    """Name every experiment."""
+    table = Table()
+    for heading in ("name", "what", "runs"):
+        table.add_column(heading, overflow="fold")
+    for experiment in EXPERIMENTS.values():
+        table.add_row(experiment.name, experiment.title, str(sum(1 for _ in experiment.runs())))
+    Console().print(table)
+
+
+@bench.command()
+@click.argument("name")
+@click.option("--methods", help="Only these, with commas between them.")
+@click.option("--reps", type=int, help="Replicates; by default those of the experiment.")
+@click.option("--n-jobs", type=int, help="Cores.")
+@click.option("--scheduler", metavar="ADDRESS", help="Run on the dask cluster whose scheduler listens there.")
+@click.option("--out", default=OUT, show_default=True, type=click.Path(file_okay=False), help="Folder of results.")
+@click.option(
+    "--data",
+    envvar="KNOCKOFFS_DATA",
+    type=click.Path(file_okay=False),
+    help="Folder of real data sets; by default the environment's KNOCKOFFS_DATA.",
+)
+@click.option("--quiet", is_flag=True, help="No progress bars and no table.")
+def run(
+    name: str,
+    methods: str | None,
+    reps: int | None,
+    n_jobs: int | None,
+    scheduler: str | None,
+    out: str,
+    data: str | None,
+    quiet: bool,
+) -> None:
+    """Make the runs of the experiment NAME that the folder of results lacks.
+
+    Every run is written when it ends, complete or not at all: stop at any time and start again to go on.
+    """
+    with plain_errors():
+        experiment = _experiment(name)
+        chosen = None if methods is None else [method.strip() for method in methods.split(",")]
+        for method in chosen or ():
+            check_choice("--methods", method, (*METHODS, "oracle"))
+        if reps is not None:
+            check_count("--reps", reps)
+        store = Store(out)
+        try:
+            with progress_bars(show_progress(quiet)) as report:
+                made = run_experiment(
+                    experiment,
+                    store,
+                    methods=chosen,
+                    replicates=reps,
+                    data=data,
+                    n_jobs=n_jobs,
+                    scheduler=scheduler,
+                    report=report,
+                )
+        except RunFailedError as error:
+            raise ValueError(str(error)) from error
+        if not quiet:
+            click.echo(f"{made} runs made; results in {Path(out) / name}")
+            _show(experiment, store)
+
+
+@bench.command()
+@click.argument("name")
+@click.option("--out", default=OUT, show_default=True, type=click.Path(file_okay=False), help="Folder of results.")
+@click.option("--table", type=click.Path(dir_okay=False), help="Write the means to this file (.csv or .parquet).")
+@click.option(
+    "--figure", type=click.Path(dir_okay=False), help="Draw curves, or the heat map, to this file (.png)."
+)
+@click.option("--variant", help="Of the figure; by default the first.")
+@click.option("--response", help="Of the figure; by default the first.")
+def show(
+    name: str, out: str, table: str | None, figure: str | None, variant: str | None, response: str | None
+) -> None:
+    """Show what the runs of the experiment NAME gave so far."""
+    with plain_errors():
+        experiment, store = _experiment(name), Store(out)
+        require_writable(table, figure)
+        results = _show(experiment, store)
+        if table is not None:
+            write_frame(means(results, experiment.levels), table)
+        if figure is not None:
+            _draw(experiment, results, figure, variant, response)
+
+
+def _experiment(name: str) -> Experiment:
+    check_choice("NAME", name, tuple(EXPERIMENTS))
+    return EXPERIMENTS[name]
+
+
+def _show(experiment: Experiment, store: Store) -> pd.DataFrame:
+    results = store.read(experiment)
+    if results.empty:
+        raise ValueError(
+            f"{str(store.folder)!r} has no results of {experiment.name}: make some with "
+            f"'knockoffs bench run {experiment.name}'."
+        )
+    console = Console()
+    console.print(Text(f"{experiment.title}. {experiment.note}".strip(), style="bold"))
+    if results["relevant"].isna().all():
+        console.print(_selection_table(results, experiment.levels[0]))
+        return results
+    frame = means(results, experiment.levels)
+    for (variant, response), found in frame.groupby(["variant", "response"], sort=False):
+        console.print(_rates_table(found, f"{variant}, {response}", experiment.levels))
+    return results
+
+
+def _rates_table(frame: pd.DataFrame, what: str, levels: Sequence[float]) -> Table:
+    table = Table(title=f"{what}: false discovery proportion ± s.e. / power ± s.e.", title_justify="left")
+    for heading in ("statistic", "method", "runs", *(f"q = {level:g}" for level in levels)):
+        table.add_column(heading, justify="left" if heading in ("statistic", "method") else "right")
+    for statistic, method in itertools.product(frame["statistic"].unique(), frame["method"].unique()):
+        found = frame[(frame["statistic"] == statistic) & (frame["method"] == method)]
+        cells = [
+            f"{_pair(row['fdp'], row['fdp_error'])} / {_pair(row['power'], row['power_error'])}"
+            for row in found.to_dict(orient="records")
+        ]
+        table.add_row(str(statistic), str(method), str(found["replicates"].iloc[0]), *cells)
+    return table
+
+
+def _pair(value: float, error: float) -> str:
+    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
+
+
+def _selection_table(results: pd.DataFrame, level: float) -> Table:
+    """Which features each method selects; no truth is known."""
+    shares = selections(results, level)
+    table = Table(title=f"Share of replicates that select a feature at {level:g}", title_justify="left")
+    table.add_column("feature", overflow="fold")
+    for method, statistic in shares.columns:
+        table.add_column(f"{method} ({statistic})", justify="right")
+    for feature, row in shares[shares.max(axis=1) > 0].iterrows():
+        table.add_row(Text(str(feature)), *(f"{share:.0%}" if share else "" for share in row))
+    return table
+
+
+def _draw(
+    experiment: Experiment, results: pd.DataFrame, path: str, variant: str | None, response: str | None
+) -> None:
+    from knockoffs.benchmarks.figures import curves, heat_map
+
+    chosen = []
+    for option, asked in (("variant", variant), ("response", response)):
+        known = list(dict.fromkeys(results[option]))
+        if asked is not None:
+            check_choice(f"--{option}", asked, known)
+        chosen.append(asked or known[0])
+    figure = heat_map(results) if experiment.name == "lambda" else curves(results, *chosen)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=Path(path).suffix.lstrip(".") or "png", dpi=110)
+    write_atomically(path, buffer.getvalue())
