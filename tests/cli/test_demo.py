@@ -96,8 +96,9 @@ def test_copies_are_shuffled_as_whole_rows_and_tell_nothing_by_themselves() -> N
 def test_it_says_what_it_works_on_and_where_the_results_are(demo: Callable[..., Result]) -> None:
     said = demo("--fdr", 0.2, "--out", "a/b").stdout
     assert said.startswith("300 images, 24 columns, half of them shuffled copies.")
-    assert "Selection: a/b/selection.csv and selection.json\nReport: a/b/report.html\n" in said
+    assert "Selection: a/b/selection.csv, selection.json and certificate.json\nReport: a/b/report.html\n" in said
     assert sorted(path.name for path in Path("a/b").iterdir()) == [
+        "certificate.json",
         "report.html",
         "selection.csv",
         "selection.json",

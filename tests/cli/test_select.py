@@ -74,7 +74,8 @@ def test_the_files_hold_what_the_library_finds(invoke: Invoke, file: Path, table
     for row in frame.drop(columns="threshold").to_dict("records"):
         assert row == as_records.pop(row["feature"])
     assert not as_records
-    assert sorted(path.name for path in Path("new/out").iterdir()) == ["selection.csv", "selection.json"]
+    names = ["certificate.json", "selection.csv", "selection.json"]
+    assert sorted(path.name for path in Path("new/out").iterdir()) == names
 
 
 def test_the_table_on_the_terminal_shows_the_discoveries_and_where_the_files_are(
@@ -84,7 +85,7 @@ def test_the_table_on_the_terminal_shows_the_discoveries_and_where_the_files_are
     shown = re.findall(r"│ (\S+) +│", said)
     assert shown == by_hand(table).discoveries
     assert f"{len(shown)} of 20 features selected at fdr=0.1." in said
-    assert f"Selection: {Path('out', 'selection.csv')} and selection.json" in said
+    assert f"Selection: {Path('out', 'selection.csv')}, selection.json and certificate.json" in said
     assert "Report: report.html" in said
     assert "Model: model" in said
 
@@ -157,8 +158,26 @@ def test_every_option_is_known_to_these_tests() -> None:
     assert options == {
         *("file", "--drop", "--delimiter", "--target", "--fdr", "--generator", "--save-model", "--statistic"),
         *("--draws", "--offset", "--task", "--groups", "--n-jobs", "--out", "--report", "--json", "--seed"),
-        "--quiet",
+        *("--certify", "--calibrate", "--quiet"),
     }
+
+
+def test_the_check_can_be_left_out(invoke: Invoke, file: Path) -> None:
+    said = invoke("select", file, *FAST, "--out", "out").stdout
+    assert re.search(
+        r"Check of the knockoffs: (pass|warn|fail) \(GaussianKnockoffs fitted on \d+ of the rows", said
+    )
+    verdict = json.loads(Path("out/certificate.json").read_text(encoding="utf-8"))["verdict"]
+    assert f"Check of the knockoffs: {verdict} (" in said
+    said = invoke("select", file, *FAST, "--out", "new", "--no-certify").stdout
+    assert "Check of the knockoffs" not in said
+    assert not Path("new/certificate.json").exists()
+
+
+def test_a_calibrated_level_is_said(invoke: Invoke, file: Path) -> None:
+    said = printed(invoke, file, *FAST, "--calibrate")
+    assert 0 < said["settings"]["level"] <= said["settings"]["fdr"]
+    assert "calibrated for fdr=" in said["explanation"]
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
@@ -304,6 +323,7 @@ def test_report_and_model_may_go_to_the_new_out_folder(invoke: Invoke, file: Pat
     )
     assert result.exit_code == 0, result.stderr
     assert sorted(path.name for path in Path("new").iterdir()) == [
+        "certificate.json",
         "model",
         "report.html",
         "selection.csv",

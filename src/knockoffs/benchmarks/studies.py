@@ -53,9 +53,9 @@ def _linear(
     return Study(_frame(x), responses, lambda draw: law.knockoffs(x, draw))
 
 
-def genes(seed: int, data: str | None) -> Study:
+def genes(seed: int, data: str | None, *, normal_scores: bool) -> Study:
     """The paper's `gene`: a walk over correlated genes, Liang's non-linear response of the first 20."""
-    X = gene_walk(_expression(data), random_state=seed)
+    X = gene_walk(_expression(data), normal_scores=normal_scores, random_state=seed)
     return Study(X, {"Liang": Target(*liang_response(X.to_numpy(), random_state=seed))})
 
 

@@ -8,7 +8,7 @@ import click
 from sklearn.datasets import load_digits
 
 from knockoffs.cli.common import plain_errors, require_writable, run_options, show_progress
-from knockoffs.cli.select import say_where, show_selection, write_results
+from knockoffs.cli.select import say_verdict, say_where, show_selection, write_results
 from knockoffs.datasets.nulls import add_null_columns, is_null
 from knockoffs.selector import KnockoffSelector
 
@@ -38,7 +38,7 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
         table = add_null_columns(X.loc[:, X.std() >= SEEN], random_state=seed)
         if not quiet:
             click.echo(
-                f"{len(table):,} images, {table.shape[1]} columns, half of them shuffled copies. About a minute …"
+                f"{len(table):,} images, {table.shape[1]} columns, half of them shuffled copies. A minute or two …"
             )
         selector = KnockoffSelector(fdr=fdr, n_draws=draws, random_state=seed, progress=show_progress(quiet))
         selector.fit(table, y)
@@ -46,6 +46,7 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
         write_results(selector, out, report, None)
         if not quiet:
             show_selection(selector.selection_)
+            say_verdict(selector)
         found = selector.selection_.discoveries
         false = sum(map(is_null, found))
         click.echo(

@@ -64,7 +64,11 @@ SHOWN = 30
 )
 @click.option("--groups", metavar="COL", help="Rows with the same value here (a patient) stay together in splits.")
 @click.option("--n-jobs", type=int, help="Cores for the models of a statistic.")
-@click.option("--out", type=click.Path(file_okay=False), help="Folder for selection.csv and selection.json.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    help="Folder for selection.csv, selection.json and certificate.json.",
+)
 @click.option("--report", type=click.Path(dir_okay=False), help="Write the HTML report to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the selection as JSON.")
 @run_options
@@ -121,6 +125,7 @@ def select(
             click.echo(json.dumps(selector.selection_.to_dict(), indent=1))
         elif not quiet:
             show_selection(selector.selection_)
+            say_verdict(selector)
             say_where(out, report, save_model)
 
 
@@ -168,6 +173,9 @@ def write_results(selector: KnockoffSelector, out: str | None, report: str | Non
         Path(out).mkdir(parents=True, exist_ok=True)
         write_frame(selection.to_frame(), Path(out) / "selection.csv")
         write_atomically(Path(out) / "selection.json", json.dumps(selection.to_dict(), indent=1).encode())
+        if selector.certificate_ is not None:
+            certificate = json.dumps(selector.certificate_.to_dict(), indent=1).encode()
+            write_atomically(Path(out) / "certificate.json", certificate)
     if model is not None:
         selector.generator_.save(model)
     if report is not None:
@@ -195,9 +203,18 @@ def show_selection(selection: Selection) -> None:
     console.print(Text(selection.explanation))
 
 
+def say_verdict(selector: KnockoffSelector) -> None:
+    """What the check of the knockoffs came to; a warning has said more where it is not a pass."""
+    if selector.certificate_ is not None:
+        found = selector.certificate_
+        click.echo(f"Check of the knockoffs: {found.verdict} ({found.found.subject}).")
+
+
 def say_where(out: str | None, report: str | None, model: str | None) -> None:
     places = {
-        "Selection": None if out is None else f"{Path(out) / 'selection.csv'} and selection.json",
+        "Selection": None
+        if out is None
+        else f"{Path(out) / 'selection.csv'}, selection.json and certificate.json",
         "Report": report,
         "Model": model,
     }

@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from knockoffs.arrays import Array, Flags
 from knockoffs.checks import check_choice, check_count
@@ -56,9 +58,17 @@ def load_expression(data: str | os.PathLike[str] | None = None) -> pd.DataFrame:
 
 
 def gene_walk(
-    expression: pd.DataFrame, *, features: int = 100, nearest: int = 50, random_state: RandomState = None
+    expression: pd.DataFrame,
+    *,
+    features: int = 100,
+    nearest: int = 50,
+    normal_scores: bool = False,
+    random_state: RandomState = None,
 ) -> pd.DataFrame:
-    """The paper's choice of genes, standardised: each is among those most correlated with one chosen before it."""
+    """The paper's choice of genes: each is among those most correlated with one chosen before it.
+
+    Columns are standardised, or put in normal scores of their ranks, which tames their heavy tails.
+    """
     if not 0 < features <= expression.shape[1]:
         raise ValueError(
             f"features={features} is not valid: pass 1 to {expression.shape[1]}, the number of genes."
@@ -74,7 +84,10 @@ def gene_walk(
         likeness[chosen] = -1.0
         free = min(nearest, z.shape[1] - len(chosen))
         chosen.append(int(rng.choice(np.argsort(-likeness, kind="stable")[:free])))
-    return pd.DataFrame(z[:, chosen], index=expression.index, columns=expression.columns[chosen])
+    walk = z[:, chosen]
+    if normal_scores:
+        walk = ndtri((rankdata(walk, axis=0) - 0.5) / len(walk))
+    return pd.DataFrame(walk, index=expression.index, columns=expression.columns[chosen])
 
 
 def load_icu(
