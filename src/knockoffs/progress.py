@@ -25,7 +25,8 @@ def progress_bars(show: bool) -> Iterator[Report | None]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    # single steps may take minutes, and the time left is known from all of them
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=1e9) as bars:
         tasks = {}
 
         def report(stage: str, done: int, total: int, loss: float | None) -> None:

@@ -152,7 +152,9 @@ def test_missing_data_say_how_to_get_them(
     folder: str, load: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    with pytest.raises(DataNotFoundError, match=rf"{folder}/.* is needed\. Pass data=, or set {VARIABLE}") as said:
+    with pytest.raises(
+        DataNotFoundError, match=rf"{folder}/.* is needed\. Pass data= .*, or set {VARIABLE}"
+    ) as said:
         load()
     assert HOW_TO_GET[folder] in str(said.value)
     for call in (lambda: load(tmp_path), lambda: load(str(tmp_path))):

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import simpson
 from scipy.stats import expon, kendalltau, kstest, multivariate_normal
 
-from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula
+from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula, JoeCopula
 from knockoffs.generators.gaussian import knockoff_gaps
 
 GAUSSIAN = AutoregressiveGaussian(features=2, rho=0.7, mean=3.0)
@@ -84,6 +84,61 @@ def test_clayton_stays_finite_in_its_corners() -> None:
     points = np.stack(np.meshgrid(corner, corner, corner), axis=-1).reshape(-1, 3)
     assert np.isfinite(ClaytonCopula(features=3, theta=8.0).log_prob(points)).all()
     assert np.isfinite(ClaytonCopula(features=3).log_prob(np.array([[-1.0, 0.0, 1.0]]))).all()
+
+
+@pytest.mark.parametrize("theta", [1.5, 2.0, 5.0])
+def test_joe_has_its_kendall_tau_and_exponential_margins(theta: float) -> None:
+    k = np.arange(1, 100_000)
+    tau = 1 - 4 * np.sum(1 / (k * (theta * k + 2) * (theta * (k - 1) + 2)))
+    assert theta != 2 or tau == pytest.approx(0.355, abs=1e-3)
+    x = JoeCopula(features=3, theta=theta).sample(4000, random_state=0)
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert kendalltau(x[:, i], x[:, j]).statistic == pytest.approx(tau, abs=0.04)
+    for column in x.T:
+        assert kstest(column, expon.cdf).pvalue > 1e-3
+
+
+def test_joe_depends_in_the_upper_tail() -> None:
+    """P(second above its q-quantile | first is) tends to 2 - 2^(1/θ) at the top, to 0 at the bottom."""
+    x = JoeCopula(features=2, theta=2.0).sample(40000, random_state=0)
+    high, low = -np.log(0.01), -np.log(0.99)
+    above, below = (x > high), (x < low)
+    upper, lower = above.all(1).sum() / above[:, 0].sum(), below.all(1).sum() / below[:, 0].sum()
+    assert upper == pytest.approx(2 - np.sqrt(2), abs=4 * np.sqrt(0.25 / above[:, 0].sum()))
+    assert lower < 0.1
+    clayton = CLAYTON.sample(40000, random_state=0)  # the other way round
+    assert (clayton < low).all(1).sum() > 3 * (clayton > high).all(1).sum()
+
+
+def test_joe_equals_the_textbook_formula() -> None:
+    """C(u, v) = 1 - (a + b - ab)^(1/θ) with a = (1 - u)^θ, b = (1 - v)^θ, at nine points."""
+    theta, rows = 3.0, 40000
+    u = -np.expm1(-JoeCopula(features=2, theta=theta).sample(rows, random_state=1))
+    for first, second in np.ndindex(3, 3):
+        p, q = (0.25 + 0.25 * first, 0.25 + 0.25 * second)
+        a, b = (1 - p) ** theta, (1 - q) ** theta
+        exact = 1 - (a + b - a * b) ** (1 / theta)
+        share = np.mean((u[:, 0] <= p) & (u[:, 1] <= q))
+        assert share == pytest.approx(exact, abs=4.5 * np.sqrt(exact * (1 - exact) / rows))
+
+
+def test_joe_of_theta_one_is_independent() -> None:
+    """The smallest θ that the family has, as θ → 0 is of Clayton's."""
+    x = JoeCopula(features=2, theta=1.0).sample(4000, random_state=0)
+    assert abs(kendalltau(x[:, 0], x[:, 1]).statistic) < 0.05
+    assert kstest(x[:, 0], expon.cdf).pvalue > 1e-3
+
+
+def test_joe_has_exponential_margins_where_dependence_is_strong() -> None:
+    x = JoeCopula(features=2, theta=20.0).sample(4000, random_state=0)
+    assert np.isfinite(x).all()
+    assert kstest(x[:, 0], expon.cdf).pvalue > 1e-3
+
+
+def test_joe_s_seed_gives_the_same_rows() -> None:
+    law = JoeCopula(features=4)
+    np.testing.assert_array_equal(law.sample(10, random_state=3), law.sample(10, random_state=3))
+    assert not np.array_equal(law.sample(10, random_state=3), law.sample(10, random_state=4))
 
 
 def test_gaussian_log_prob_is_that_of_its_covariance() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from knockoffs.benchmarks import studies
 from knockoffs.benchmarks.experiment import Experiment, Variant
+from knockoffs.datasets.real import SEVERITY_SCORES
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.statistics import HoldoutStatistic
 from knockoffs.statistics.registry import STATISTICS as BY_NAME
@@ -73,8 +74,8 @@ EXPERIMENTS: dict[str, Experiment] = {
             "gene",
             "Expression of 100 correlated genes, Liang's non-linear response",
             (
-                Variant("normal-scores", partial(studies.genes, normal_scores=True)),
-                Variant("standardised", partial(studies.genes, normal_scores=False)),
+                Variant("normal-scores", partial(studies.genes, normal_scores=True), draw="walk"),
+                Variant("standardised", partial(studies.genes, normal_scores=False), draw="walk"),
             ),
             COMPARED,
             ("holdout", "mixture", "lasso", "boosting"),
@@ -100,6 +101,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             replicates=1,
             levels=(0.2,),
             note="Missing values are drawn from observed ones. Stays are independent rows.",
+            marks=SEVERITY_SCORES,
         ),
         Experiment(
             "clinical-snapshots",
@@ -110,6 +112,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             replicates=1,
             levels=(0.2,),
             note="Rows depend on each other, so this mirrors the paper and bounds nothing.",
+            marks=SEVERITY_SCORES,
         ),
         Experiment(
             "hiv",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -39,16 +39,20 @@ class Study:
 
 @dataclass(frozen=True)
 class Variant:
-    """One setting of an experiment; `make(seed, data)` builds its study, of real data from the folder `data`."""
+    """One setting of an experiment; `make(seed, data)` builds its study, of real data from the folder `data`.
+
+    Variants that share a `draw` get the same seeds, hence the same rows.
+    """
 
     name: str
     make: Callable[[int, str | None], Study]
     oracle: bool = False
+    draw: str = ""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Methods and statistics compared on some variants, replicated."""
+    """Methods and statistics compared on some variants, replicated; `marks` are remarks on features."""
 
     name: str
     title: str
@@ -58,30 +62,31 @@ class Experiment:
     replicates: int = 30
     levels: tuple[float, ...] = LEVELS
     note: str = ""
+    marks: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def runs(self, *, methods: Sequence[str] | None = None, replicates: int | None = None) -> Iterator[Run]:
         """All runs, one replicate after the other, so that what is there at any time is balanced."""
         for replicate in range(self.replicates if replicates is None else replicates):
             for variant in self.variants:
-                for method in self.methods if methods is None else methods:
+                for method in self.methods if methods is None else dict.fromkeys(methods):
                     if method != "oracle" or variant.oracle:
                         yield Run(self.name, variant.name, method, replicate)
 
     def variant(self, name: str) -> Variant:
         return next(variant for variant in self.variants if variant.name == name)
 
+    def data_seed(self, run: Run) -> int:
+        """All methods of a replicate get the same data."""
+        return seed_of(self.name, self.variant(run.variant).draw or run.variant, run.replicate)
+
 
 class Run(NamedTuple):
-    """One method on one replicate of one variant. All methods get the same data, each its own seed."""
+    """One method on one replicate of one variant, with a seed of its own."""
 
     experiment: str
     variant: str
     method: str
     replicate: int
-
-    @property
-    def data_seed(self) -> int:
-        return seed_of(self.experiment, self.variant, self.replicate)
 
     @property
     def seed(self) -> int:

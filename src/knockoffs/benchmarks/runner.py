@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
+import re
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -36,57 +37,66 @@ def run_experiment(
     report: Report | None = None,
 ) -> int:
     """Make all runs that the store lacks, write each as it ends, and return how many there were."""
+    store.prepare(experiment)
+    folder = None if data is None else str(Path(data).resolve())  # workers may stand elsewhere
     todo = [run for run in experiment.runs(methods=methods, replicates=replicates) if not store.has(run)]
     failed = []
-    with _workers(scheduler):
-        results = joblib.Parallel(n_jobs, return_as="generator_unordered")(
-            joblib.delayed(_attempt)(run, data) for run in todo
-        )
-        for done, (run, result) in enumerate(results, start=1):
-            if isinstance(result, Result):
-                store.write(run, result)
-            else:
-                failed.append(f"{run}: {result}")
-            if report is not None:
-                report(experiment.name, done, len(todo), None)
+    if report is not None and todo:
+        report(experiment.name, 0, len(todo), None)
+    # asked again when its turn comes, since another process may write to the same folder
+    tasks = ((experiment, run, folder) for run in todo if not store.has(run))
+    for done, (run, result) in enumerate(_carried_out(tasks, n_jobs, scheduler), start=1):
+        if isinstance(result, Result):
+            store.write(run, result)
+        else:
+            failed.append(f"{run}: {result.rstrip('.')}")
+        if report is not None:
+            report(experiment.name, done, len(todo), None)
     if failed:
         raise RunFailedError(
-            f"{len(failed)} of {len(todo)} runs failed, the first {failed[0]}. Run again once that is mended: "
-            "what is done is kept."
+            f"{len(failed)} of {len(todo)} runs failed, the first {failed[0]}. Run again once that is "
+            "mended: what is done is kept."
         )
     return len(todo)
 
 
-@contextlib.contextmanager
-def _workers(scheduler: str | None) -> Iterator[None]:
-    """joblib's own workers, or those of the dask cluster whose scheduler listens at this address."""
+def _carried_out(
+    tasks: Iterable[tuple[Experiment, Run, str | None]], n_jobs: int | None, scheduler: str | None
+) -> Iterator[tuple[Run, Result | str]]:
+    """Results as they come, by joblib, or by the dask cluster whose scheduler listens at this address."""
     if scheduler is None:
-        yield
+        work = (joblib.delayed(_attempt)(*task) for task in tasks)
+        yield from joblib.Parallel(n_jobs, return_as="generator_unordered")(work)
         return
+    if not re.fullmatch(r"\w+://\S+:\d+", scheduler):
+        raise ValueError(f"scheduler={scheduler!r} is not valid: pass an address such as tcp://127.0.0.1:8786.")
     try:
-        from dask.distributed import Client
+        from dask.distributed import Client, as_completed
     except ImportError as error:
         raise ImportError('a scheduler needs dask: pip install "knockoffs[cluster]".') from error
-    with Client(scheduler, set_as_default=False) as client, joblib.parallel_config("dask", client=client):
-        yield
+    with Client(scheduler, set_as_default=False) as client:
+        # not pure: a run that was made and lost is to be made again
+        futures = [client.submit(_attempt, *task, pure=False) for task in tasks]
+        for future in as_completed(futures, loop=client.loop):
+            yield future.result()
 
 
-def _attempt(run: Run, data: str | None) -> tuple[Run, Result | str]:
+def _attempt(experiment: Experiment, run: Run, data: str | None) -> tuple[Run, Result | str]:
     try:
-        return run, execute(run, data)
+        return run, execute(run, data, experiment)
     except Exception as error:  # a run that fails must not take the others with it
         return run, f"{type(error).__name__}: {error}"
 
 
-def execute(run: Run, data: str | None = None) -> Result:
+def execute(run: Run, data: str | None = None, experiment: Experiment | None = None) -> Result:
     """Make the data, fit the method, draw knockoffs, compute every statistic. The same bits for the same run."""
-    experiment = EXPERIMENTS[run.experiment]
+    experiment = EXPERIMENTS[run.experiment] if experiment is None else experiment
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KnockoffWarning)
-            study = experiment.variant(run.variant).make(run.data_seed, data)
+            study = experiment.variant(run.variant).make(experiment.data_seed(run), data)
             return _compute(run, experiment, study)
     finally:
         torch.set_num_threads(threads)
@@ -101,7 +111,7 @@ def _compute(run: Run, experiment: Experiment, study: Study) -> Result:
     for response, target in study.responses.items():
         for name in experiment.statistics:
             begun = time.perf_counter()
-            statistic = STATISTICS[name]().set_params(random_state=run.data_seed)
+            statistic = STATISTICS[name]().set_params(random_state=experiment.data_seed(run))
             w = statistic.compute(study.X, X_tilde, target.y, groups=study.groups)
             seconds[f"{name} of {response}"] = time.perf_counter() - begun
             tables.append(_table(name, response, w, target, study))

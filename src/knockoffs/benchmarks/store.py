@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import json
 import re
+import tempfile
+from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -28,17 +31,31 @@ class Store:
         self.folder = Path(folder)
 
     def path(self, run: Run) -> Path:
-        parts = (re.sub(r"[^\w.+-]", "_", str(part)) for part in run[:3])
-        return self.folder.joinpath(*parts, f"{run.replicate:03d}.parquet")
+        return self.folder.joinpath(*map(_clean, run[:3]), f"{run.replicate:03d}.parquet")
 
     def has(self, run: Run) -> bool:
         return self.path(run).is_file()
+
+    def prepare(self, experiment: Experiment) -> None:
+        """Make the folder, and find out before the work that it can be written and holds nothing else."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=self.folder):
+            pass
+        expected = _made(experiment.statistics)
+        for run in self.done(experiment):
+            made = self._beside(run)["made"]
+            if made != expected:
+                raise ValueError(
+                    f"{str(self.folder)!r} holds a run {run} that was made with {made}, not with {expected}. Pass "
+                    "another folder, or remove it."
+                )
 
     def write(self, run: Run, result: Result) -> None:
         """The table last: a run counts as done once it is there."""
         path = self.path(run)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path.with_suffix(".json"), json.dumps(result.seconds, indent=1).encode())
+        beside = {"made": _made(result.table["statistic"].unique()), "seconds": result.seconds}
+        write_atomically(path.with_suffix(".json"), json.dumps(beside, indent=1).encode())
         buffer = io.BytesIO()
         result.table.to_parquet(buffer, index=False)
         write_atomically(path, buffer.getvalue())
@@ -47,18 +64,36 @@ class Store:
         """All runs of an experiment that are there, in their order; times are left out, since they vary."""
         tables = [
             pd.read_parquet(self.path(run)).assign(variant=run.variant, method=run.method, replicate=run.replicate)
-            for run in self._done(experiment)
+            for run in self.done(experiment)
         ]
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
     def seconds(self, experiment: Experiment) -> pd.DataFrame:
         """Time of each part of each run."""
         rows = []
-        for run in self._done(experiment):
-            spent = json.loads(self.path(run).with_suffix(".json").read_text(encoding="utf-8"))
+        for run in self.done(experiment):
+            spent = self._beside(run)["seconds"]
             rows += [{**run._asdict(), "part": part, "seconds": value} for part, value in spent.items()]
         return pd.DataFrame(rows)
 
-    def _done(self, experiment: Experiment) -> list[Run]:
-        most = 1 + max((int(p.stem) for p in (self.folder / experiment.name).glob("*/*/*.parquet")), default=-1)
-        return [run for run in experiment.runs(replicates=most) if self.has(run)]
+    def done(self, experiment: Experiment) -> list[Run]:
+        """The runs that are there, also of methods that the experiment does not name."""
+        files = [p for p in (self.folder / _clean(experiment.name)).glob("*/*/*.parquet") if p.stem.isdigit()]
+        named = {_clean(method) for method in experiment.methods}
+        others = sorted({p.parent.name for p in files} - named)
+        most = 1 + max((int(p.stem) for p in files), default=-1)
+        runs = experiment.runs(methods=[*experiment.methods, *others], replicates=most)
+        return [run for run in runs if self.has(run)]
+
+    def _beside(self, run: Run) -> dict[str, Any]:
+        return json.loads(self.path(run).with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def _clean(name: str) -> str:
+    """As a name of a folder on any system."""
+    return re.sub(r"[^\w.+-]", "_", name)
+
+
+def _made(statistics: Iterable[str]) -> dict[str, Any]:
+    """What results must have in common to be put together."""
+    return {"knockoffs": version("knockoffs"), "statistics": list(statistics)}

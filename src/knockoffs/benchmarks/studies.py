@@ -22,7 +22,7 @@ from knockoffs.datasets import (
     load_hiv,
     load_icu,
 )
-from knockoffs.datasets.real import position
+from knockoffs.datasets.real import data_file, position
 
 ROWS = 2000
 
@@ -55,12 +55,16 @@ def _linear(
 
 def genes(seed: int, data: str | None, *, normal_scores: bool) -> Study:
     """The paper's `gene`: a walk over correlated genes, Liang's non-linear response of the first 20."""
-    X = gene_walk(_expression(data), normal_scores=normal_scores, random_state=seed)
+    X = gene_walk(
+        _expression(str(data_file(data, "gdsc_expression", "expression.npz").parents[1])),
+        normal_scores=normal_scores,
+        random_state=seed,
+    )
     return Study(X, {"Liang": Target(*liang_response(X.to_numpy(), random_state=seed))})
 
 
 @lru_cache(maxsize=1)
-def _expression(data: str | None) -> pd.DataFrame:
+def _expression(data: str) -> pd.DataFrame:
     return load_expression(data)
 
 

@@ -7,22 +7,39 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from knockoffs.arrays import Flags, Indices
 from knockoffs.filtering import fdp, knockoff_select, power
 
 RUN = ["variant", "response", "method", "replicate", "statistic"]
 
 
 def rates(results: pd.DataFrame, levels: Sequence[float]) -> pd.DataFrame:
-    """FDP, power and number of discoveries of each run at each level; discoveries count by unit."""
+    """FDP, power and number of discoveries of each run at each level; discoveries count by unit.
+
+    Where no truth is known, FDP and power are nan.
+    """
     rows = []
     for key, found in _each_run(results):
+        unit, w = pd.factorize(found["unit"])[0], found["w"].to_numpy()
+        known = bool(found["relevant"].notna().all())
+        relevant = _of_units(found["relevant"].fillna(False).to_numpy(dtype=bool), unit)
         for level in levels:
-            units = found.assign(selected=knockoff_select(found["w"], level)).groupby("unit", sort=False)
-            selected, relevant = units["selected"].any().to_numpy(), units["relevant"].any().to_numpy(dtype=bool)
-            rates = {"level": level, "fdp": fdp(selected, relevant), "selected": int(selected.sum())}
-            rates["power"] = power(selected, relevant) if relevant.any() else np.nan
-            rows.append(key | rates)
+            selected = _of_units(knockoff_select(w, level), unit)
+            rows.append(
+                key
+                | {
+                    "level": level,
+                    "fdp": fdp(selected, relevant) if known else np.nan,
+                    "power": power(selected, relevant) if known and relevant.any() else np.nan,
+                    "selected": int(selected.sum()),
+                }
+            )
     return pd.DataFrame(rows)
+
+
+def _of_units(flags: Flags, unit: Indices) -> Flags:
+    """A unit has what any of its features has."""
+    return np.bincount(unit, weights=flags) > 0
 
 
 def means(results: pd.DataFrame, levels: Sequence[float]) -> pd.DataFrame:
@@ -67,4 +84,4 @@ def _each_run(results: pd.DataFrame) -> Iterator[tuple[dict[str, object], pd.Dat
 
 
 def _standard_error(values: pd.Series) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+    return float(values.std(ddof=1) / np.sqrt(values.count())) if values.count() > 1 else float("nan")

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pandas as pd
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -75,8 +76,9 @@ def run(
     with plain_errors():
         experiment = _experiment(name)
         chosen = None if methods is None else [method.strip() for method in methods.split(",")]
+        exact = any(variant.oracle for variant in experiment.variants)
         for method in chosen or ():
-            check_choice("--methods", method, (*METHODS, "oracle"))
+            check_choice("--methods", method, (*METHODS, *(["oracle"] if exact else [])))
         if reps is not None:
             check_count("--reps", reps)
         store = Store(out)
@@ -94,6 +96,11 @@ def run(
                 )
         except RunFailedError as error:
             raise ValueError(str(error)) from error
+        except TerminatedWorkerError as error:
+            raise ValueError(
+                "a worker process was killed, perhaps for want of memory. Run again with fewer --n-jobs: what is "
+                "done is kept."
+            ) from error
         if not quiet:
             click.echo(f"{made} runs made; results in {Path(out) / name}")
             _show(experiment, store)
@@ -117,7 +124,10 @@ def show(
         require_writable(table, figure)
         results = _show(experiment, store)
         if table is not None:
-            write_frame(means(results, experiment.levels), table)
+            known = results["relevant"].notna().any()
+            write_frame(
+                means(results, experiment.levels) if known else _marked_selections(experiment, results), table
+            )
         if figure is not None:
             _draw(experiment, results, figure, variant, response)
 
@@ -132,12 +142,12 @@ def _show(experiment: Experiment, store: Store) -> pd.DataFrame:
     if results.empty:
         raise ValueError(
             f"{str(store.folder)!r} has no results of {experiment.name}: make some with "
-            f"'knockoffs bench run {experiment.name}'."
+            f"'knockoffs bench run {experiment.name} --out {store.folder}'."
         )
     console = Console()
     console.print(Text(f"{experiment.title}. {experiment.note}".strip(), style="bold"))
     if results["relevant"].isna().all():
-        console.print(_selection_table(results, experiment.levels[0]))
+        console.print(_selection_table(experiment, results))
         return results
     frame = means(results, experiment.levels)
     for (variant, response), found in frame.groupby(["variant", "response"], sort=False):
@@ -147,8 +157,10 @@ def _show(experiment: Experiment, store: Store) -> pd.DataFrame:
 
 def _rates_table(frame: pd.DataFrame, what: str, levels: Sequence[float]) -> Table:
     table = Table(title=f"{what}: false discovery proportion ± s.e. / power ± s.e.", title_justify="left")
-    for heading in ("statistic", "method", "runs", *(f"q = {level:g}" for level in levels)):
-        table.add_column(heading, justify="left" if heading in ("statistic", "method") else "right")
+    for heading in ("statistic", "method"):  # names are never cut short
+        table.add_column(heading, min_width=max(map(len, frame[heading])))
+    for heading in ("runs", *(f"q = {level:g}" for level in levels)):
+        table.add_column(heading, justify="right")
     for statistic, method in itertools.product(frame["statistic"].unique(), frame["method"].unique()):
         found = frame[(frame["statistic"] == statistic) & (frame["method"] == method)]
         cells = [
@@ -163,15 +175,27 @@ def _pair(value: float, error: float) -> str:
     return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
 
 
-def _selection_table(results: pd.DataFrame, level: float) -> Table:
+def _marked_selections(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
+    """Features, remarks on them, and the share of replicates in which each method selects them."""
+    shares = selections(results, experiment.levels[0])
+    shares.columns = [f"{method} ({statistic})" for method, statistic in shares.columns]
+    frame = shares.reset_index()
+    frame.insert(1, "remark", frame["feature"].map(lambda name: experiment.marks.get(name, "")))
+    return frame
+
+
+def _selection_table(experiment: Experiment, results: pd.DataFrame) -> Table:
     """Which features each method selects; no truth is known."""
-    shares = selections(results, level)
-    table = Table(title=f"Share of replicates that select a feature at {level:g}", title_justify="left")
+    frame = _marked_selections(experiment, results)
+    title = f"Share of replicates that select a feature at {experiment.levels[0]:g}"
+    table = Table(title=title, title_justify="left")
     table.add_column("feature", overflow="fold")
-    for method, statistic in shares.columns:
-        table.add_column(f"{method} ({statistic})", justify="right")
-    for feature, row in shares[shares.max(axis=1) > 0].iterrows():
-        table.add_row(Text(str(feature)), *(f"{share:.0%}" if share else "" for share in row))
+    table.add_column("remark")
+    for name in frame.columns[2:]:
+        table.add_column(name, justify="right")
+    for feature, remark, *shares in frame.itertuples(index=False):
+        if max(shares) > 0:
+            table.add_row(Text(str(feature)), str(remark), *(f"{share:.0%}" if share else "" for share in shares))
     return table
 
 
@@ -180,12 +204,13 @@ def _draw(
 ) -> None:
     from knockoffs.benchmarks.figures import curves, heat_map
 
-    chosen = []
+    chosen, left = [], results
     for option, asked in (("variant", variant), ("response", response)):
-        known = list(dict.fromkeys(results[option]))
+        known = list(dict.fromkeys(left[option]))
         if asked is not None:
             check_choice(f"--{option}", asked, known)
         chosen.append(asked or known[0])
+        left = left[left[option] == chosen[-1]]
     figure = heat_map(results) if experiment.name == "lambda" else curves(results, *chosen)
     buffer = io.BytesIO()
     figure.savefig(buffer, format=Path(path).suffix.lstrip(".") or "png", dpi=110)

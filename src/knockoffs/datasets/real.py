@@ -25,6 +25,27 @@ HOW_TO_GET = {
     "hiv": "Stanford HIVDB's tables of Rhee et al. 2006, as rhee2006_CLASS.parquet and truth.json",
 }
 MOST_MISSING = 0.6
+_SAPS_I = (
+    "Age",
+    "HR",
+    "SysABP",
+    "Temp",
+    "MechVent",
+    "Urine",
+    "BUN",
+    "HCT",
+    "WBC",
+    "Glucose",
+    "K",
+    "Na",
+    "HCO3",
+    "GCS",
+)
+_SOFA = ("PaO2", "FiO2", "Platelets", "Bilirubin", "MAP", "GCS", "Creatinine", "Urine")
+SEVERITY_SCORES = {
+    name: ", ".join(score for score, names in (("SAPS-I", _SAPS_I), ("SOFA", _SOFA)) if name in names)
+    for name in (*_SAPS_I, *_SOFA)
+}  # which clinical scores use a variable: a silver standard for its relevance
 
 
 class DataNotFoundError(FileNotFoundError):
@@ -44,7 +65,9 @@ def data_file(data: str | os.PathLike[str] | None, folder: str, name: str) -> Pa
     root = data if data is not None else os.environ.get(VARIABLE)
     source = f"It is made from {HOW_TO_GET[folder]}."
     if root is None:
-        raise DataNotFoundError(f"{folder}/{name} is needed. Pass data=, or set {VARIABLE}. {source}")
+        raise DataNotFoundError(
+            f"{folder}/{name} is needed. Pass data= (--data at the command line), or set {VARIABLE}. {source}"
+        )
     path = Path(root) / folder / name
     if not path.is_file():
         raise DataNotFoundError(f"{str(path)!r} does not exist. Pass another folder, or make the file. {source}")

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from knockoffs.arrays import Array, Indices
+from knockoffs.checks import check_number
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
 from knockoffs.randomness import RandomState, random_generator
 
@@ -127,12 +128,16 @@ class JoeCopula:
     features: int = 100
     theta: float = 2.0
 
+    def __post_init__(self) -> None:
+        check_number("theta", self.theta, least=1)
+
     def sample(self, rows: int, random_state: RandomState = None) -> Array:
         r"""Given a frailty V of Sibuya's law, $u = \psi(e / V)$ with $\psi(t) = 1 - (1 - e^{-t})^{1/\theta}$."""
         rng = random_generator(random_state)
         # Sibuya's law is that of the first success where the chance of success is itself drawn from a beta law.
-        chance = np.maximum(rng.beta(1 / self.theta, 1 - 1 / self.theta, size=(rows, 1)), 1e-12)
-        frailty = rng.geometric(chance).astype(np.float64)
+        chance = np.maximum(rng.beta(1 / self.theta, max(1 - 1 / self.theta, 1e-12), size=(rows, 1)), 1e-300)
+        with np.errstate(divide="ignore"):  # a chance of 1 succeeds at once
+            frailty = np.maximum(np.ceil(np.log(rng.random((rows, 1))) / np.log1p(-chance)), 1.0)
         return -np.log(-np.expm1(-rng.exponential(size=(rows, self.features)) / frailty)) / self.theta
 
 

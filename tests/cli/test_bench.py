@@ -1,0 +1,335 @@
+"""`knockoffs bench`: experiments by name, run, resumed and shown."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from knockoffs import GaussianKnockoffs, progress
+from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
+from knockoffs.benchmarks.experiment import Run
+from knockoffs.benchmarks.runner import execute, run_experiment
+from knockoffs.benchmarks.store import Result, Store
+from knockoffs.benchmarks.summary import means
+from knockoffs.cli.bench import bench
+from knockoffs.datasets.real import HOW_TO_GET, VARIABLE
+
+from .conftest import Invoke, contents
+
+Refused = Callable[..., str]
+SMOKE = EXPERIMENTS["smoke"]
+LEVELS = SMOKE.levels
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[Run, Result]:
+    return {run: execute(run) for run in SMOKE.runs(replicates=3)}
+
+
+@pytest.fixture
+def results(tmp_path: Path, made: dict[Run, Result]) -> Store:
+    """Three replicates, in the folder that is looked into by default."""
+    store = Store(tmp_path / "results")
+    for run, result in made.items():
+        store.write(run, result)
+    return store
+
+
+def words(text: str) -> str:
+    """Without the lines of tables, and lines as they were before they were broken."""
+    return " ".join(re.sub(r"[│┃━┏┓┗┛┡┩╇╞]", " ", text).split())
+
+
+def write(experiment: str, variant: str, method: str, table: pd.DataFrame, replicates: int = 2) -> None:
+    for replicate in range(replicates):
+        Store("results").write(Run(experiment, variant, method, replicate), Result(table, {"knockoffs": 1.0}))
+
+
+def table(response: str, relevant: Any, names: list[str], w: list[float]) -> pd.DataFrame:
+    named = {"response": response, "statistic": "lasso", "feature": names, "unit": names, "w": w}
+    return pd.DataFrame(named | {"relevant": pd.array(relevant, dtype="boolean")})
+
+
+# list
+
+
+def test_every_experiment_is_listed_with_its_runs(invoke: Invoke) -> None:
+    result = invoke("bench", "list")
+    assert (result.exit_code, result.stderr) == (0, "")
+    said = words(result.stdout)
+    for name, experiment in EXPERIMENTS.items():
+        assert name in said
+        assert str(len(list(experiment.runs()))) in said
+    for name in ("gaussian", "mixture", "lambda", "gene", "clinical", "hiv", "copula"):
+        assert name in EXPERIMENTS
+
+
+def test_every_option_is_known_to_these_tests() -> None:
+    options = {name: {o for p in command.params for o in p.opts} for name, command in bench.commands.items()}
+    assert options == {
+        "list": set(),
+        "run": {"name", "--methods", "--reps", "--n-jobs", "--scheduler", "--out", "--data", "--quiet"},
+        "show": {"name", "--out", "--table", "--figure", "--variant", "--response"},
+    }
+
+
+# run
+
+
+def test_run_makes_what_lacks_and_shows_all(invoke: Invoke, made: dict[Run, Result]) -> None:
+    result = invoke("bench", "run", "smoke", "--reps", 2, "--methods", "gaussian")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "2 runs made" in result.stdout
+    assert str(Path("results", "smoke")) in result.stdout
+    result = invoke("bench", "run", "smoke", "--reps", 2, "--methods", " oracle , gaussian")
+    assert "2 runs made" in result.stdout
+    assert SMOKE.title in words(result.stdout)
+    for run in SMOKE.runs(replicates=2):
+        pd.testing.assert_series_equal(pd.read_parquet(Store("results").path(run))["w"], made[run].table["w"])
+    assert "0 runs made" in invoke("bench", "run", "smoke", "--reps", 2).stdout
+
+
+def test_quiet_says_nothing(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("bench", "run", "smoke", "--reps", 1, "--out", "a/b", "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    assert len(list((tmp_path / "a" / "b").rglob("*.parquet"))) == 2
+
+
+def test_methods_that_the_experiment_does_not_list_are_shown(invoke: Invoke) -> None:
+    result = invoke("bench", "run", "smoke", "--reps", 1, "--methods", "gaussian-mixture")
+    assert result.exit_code == 0, result.output
+    assert "gaussian-mixture" in words(result.stdout)
+
+
+def test_a_failing_run_is_named_and_the_others_are_kept(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(GaussianKnockoffs):
+        def fit(self, X: pd.DataFrame) -> Any:
+            raise RuntimeError("the sky\nfell")
+
+    with monkeypatch.context() as patch:
+        patch.setitem(METHODS, "gaussian", lambda seed: Broken(random_state=seed))
+        result = invoke("bench", "run", "smoke", "--reps", 2)
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(
+        "Error: 2 of 4 runs failed, the first smoke/small/gaussian/000: RuntimeError: the sky fell"
+    )
+    assert "Run again" in line
+    kept = contents(tmp_path)
+    assert len([path for path in kept if path.suffix == ".parquet"]) == 2
+    result = invoke("bench", "run", "smoke", "--reps", 2)
+    assert result.exit_code == 0
+    assert "2 runs made" in result.stdout
+    assert {path: contents(tmp_path)[path] for path in kept} == kept
+
+
+def test_an_interrupt_exits_with_130(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GaussianKnockoffs, "fit", interrupt)
+    result = invoke("bench", "run", "smoke", "--methods", "oracle,gaussian", "--reps", 1)
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert Store("results").read(SMOKE)["method"].unique().tolist() == ["oracle"]
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [("gene", "gdsc_expression"), ("clinical", "physionet2012"), ("hiv", "hiv")]
+)
+def test_missing_data_say_how_to_get_them(
+    refused: Refused, name: str, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    line = refused("bench", "run", name, "--reps", 1)
+    assert HOW_TO_GET[folder] in line
+    assert VARIABLE in line
+    assert "--data" in line  # as it is called here
+    monkeypatch.setenv(VARIABLE, "elsewhere")
+    assert "elsewhere" in refused("bench", "run", name, "--reps", 1)
+    assert "another" in refused("bench", "run", name, "--reps", 1, "--data", "another")
+
+
+def test_the_time_left_is_known_for_long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Minutes pass between two reports of a benchmark, and the first comes after the first run."""
+    now, shown = 0.0, []
+
+    class Shown(progress.Progress):
+        def __init__(self, *columns: Any, **settings: Any) -> None:
+            super().__init__(*columns, **settings)
+            shown.append(self)
+
+    terminal = {"file": io.StringIO(), "force_terminal": True, "get_time": lambda: now}
+    monkeypatch.setattr(progress, "Console", lambda **_: Console(**terminal))
+    monkeypatch.setattr(progress, "Progress", Shown)
+    with progress.progress_bars(True) as report:
+        for done in range(1, 5):
+            now += 120.0
+            report("gene", done, 10, None)
+        (task,) = shown[0].tasks
+        assert task.time_remaining == pytest.approx(6 * 120, rel=0.1)
+
+
+# show
+
+
+def test_what_is_shown_are_the_means(invoke: Invoke, results: Store) -> None:
+    result = invoke("bench", "show", "smoke")
+    assert (result.exit_code, result.stderr) == (0, "")
+    said = words(result.stdout)
+    assert SMOKE.title in said
+    assert "small, 100/√N" in said
+    frame = means(results.read(SMOKE), LEVELS)
+    for row in frame.to_dict(orient="records"):
+        for value in (row["fdp"], row["power"]):
+            assert f"{value:.3f}" in said
+    assert len(re.findall(r"(?<= )3(?= )", said)) == 2  # replicates of each method
+
+
+@pytest.mark.parametrize("name", ["means.csv", "means.parquet", "means.tsv.gz"])
+def test_the_table_is_written(invoke: Invoke, results: Store, name: str) -> None:
+    assert invoke("bench", "show", "smoke", "--table", name).exit_code == 0
+    read = pd.read_parquet(name) if name.endswith("parquet") else pd.read_csv(name, sep=None, engine="python")
+    expected = means(results.read(SMOKE), LEVELS)
+    pd.testing.assert_frame_equal(read, expected, check_dtype=False)
+    assert len(read) == 2 * len(LEVELS)
+
+
+def test_the_figure_is_drawn(invoke: Invoke, results: Store) -> None:
+    result = invoke("bench", "show", "smoke", "--figure", "f.png", "--variant", "small", "--response", "100/√N")
+    assert result.exit_code == 0, result.output
+    assert Path("f.png").read_bytes().startswith(b"\x89PNG")
+    assert invoke("bench", "show", "smoke", "--figure", "f.svg").exit_code == 0
+    assert "<svg" in Path("f.svg").read_text(encoding="utf-8")
+
+
+def test_lambda_is_drawn_as_a_heat_map(invoke: Invoke) -> None:
+    names = [f"x{j}" for j in range(10)]
+    for method in EXPERIMENTS["lambda"].methods[:2]:
+        write("lambda", "rho-0.2", method, table("r", [True] * 3 + [False] * 7, names, [3, 3, 3, 2, *[-1] * 6]))
+    result = invoke("bench", "show", "lambda", "--figure", "heat.png")
+    assert result.exit_code == 0, result.output
+    assert Path("heat.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_figure_of_another_variant_has_its_own_response(invoke: Invoke) -> None:
+    """Each variant of `hiv` is a drug of its own: the first response of all is not one of the chosen variant."""
+    names = [f"P{j}.A" for j in range(10)]
+    for variant in ("PI-APV", "NRTI-3TC"):
+        drug = variant.split("-")[1]
+        write("hiv", variant, "gaussian", table(drug, [True] * 3 + [False] * 7, names, [3, 3, 3, 2, *[-1] * 6]))
+    result = invoke("bench", "show", "hiv", "--figure", "f.png", "--variant", "NRTI-3TC")
+    assert result.exit_code == 0, result.output
+    assert Path("f.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_response_of_another_variant_is_refused(invoke: Invoke) -> None:
+    names = [f"P{j}.A" for j in range(10)]
+    for variant in ("PI-APV", "NRTI-3TC"):
+        write("hiv", variant, "gaussian", table(variant.split("-")[1], [True] * 10, names, [3.0] * 10))
+    result = invoke("bench", "show", "hiv", "--figure", "f.png", "--variant", "NRTI-3TC", "--response", "APV")
+    assert result.exit_code == 1
+    assert "'3TC'" in result.stderr
+
+
+def test_without_a_truth_the_features_are_shown(invoke: Invoke) -> None:
+    names = ["GCS", "[red]BUN[/red]", "Age", *(f"x{j}" for j in range(7))]
+    w = [9, 8, 7, 6, 5, -1, *[-2] * 4]
+    write("clinical", "stays", "gaussian", table("death", [None] * 10, names, w))
+    result = invoke("bench", "show", "clinical", "--table", "features.csv")
+    assert result.exit_code == 0, result.output
+    said = words(result.stdout)
+    assert "gaussian (lasso)" in said
+    assert "[red]BUN[/red] 100%" in said
+    assert "x6" not in said  # never selected
+    written = Path("features.csv").read_text(encoding="utf-8")
+    assert "GCS" in written  # the table of features, since there are no rates
+
+
+def test_notes_go_with_the_numbers(invoke: Invoke) -> None:
+    write("clinical", "stays", "gaussian", table("death", [None] * 3, ["a", "b", "c"], [3, 2, 1]))
+    assert "Missing values are drawn from observed ones" in words(invoke("bench", "show", "clinical").stdout)
+
+
+# bad input
+
+
+def test_an_unknown_experiment_is_refused(refused: Refused) -> None:
+    for command in ("run", "show"):
+        line = refused("bench", command, "smok")
+        assert "'smok' is not valid" in line
+        assert all(repr(name) in line for name in EXPERIMENTS)
+
+
+def test_an_unknown_method_is_refused(refused: Refused) -> None:
+    line = refused("bench", "run", "smoke", "--methods", "gaussian,magic")
+    assert "--methods='magic' is not valid" in line
+    assert all(repr(name) in line for name in (*METHODS, "oracle"))
+    refused("bench", "run", "smoke", "--methods", "")
+
+
+def test_an_oracle_that_does_not_exist_is_refused(refused: Refused) -> None:
+    assert "oracle" in refused("bench", "run", "gene", "--methods", "oracle")
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_bad_counts_are_refused(refused: Refused, count: int) -> None:
+    assert f"--reps={count} is not valid" in refused("bench", "run", "smoke", "--reps", count)
+    assert "Invalid value for '--reps'" in refused("bench", "run", "smoke", "--reps", "many", code=2)
+
+
+def test_no_cores_are_refused(refused: Refused) -> None:
+    line = refused("bench", "run", "smoke", "--n-jobs", 0)
+    assert "n-jobs" in line or "n_jobs" in line
+
+
+def test_show_without_results_says_how_to_make_some(refused: Refused) -> None:
+    line = refused("bench", "show", "smoke", "--out", "nowhere", "--table", "t.csv", "--figure", "f.png")
+    assert "'nowhere' has no results of smoke" in line
+    assert "knockoffs bench run smoke" in line
+    assert "--out nowhere" in line  # so that the next show finds them
+
+
+def test_a_folder_that_is_a_file_is_refused(refused: Refused, file: Path) -> None:
+    for command in ("run", "show"):
+        assert "table.csv" in refused("bench", command, "smoke", "--out", file, code=2)
+
+
+def test_an_unknown_variant_or_response_is_refused(invoke: Invoke, results: Store) -> None:
+    for option, known in (("--variant", "'small'"), ("--response", "'100/√N'")):
+        result = invoke("bench", "show", "smoke", "--figure", "f.png", option, "none")
+        assert result.exit_code == 1
+        assert f"{option}='none' is not valid: pass one of {known}" in result.stderr
+        assert not Path("f.png").exists()
+
+
+def test_files_that_cannot_be_written_are_refused(refused: Refused, results: Store) -> None:
+    for option in ("--table", "--figure"):
+        assert "Make it first" in refused("bench", "show", "smoke", option, "missing/f.csv")
+        assert "results" in refused("bench", "show", "smoke", option, "results", code=2)
+
+
+def test_kinds_of_files_that_are_not_known_are_refused(invoke: Invoke, results: Store) -> None:
+    for option, name in (("--table", "means.txt"), ("--figure", "f.nothing")):
+        result = invoke("bench", "show", "smoke", option, name)
+        assert result.exit_code == 1
+        assert name.split(".")[1] in result.stderr
+        assert not Path(name).exists()
+
+
+def test_a_library_call_gives_the_same_files(invoke: Invoke, tmp_path: Path) -> None:
+    invoke("bench", "run", "smoke", "--reps", 1, "--quiet")
+    run_experiment(SMOKE, Store(tmp_path / "library"), replicates=1)
+    for run in SMOKE.runs(replicates=1):
+        assert Store("results").path(run).read_bytes() == Store(tmp_path / "library").path(run).read_bytes()
+    assert np.isfinite(Store("results").read(SMOKE)["w"]).all()
