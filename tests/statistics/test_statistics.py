@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -28,6 +28,7 @@ from knockoffs.statistics import (
 )
 from knockoffs.statistics.base import Problem, read_target
 from knockoffs.statistics.crossfit import Split
+from knockoffs.statistics.models import make_model
 
 LAW = AutoregressiveGaussian(features=8, rho=0.4)
 X = LAW.sample(400, random_state=0)
@@ -47,6 +48,7 @@ APPROXIMATE = [
     HoldoutStatistic(random_state=0),
     HoldoutStatistic(LinearRegression(), mixture=0.5, folds=3, random_state=0),
     HoldoutStatistic(make_pipeline(StandardScaler(), Ridge()), mixture=0, folds=None, random_state=0),
+    HoldoutStatistic("linear+boosting", blocks=2, folds=2, random_state=0),
 ]
 ALL = [*EXACT, ImportanceStatistic(random_state=0), *APPROXIMATE]
 
@@ -108,7 +110,58 @@ def test_the_plain_statistic_is_the_difference_of_held_out_losses() -> None:
     swapped[:, 1] = X_TILDE[test, 1]
     expected = ((model.predict(swapped) - Y[test]) ** 2).mean() - ((model.predict(X[test]) - Y[test]) ** 2).mean()
     (found,) = statistic._model_differences(LinearRegression(), data, split, np.random.default_rng(0))
-    assert found[:, 1].mean() == pytest.approx(expected)
+    np.testing.assert_array_equal(found.columns, np.arange(X.shape[1]))
+    assert found.values[:, 1].mean() == pytest.approx(expected)
+
+
+class Counted(LinearRegression):
+    """Counts its fits, and keeps which columns were mixed."""
+
+    mixed: ClassVar[list[frozenset[int]]] = []
+
+    def fit(self, x: Any, y: Any) -> Any:
+        columns = (j for j in range(x.shape[1]) if not np.isin(x[:, j], X[:, j]).all())
+        self.mixed.append(frozenset(columns))
+        return super().fit(x, y)
+
+
+@pytest.mark.parametrize(("blocks", "models"), [(None, 8), (1, 1), (3, 3), (8, 8), (40, 8)])
+def test_every_feature_is_mixed_in_one_model_of_each_fold(blocks: int | None, models: int) -> None:
+    Counted.mixed.clear()
+    reports = []
+    statistic = HoldoutStatistic(Counted(), blocks=blocks, folds=2, random_state=0)
+    w = statistic.compute(X, X_TILDE, Y, report=lambda *args: reports.append(args))
+    assert len(Counted.mixed) == 2 * models
+    for fold in (Counted.mixed[:models], Counted.mixed[models:]):
+        assert sorted(j for block in fold for j in block) == list(range(len(w)))
+        assert max(map(len, fold)) - min(map(len, fold)) <= 1
+    assert reports[-1][1:3] == (2 * models, 2 * models)
+
+
+def test_blocks_find_what_single_models_find() -> None:
+    single, blocks = (
+        HoldoutStatistic(LinearRegression(), blocks=b, folds=2, random_state=0).compute(X, X_TILDE, Y)
+        for b in (None, 3)
+    )
+    assert blocks[RELEVANT].min() > blocks[~RELEVANT].max()
+    assert np.corrcoef(single, blocks)[0, 1] > 0.9
+
+
+def test_lines_and_trees_together_learn_what_either_learns() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 5))
+    signal = 3 * x[:, 0] + 4 * (x[:, 1] > 0) * (x[:, 2] > 0)
+    seen, new = slice(0, 400), slice(400, None)
+    both = make_model("linear+boosting", "regression", 0).fit(x[seen], signal[seen])
+    trees = make_model("boosting", "regression", 0).fit(x[seen], signal[seen])
+    error, of_trees, of_line = (
+        np.mean((m.predict(x[new]) - signal[new]) ** 2) for m in (both, trees, both.linear_)
+    )
+    assert error < of_trees
+    assert error < of_line
+    classes = make_model("linear+boosting", "classification", 0).fit(x[seen], signal[seen] > 1)
+    assert np.mean(classes.predict(x[new]) == (signal[new] > 1)) > 0.9
+    np.testing.assert_allclose(classes.predict_proba(x[new]).sum(1), 1)
 
 
 def test_the_mixture_gives_power_away() -> None:
@@ -253,7 +306,8 @@ def test_boosted_trees_by_name(name: str, kind: Any, y: Any) -> None:
 def test_other_names_of_estimators_are_refused() -> None:
     for kind in (HoldoutStatistic, MidpointStatistic):
         with pytest.raises(
-            ValueError, match="estimator='xgboost' is not valid: pass one of 'boosting', 'lightgbm'"
+            ValueError,
+            match=r"estimator='xgboost' is not valid: pass one of 'boosting', 'linear\+boosting', 'lightgbm'",
         ):
             kind("xgboost").compute(X, X_TILDE, Y)
 

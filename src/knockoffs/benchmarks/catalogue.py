@@ -27,7 +27,6 @@ METHODS |= {
     for entropy in ENTROPIES
 }
 STATISTICS: dict[str, Callable[[], Any]] = BY_NAME | {
-    "boosting": lambda: HoldoutStatistic("boosting", folds=3),
     "lightgbm": lambda: HoldoutStatistic("lightgbm", mixture=0, folds=2),
 }
 
@@ -78,7 +77,7 @@ EXPERIMENTS: dict[str, Experiment] = {
                 Variant("standardised", partial(studies.genes, normal_scores=False), draw="walk"),
             ),
             COMPARED,
-            ("holdout", "mixture", "lasso", "boosting"),
+            ("holdout", "mixture", "lasso", "linear+boosting"),
             note="In normal scores the response has lighter tails; standardised columns are harder.",
         ),
         Experiment(

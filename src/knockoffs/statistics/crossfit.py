@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GroupKFold,
@@ -23,9 +21,8 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Problem, Statistic, Task, TaskChoice, require_enough_for
-
-BOOSTED = ("boosting", "lightgbm")
+from knockoffs.statistics.base import Problem, Statistic, TaskChoice, require_enough_for
+from knockoffs.statistics.models import NAMED, make_model
 
 
 class Split(NamedTuple):
@@ -33,6 +30,13 @@ class Split(NamedTuple):
 
     train: Indices
     test: Indices
+
+
+class Part(NamedTuple):
+    """Differences of losses on the held-out rows, for some columns."""
+
+    columns: Indices
+    values: Array
 
 
 class CrossFitted(Statistic):
@@ -69,16 +73,17 @@ class CrossFitted(Statistic):
         report("statistic", done, steps, None)
         for split in splits:
             if self.estimator is None:
-                parts: Iterable[Array] = [self._network_differences(problem, split, rng)]
+                values = self._network_differences(problem, split, rng)
+                parts: Iterable[Part] = [Part(np.arange(problem.features), values)]
             else:
                 model = make_model(self.estimator, problem.task, int(rng.integers(2**31)))
                 parts = self._model_differences(model, problem, split, rng)
-            columns = []
+            found = np.empty((len(split.test), problem.features))
             for part in parts:
-                columns.append(part)
+                found[:, part.columns] = part.values
                 done += 1
                 report("statistic", done, steps, None)
-            differences.append(np.hstack(columns))
+            differences.append(found)
         return np.concatenate(differences).mean(0)
 
     def _steps(self, problem: Problem) -> int:
@@ -91,11 +96,11 @@ class CrossFitted(Statistic):
     @abstractmethod
     def _model_differences(
         self, model: Any, problem: Problem, split: Split, rng: np.random.Generator
-    ) -> Iterable[Array]: ...
+    ) -> Iterable[Part]: ...
 
     def _check_settings(self) -> None:
         if isinstance(self.estimator, str):
-            check_choice("estimator", self.estimator, BOOSTED)
+            check_choice("estimator", self.estimator, NAMED)
         if self.scoring is not None and self.estimator is None:
             raise ValueError(
                 f"scoring={self.scoring!r} needs an estimator: the default networks are compared by squared error "
@@ -120,21 +125,9 @@ class CrossFitted(Statistic):
         return splitter.split(data.x, data.y, data.groups)
 
 
-def make_model(estimator: Any, task: Task, seed: int) -> Any:
-    """An unfitted copy of the estimator, or boosted trees by name."""
-    if not isinstance(estimator, str):
-        return clone(estimator)
-    if estimator == "boosting":
-        kind = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
-        return kind(max_iter=100, max_leaf_nodes=15, early_stopping=False, random_state=seed)
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise ImportError(
-            'estimator="lightgbm" needs the package lightgbm: pip install "knockoffs[bench]", or pass "boosting".'
-        ) from error
-    kind = lightgbm.LGBMRegressor if task == "regression" else lightgbm.LGBMClassifier
-    return kind(n_estimators=100, num_leaves=15, n_jobs=1, verbosity=-1, random_state=seed)
+def differences_of(model: Any, base: Array, seen: Problem, columns: Indices, scoring: Any) -> Part:
+    """`differences` for several columns."""
+    return Part(columns, np.stack([differences(model, base, seen, int(j), scoring) for j in columns], axis=1))
 
 
 def differences(model: Any, base: Array, seen: Problem, column: int, scoring: Any) -> Array:

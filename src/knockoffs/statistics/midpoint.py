@@ -9,7 +9,7 @@ import numpy as np
 
 from knockoffs.arrays import Array
 from knockoffs.statistics.base import Problem
-from knockoffs.statistics.crossfit import CrossFitted, Split, differences
+from knockoffs.statistics.crossfit import CrossFitted, Part, Split, differences_of
 from knockoffs.statistics.networks import network_differences
 
 
@@ -25,8 +25,8 @@ class MidpointStatistic(CrossFitted):
 
     Parameters
     ----------
-    estimator : any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees) or `"lightgbm"`; by
-        default a network with one hidden layer of 200 units.
+    estimator : any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees), `"linear+boosting"` or
+        `"lightgbm"`; by default a network with one hidden layer of 200 units.
     folds : cross-fit in this many folds, so that every row is held out once; None for a single split.
     test_size : share of held-out rows where `folds` is None; 0.15 by default.
     scoring : a scikit-learn scorer or its name, larger is better; by default squared error or log-loss.
@@ -41,12 +41,11 @@ class MidpointStatistic(CrossFitted):
 
     def _model_differences(
         self, model: Any, problem: Problem, split: Split, rng: np.random.Generator
-    ) -> Iterable[Array]:
+    ) -> Iterable[Part]:
         fitted, seen = problem.rows(split.train), problem.rows(split.test)
         model.fit(_midpoints(fitted), fitted.y)
         base = _midpoints(seen)
-        columns = [differences(model, base, seen, j, self.scoring) for j in range(problem.features)]
-        return [np.stack(columns, axis=1)]
+        return [differences_of(model, base, seen, np.arange(problem.features), self.scoring)]
 
 
 def _midpoints(problem: Problem) -> Array:

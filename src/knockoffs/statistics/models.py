@@ -1,0 +1,88 @@
+"""Models of y that statistics know by name."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LassoCV, LogisticRegressionCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from knockoffs.arrays import Array
+from knockoffs.statistics.base import Task
+
+NAMED = ("boosting", "linear+boosting", "lightgbm")
+
+
+def make_model(estimator: Any, task: Task, seed: int) -> Any:
+    """An unfitted copy of the estimator, or a model by name."""
+    if not isinstance(estimator, str):
+        return clone(estimator)
+    if estimator == "boosting":
+        return _trees(task, seed)
+    if estimator == "linear+boosting":
+        return LinearRegressorWithTrees(seed) if task == "regression" else LinearClassifierWithTrees(seed)
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise ImportError(
+            'estimator="lightgbm" needs the package lightgbm: pip install "knockoffs[bench]", or pass "boosting".'
+        ) from error
+    kind = lightgbm.LGBMRegressor if task == "regression" else lightgbm.LGBMClassifier
+    return kind(n_estimators=100, num_leaves=15, n_jobs=1, verbosity=-1, random_state=seed)
+
+
+def _trees(task: Task, seed: int) -> Any:
+    kind = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
+    return kind(max_iter=100, max_leaf_nodes=15, early_stopping=False, random_state=seed)
+
+
+class LinearRegressorWithTrees(BaseEstimator):
+    """A lasso, and boosted trees for what it leaves: trees alone are slow to learn straight lines."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def fit(self, x: Array, y: Array) -> Self:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of penalties that are too small to matter
+            self.linear_ = make_pipeline(StandardScaler(), LassoCV(cv=3, alphas=20, random_state=self.seed)).fit(
+                x, y
+            )
+        self.trees_ = _trees("regression", self.seed).fit(x, y - self.linear_.predict(x))
+        return self
+
+    def predict(self, x: Array) -> Array:
+        return self.linear_.predict(x) + self.trees_.predict(x)
+
+
+class LinearClassifierWithTrees(BaseEstimator):
+    """Boosted trees that also see the scores of a logistic regression."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def fit(self, x: Array, y: Array) -> Self:
+        logistic = LogisticRegressionCV(
+            Cs=5, cv=3, l1_ratios=(0.0,), scoring="neg_log_loss", use_legacy_attributes=False, max_iter=200
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.linear_ = make_pipeline(StandardScaler(), logistic).fit(x, y)
+        self.trees_ = _trees("classification", self.seed).fit(self._with_scores(x), y)
+        self.classes_ = self.trees_.classes_
+        return self
+
+    def predict_proba(self, x: Array) -> Array:
+        return self.trees_.predict_proba(self._with_scores(x))
+
+    def predict(self, x: Array) -> Array:
+        return self.classes_[self.predict_proba(x).argmax(axis=1)]
+
+    def _with_scores(self, x: Array) -> Array:
+        return np.column_stack([x, self.linear_.decision_function(x)])
