@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from knockoffs import Certificate, check_swap
+from knockoffs.diagnostics.divergence import Divergence
 from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.verdict import RULE
 
@@ -82,3 +83,18 @@ def test_it_is_frozen_and_can_be_kept(certificate: Certificate) -> None:
     with pytest.raises(AttributeError):
         certificate.verdict = "pass"
     assert pickle.loads(pickle.dumps(certificate)).to_dict() == certificate.to_dict()
+
+
+def test_the_worst_swap_names_the_features_that_it_takes_most_often() -> None:
+    x, x_tilde = exact_pair(100, 0)
+    found = check_swap((x, x_tilde), random_state=0).found
+    assert Certificate(found).worst_swap() == []
+    features = len(found.names)
+    worst = np.linspace(0.1, 0.9, features)
+    worst[-1] = np.nan  # a copy, which no swap can tell
+    divergence = Divergence(0.1, 0.01, np.zeros(features), np.zeros(features), worst)
+    certificate = Certificate(found._replace(divergence=divergence))
+    names = [name for name, _ in certificate.worst_swap(most=2)]
+    assert names == [found.names[-2], found.names[-3]]
+    assert certificate.to_dict()["divergence"]["worst_swap"][0]["feature"] == found.names[-2]
+    assert certificate.to_dict()["divergence"]["worst_swap"][0]["chance"] == worst[-2]

@@ -121,6 +121,8 @@ def show_certificate(certificate: Certificate) -> None:
     if found.divergence is not None:
         total, error = found.divergence.total, found.divergence.total_error
         console.print(Text(f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats a row."))
+        worst = ", ".join(f"{name} ({chance:.2f})" for name, chance in certificate.worst_swap())
+        console.print(Text(f"The learned worst-case swap takes most often: {worst}"))
     if found.dry_run:
         console.print(_dry_run_table(certificate))
 

@@ -61,6 +61,14 @@ class Certificate:
     def rule(self) -> str:
         return RULE
 
+    def worst_swap(self, most: int = 5) -> list[tuple[str, float]]:
+        """The features that the worst-case swap learned in the fit takes most often, and how often."""
+        if self.found.divergence is None:
+            return []
+        worst = self.found.divergence.worst
+        order = np.argsort(-np.nan_to_num(worst, nan=-1.0), kind="stable")[:most]
+        return [(self.found.names[j], float(worst[j])) for j in order if np.isfinite(worst[j])]
+
     def with_dry_run(self, rates: list[Rate]) -> Certificate:
         """The same with false discoveries and power on simulated responses, which may change the verdict."""
         return Certificate(self.found._replace(dry_run=tuple(rates)))
@@ -86,7 +94,11 @@ class Certificate:
         found = self.found
         total = None
         if found.divergence is not None:
-            total = {"total": found.divergence.total, "standard_error": found.divergence.total_error}
+            total = {
+                "total": found.divergence.total,
+                "standard_error": found.divergence.total_error,
+                "worst_swap": [{"feature": name, "chance": chance} for name, chance in self.worst_swap()],
+            }
         return _plain(
             {
                 "verdict": self.verdict,

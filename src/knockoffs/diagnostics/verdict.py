@@ -150,12 +150,12 @@ def _power(found: Findings) -> tuple[Verdict, list[str]]:
 def _advice(found: Findings, validity: Verdict, power: Verdict) -> list[str]:
     advice = []
     if validity != "pass":
-        if found.learned:
+        if found.divergence is not None:  # DDLK, which assumes least already
+            advice.append("Fit on more rows; a lower entropy setting of DDLK trades power for validity.")
+        elif found.learned:
             advice.append("Fit on more rows, or try another generator (DDLK assumes least).")
         else:
             advice.append("Make the knockoffs with a generator that is fitted to these rows, such as DDLK.")
-        if found.divergence is not None:
-            advice.append("A lower entropy setting of DDLK trades power for validity.")
         advice.append(
             "HoldoutStatistic (the mixture) holds its level best with imperfect knockoffs; calibrate=True lowers "
             "the working level by what a dry run shows."
