@@ -17,13 +17,13 @@ Verdict = Literal["pass", "warn", "fail"]
 RULE = (
     "Fail: an exact test finds a fault (at 1 % over all tests together) that is large enough to matter: one "
     "feature differs from its knockoff (by 0.05 in distribution, or about 15 % in variance), or rows are told "
-    "from their swapped selves in at least 55 % of the cases. Warn: the fault found is slighter; or knockoffs are "
+    "from their swapped selves in at least 60 % of the cases. Warn: the fault found is slighter; or knockoffs are "
     "so like their features that they cost power; or simulated responses have more false discoveries than their "
     "level allows (by 3 standard errors). Pass: none of these. A pass says that nothing was found on these rows, "
     "not that the knockoffs are exact."
 )
 ALPHA = 0.01  # chance that the tests of validity reject exact knockoffs
-TOLD_APART = 0.55  # rows told from swapped rows: from here on it matters
+TOLD_APART = 0.6  # rows told from swapped rows: from here on it matters
 FAR = 0.05  # Kolmogorov-Smirnov distance of one feature and its knockoff: from here on it matters
 OFF = 0.08  # z over √rows for location or spread: about 15 % of variance
 LITTLE_FREEDOM, NO_FREEDOM = 0.25, 0.05
