@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,15 +11,12 @@ from knockoffs.benchmarks import studies
 from knockoffs.benchmarks.catalogue import EXPERIMENTS
 from knockoffs.benchmarks.experiment import Study, Variant
 from knockoffs.datasets import liang_response, load_hiv, load_icu
-from knockoffs.datasets.real import VARIABLE, position
-
-DATA = Path(os.environ.get(VARIABLE) or Path(__file__).parents[3] / "shared" / "data")
+from knockoffs.datasets.real import position
+from tests.real_data import DATA, folder_with
 
 
 def data(folder: str) -> str:
-    if not (DATA / folder).is_dir():
-        pytest.skip(f"{folder} is not here: set {VARIABLE} to a folder that holds it")
-    return str(DATA)
+    return str(folder_with(folder))
 
 
 def require_sound(study: Study) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +11,8 @@ import pytest
 from knockoffs import check_swap
 from knockoffs.datasets import DataNotFoundError, gene_walk, load_expression, load_hiv, load_icu, symmetrised
 from knockoffs.datasets.real import HOW_TO_GET, VARIABLE, position
-
-DATA = Path(os.environ.get(VARIABLE) or Path(__file__).parents[3] / "shared" / "data")
-
-
-def data(folder: str) -> Path:
-    if not (DATA / folder).is_dir():
-        pytest.skip(f"{folder} is not here: set {VARIABLE} to a folder that holds it")
-    return DATA
-
+from tests.real_data import DATA
+from tests.real_data import folder_with as data
 
 # genes
 

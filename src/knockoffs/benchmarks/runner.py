@@ -43,7 +43,7 @@ def run_experiment(
     failed = []
     if report is not None and todo:
         report(experiment.name, 0, len(todo), None)
-    # asked again when its turn comes, since another process may write to the same folder
+    # asked again as each is handed out, since another process may write to the same folder
     tasks = ((experiment, run, folder) for run in todo if not store.has(run))
     for done, (run, result) in enumerate(_carried_out(tasks, n_jobs, scheduler), start=1):
         if isinstance(result, Result):
