@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from knockoffs import KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 from knockoffs.engine.response import ResponseNetworks, cross_entropy, squared_error, swap_differences
+from knockoffs.engine.ridge import Line
 from knockoffs.randomness import random_generator
 from knockoffs.statistics import (
     HoldoutStatistic,
@@ -182,21 +183,73 @@ def test_groups_stay_together(folds: int | None) -> None:
         assert not set(groups[train]) & set(groups[test])
 
 
-@pytest.mark.parametrize("count", [1, 5])
+BLOCKS = {
+    "one": [torch.arange(5)],
+    "uneven": [torch.tensor([3, 0]), torch.tensor([4, 1, 2])],
+    "single": [torch.tensor([j]) for j in (2, 0, 1, 4, 3)],
+}
+
+
+def some_networks(blocks: list[torch.Tensor], generator: torch.Generator) -> ResponseNetworks:
+    """With hidden units that have a say."""
+    lines = [Line(torch.randn(3, 5, generator=generator), torch.randn(3, generator=generator)) for _ in blocks]
+    networks = ResponseNetworks(blocks, 3, lines, width=7, generator=generator).double()
+    with torch.no_grad():
+        networks.last.weight.normal_(generator=generator)
+    return networks
+
+
+@pytest.mark.parametrize("blocks", BLOCKS.values(), ids=BLOCKS)
 @pytest.mark.parametrize("loss", [squared_error, cross_entropy])
-def test_swap_differences_are_those_of_one_network_at_a_time(count: int, loss: Any) -> None:
+def test_swap_differences_are_those_of_one_network_at_a_time(blocks: list[torch.Tensor], loss: Any) -> None:
     generator = torch.Generator().manual_seed(0)
-    networks = ResponseNetworks(count, 5, 3, width=7, generator=generator).double()
+    networks = some_networks(blocks, generator)
     x, x_tilde = torch.randn(2, 20, 5, generator=generator, dtype=torch.float64)
     y = torch.randint(3, (20,), generator=generator).double()
     found = swap_differences(networks, x, x, x_tilde, y, loss)
-    for j in range(5):
-        swapped = x.clone()
-        swapped[:, j] = x_tilde[:, j]
-        network = 0 if count == 1 else j
-        with torch.no_grad():
-            before, after = (loss(networks(rows), y)[network] for rows in (x, swapped))
-        torch.testing.assert_close(found[:, j], after - before)
+    for number, block in enumerate(blocks):
+        for j in block:
+            swapped = x.clone()
+            swapped[:, j] = x_tilde[:, j]
+            with torch.no_grad():
+                before, after = (loss(networks(rows), y)[number] for rows in (x, swapped))
+            torch.testing.assert_close(found[:, j], after - before)
+
+
+@pytest.mark.parametrize("blocks", BLOCKS.values(), ids=BLOCKS)
+def test_a_network_sees_its_own_block_changed_and_nothing_else(blocks: list[torch.Tensor]) -> None:
+    generator = torch.Generator().manual_seed(1)
+    networks = some_networks(blocks, generator)
+    x, change = torch.randn(2, 20, 5, generator=generator, dtype=torch.float64)
+    found = networks(x, change)
+    for number, block in enumerate(blocks):
+        changed = x.clone()
+        changed[:, block] += change[:, block]
+        torch.testing.assert_close(found[number], networks(changed)[number])
+
+
+def test_networks_begin_as_their_lines() -> None:
+    generator = torch.Generator().manual_seed(2)
+    line = Line(torch.randn(3, 5, generator=generator), torch.randn(3, generator=generator))
+    networks = ResponseNetworks([torch.arange(5)], 3, [line], width=7, generator=generator)
+    x = torch.randn(20, 5, generator=generator)
+    torch.testing.assert_close(networks(x)[0], (x @ line.slope.T + line.intercept).T)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_networks_find_a_product_that_lines_miss(task: str) -> None:
+    rng = np.random.default_rng(3)
+    x, x_tilde = rng.normal(size=(2, 1000, 12))
+    signal = 3 * x[:, 0] * x[:, 1]
+    y = signal + rng.normal(size=1000) if task == "regression" else (signal > 0).astype(int)
+    w = HoldoutStatistic(random_state=0).compute(x, x_tilde, y)
+    assert w[:2].min() > 10 * np.abs(w[2:]).max()
+
+
+def test_the_unit_of_y_does_not_matter() -> None:
+    """w of 1000 y + 5 is a million times w of y, up to rounding, which training can blow up a little."""
+    one, other = (HoldoutStatistic(folds=2, random_state=0).compute(X, X_TILDE, y) for y in (Y, 1000 * Y + 5))
+    np.testing.assert_allclose(other / 1e6, one, rtol=0.02, atol=1e-3 * np.abs(one).max())
 
 
 def test_targets() -> None:

@@ -30,6 +30,7 @@ STATISTICS: dict[str, Callable[[], Any]] = BY_NAME | {
     "lightgbm": lambda: HoldoutStatistic("lightgbm", mixture=0, folds=2),
 }
 
+_ICU = ("physionet2012/icu_stays.parquet", "physionet2012/icu_cbc_snapshots.parquet")
 _HIV = {"PI": ("APV", "IDV", "LPV"), "NRTI": ("3TC", "AZT"), "NNRTI": ("EFV", "NVP")}
 
 
@@ -77,7 +78,8 @@ EXPERIMENTS: dict[str, Experiment] = {
                 Variant("standardised", partial(studies.genes, normal_scores=False), draw="walk"),
             ),
             COMPARED,
-            ("holdout", "mixture", "lasso", "linear+boosting"),
+            ("holdout", "mixture", "lasso"),
+            files=("gdsc_expression/expression.npz",),
             note="In normal scores the response has lighter tails; standardised columns are harder.",
         ),
         Experiment(
@@ -101,6 +103,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             levels=(0.2,),
             note="Missing values are drawn from observed ones. Stays are independent rows.",
             marks=SEVERITY_SCORES,
+            files=_ICU,
         ),
         Experiment(
             "clinical-snapshots",
@@ -112,6 +115,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             levels=(0.2,),
             note="Rows depend on each other, so this mirrors the paper and bounds nothing.",
             marks=SEVERITY_SCORES,
+            files=_ICU,
         ),
         Experiment(
             "hiv",
@@ -125,6 +129,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             ("lasso", "midpoint"),
             replicates=3,
             levels=(0.1, 0.2),
+            files=(*(f"hiv/rhee2006_{kind}.parquet" for kind in _HIV), "hiv/truth.json"),
             note="The panel is no truth: 'false' discoveries are positions outside it.",
         ),
         Experiment(

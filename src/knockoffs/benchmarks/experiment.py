@@ -52,7 +52,11 @@ class Variant:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Methods and statistics compared on some variants, replicated; `marks` are remarks on features."""
+    """Methods and statistics compared on some variants, replicated.
+
+    marks : remarks on features.
+    files : what it reads from the folder of real data.
+    """
 
     name: str
     title: str
@@ -63,6 +67,7 @@ class Experiment:
     levels: tuple[float, ...] = LEVELS
     note: str = ""
     marks: Mapping[str, str] = field(default_factory=dict, hash=False)
+    files: tuple[str, ...] = ()
 
     def runs(self, *, methods: Sequence[str] | None = None, replicates: int | None = None) -> Iterator[Run]:
         """All runs, one replicate after the other, so that what is there at any time is balanced."""

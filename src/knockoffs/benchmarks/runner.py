@@ -18,6 +18,7 @@ from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS, STATISTICS
 from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target
 from knockoffs.benchmarks.store import Result, Store
 from knockoffs.checks import KnockoffWarning
+from knockoffs.datasets.real import check_data_file
 from knockoffs.engine.training import Report
 
 
@@ -37,6 +38,8 @@ def run_experiment(
     report: Report | None = None,
 ) -> int:
     """Make all runs that the store lacks, write each as it ends, and return how many there were."""
+    for file in experiment.files:
+        check_data_file(data, file)
     store.prepare(experiment)
     folder = None if data is None else str(Path(data).resolve())  # workers may stand elsewhere
     todo = [run for run in experiment.runs(methods=methods, replicates=replicates) if not store.has(run)]
@@ -102,6 +105,23 @@ def execute(run: Run, data: str | None = None, experiment: Experiment | None = N
         torch.set_num_threads(threads)
 
 
+def first_study(experiment: Experiment, variant: str, data: str | None) -> Study:
+    """The data of the first replicate."""
+    for file in experiment.files:
+        check_data_file(data, file)
+    seed = experiment.data_seed(Run(experiment.name, variant, "", 0))
+    return experiment.variant(variant).make(seed, data)
+
+
+def draw_knockoffs(
+    experiment: Experiment, variant: str, study: Study, methods: Sequence[str]
+) -> dict[str, pd.DataFrame]:
+    """Knockoffs of the first replicate by each method, those of its runs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KnockoffWarning)
+        return {method: _knockoffs(Run(experiment.name, variant, method, 0), study) for method in methods}
+
+
 def _compute(run: Run, experiment: Experiment, study: Study) -> Result:
     seconds = {}
     begun = time.perf_counter()
@@ -118,7 +138,7 @@ def _compute(run: Run, experiment: Experiment, study: Study) -> Result:
     return Result(pd.concat(tables, ignore_index=True), seconds)
 
 
-def _knockoffs(run: Run, study: Study) -> Any:
+def _knockoffs(run: Run, study: Study) -> pd.DataFrame:
     if run.method != "oracle":
         return METHODS[run.method](run.seed).fit(study.X).sample(study.X, random_state=run.seed)
     if study.oracle is None:

@@ -6,6 +6,7 @@ import io
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -17,7 +18,7 @@ from rich.text import Text
 
 from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
 from knockoffs.benchmarks.experiment import Experiment
-from knockoffs.benchmarks.runner import RunFailedError, run_experiment
+from knockoffs.benchmarks.runner import RunFailedError, draw_knockoffs, first_study, run_experiment
 from knockoffs.benchmarks.store import Store
 from knockoffs.benchmarks.summary import means, selections
 from knockoffs.checks import check_choice, check_count
@@ -26,7 +27,18 @@ from knockoffs.files import write_frame
 from knockoffs.persistence import write_atomically
 from knockoffs.progress import progress_bars
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 OUT = "results"
+
+
+_data = click.option(
+    "--data",
+    envvar="KNOCKOFFS_DATA",
+    type=click.Path(file_okay=False),
+    help="Folder of real data sets; by default the environment's KNOCKOFFS_DATA.",
+)
 
 
 @click.group()
@@ -52,12 +64,7 @@ def list_experiments() -> None:
 @click.option("--n-jobs", type=int, help="Cores.")
 @click.option("--scheduler", metavar="ADDRESS", help="Run on the dask cluster whose scheduler listens there.")
 @click.option("--out", default=OUT, show_default=True, type=click.Path(file_okay=False), help="Folder of results.")
-@click.option(
-    "--data",
-    envvar="KNOCKOFFS_DATA",
-    type=click.Path(file_okay=False),
-    help="Folder of real data sets; by default the environment's KNOCKOFFS_DATA.",
-)
+@_data
 @click.option("--quiet", is_flag=True, help="No progress bars and no table.")
 def run(
     name: str,
@@ -75,10 +82,8 @@ def run(
     """
     with plain_errors():
         experiment = _experiment(name)
-        chosen = None if methods is None else [method.strip() for method in methods.split(",")]
         exact = any(variant.oracle for variant in experiment.variants)
-        for method in chosen or ():
-            check_choice("--methods", method, (*METHODS, *(["oracle"] if exact else [])))
+        chosen = None if methods is None else _methods(methods, exact=exact)
         if reps is not None:
             check_count("--reps", reps)
         store = Store(out)
@@ -104,6 +109,45 @@ def run(
         if not quiet:
             click.echo(f"{made} runs made; results in {Path(out) / name}")
             _show(experiment, store)
+
+
+@bench.command()
+@click.argument("name")
+@click.argument("figure", type=click.Path(dir_okay=False))
+@click.option("--column", "columns", multiple=True, help="Once for marginals, twice for a joint density.")
+@click.option("--methods", help="Only these, with commas between them.")
+@click.option("--variant", help="By default the first.")
+@_data
+def draw(
+    name: str, figure: str, columns: tuple[str, ...], methods: str | None, variant: str | None, data: str | None
+) -> None:
+    """Fit the methods of the experiment NAME to its first replicate, and draw their knockoffs to FIGURE (.png).
+
+    By default the joint density of the first two columns.
+    """
+    from knockoffs.plots import compare_marginals, compare_methods
+
+    with plain_errors():
+        experiment = _experiment(name)
+        require_writable(figure)
+        variants = [v.name for v in experiment.variants]
+        if variant is not None:
+            check_choice("--variant", variant, variants)
+        chosen = experiment.variant(variant or variants[0])
+        asked = experiment.methods if methods is None else _methods(methods, exact=chosen.oracle)
+        if len(columns) > 2:
+            raise ValueError(f"--column was given {len(columns)} times: pass it once or twice.")
+        study = first_study(experiment, chosen.name, data)
+        names = [str(column) for column in study.X.columns]
+        for column in columns:
+            check_choice("--column", column, names)
+        index = [names.index(column) for column in columns or names[:2]]
+        drawn = draw_knockoffs(
+            experiment, chosen.name, study, [m for m in asked if m != "oracle" or chosen.oracle]
+        )
+        tables = {method: table.to_numpy() for method, table in ({"data": study.X} | drawn).items()}
+        compare = compare_marginals if len(index) == 1 else compare_methods
+        _save(compare(tables, *index), figure)
 
 
 @bench.command()
@@ -135,6 +179,14 @@ def show(
 def _experiment(name: str) -> Experiment:
     check_choice("NAME", name, tuple(EXPERIMENTS))
     return EXPERIMENTS[name]
+
+
+def _methods(text: str, *, exact: bool) -> list[str]:
+    """Methods that are named with commas between them; `exact` where exact knockoffs are known."""
+    methods = [method.strip() for method in text.split(",")]
+    for method in methods:
+        check_choice("--methods", method, (*METHODS, *(["oracle"] if exact else [])))
+    return methods
 
 
 def _show(experiment: Experiment, store: Store) -> pd.DataFrame:
@@ -212,6 +264,10 @@ def _draw(
         chosen.append(asked or known[0])
         left = left[left[option] == chosen[-1]]
     figure = heat_map(results) if experiment.name == "lambda" else curves(results, *chosen)
+    _save(figure, path)
+
+
+def _save(figure: Figure, path: str) -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format=Path(path).suffix.lstrip(".") or "png", dpi=110)
     write_atomically(path, buffer.getvalue())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
+import warnings
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -14,7 +16,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from knockoffs.arrays import Array, Flags
-from knockoffs.checks import check_choice, check_count
+from knockoffs.checks import KnockoffWarning, check_choice, check_count
 from knockoffs.randomness import RandomState, random_generator
 
 VARIABLE = "KNOCKOFFS_DATA"
@@ -24,6 +26,15 @@ HOW_TO_GET = {
     "physionet2012": "PhysioNet's open Challenge 2012, as icu_stays.parquet and icu_cbc_snapshots.parquet",
     "hiv": "Stanford HIVDB's tables of Rhee et al. 2006, as rhee2006_CLASS.parquet and truth.json",
 }
+CHECKSUMS = {
+    "gdsc_expression/expression.npz": "690b0d8f994857572889f9ffb9748f9a8cd9c3a5c08638b74420a3b1c751ffe7",
+    "physionet2012/icu_stays.parquet": "45e224aa8dcaa3b1134d03de550440d71d729631b0421500ed9a65c96b6082ab",
+    "physionet2012/icu_cbc_snapshots.parquet": "b2a76ae9a5407a8c28e1046a01c7b2edb14eec0d560682996048405010084a1d",
+    "hiv/rhee2006_PI.parquet": "f1af171ca8e5e263fb80a416baf68bb7bc79bccf63e472d886f4f4eb02934f62",
+    "hiv/rhee2006_NRTI.parquet": "c0c8283e02676898e49e8320f7eb6040afef41d9846f5352e71d33906f763b37",
+    "hiv/rhee2006_NNRTI.parquet": "55713300854bcd1adcc9d5c561cb3125579866a9721f0f28eb414c34eddd3dad",
+    "hiv/truth.json": "73aa1522314e215eb96946c21b0bd6166aa4b98af95c0eee94c890247579b8d5",
+}  # SHA-256 of the files that the published figures were made from
 MOST_MISSING = 0.6
 _SAPS_I = (
     "Age",
@@ -72,6 +83,20 @@ def data_file(data: str | os.PathLike[str] | None, folder: str, name: str) -> Pa
     if not path.is_file():
         raise DataNotFoundError(f"{str(path)!r} does not exist. Pass another folder, or make the file. {source}")
     return path
+
+
+def check_data_file(data: str | os.PathLike[str] | None, file: str) -> None:
+    """Find a file of CHECKSUMS, and warn if it is not the one that the published figures were made from."""
+    path = data_file(data, *file.split("/"))
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != CHECKSUMS[file]:
+        warnings.warn(
+            f"{str(path)!r} is not the file that the published figures were made from: its SHA-256 is {found}, "
+            f"not {CHECKSUMS[file]}. Results will differ.",
+            KnockoffWarning,
+            stacklevel=3,
+        )
 
 
 def load_expression(data: str | os.PathLike[str] | None = None) -> pd.DataFrame:

@@ -1,17 +1,20 @@
-"""Networks that predict a response, one for each feature, trained side by side."""
+"""Networks that predict a response, one for each block of features, trained side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from knockoffs.engine.nn import StackedLinear
+from knockoffs.engine.ridge import Line
 from knockoffs.engine.training import Schedule, train
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # outputs [networks, outputs, rows], y [rows] to losses [networks, rows]
+
+_TINY = 1e-12  # under a root, where its slope would be infinite
 
 
 def squared_error(outputs: Tensor, y: Tensor) -> Tensor:
@@ -25,42 +28,64 @@ def cross_entropy(outputs: Tensor, y: Tensor) -> Tensor:
 
 
 class ResponseNetworks(nn.Module):
-    """`count` networks with one hidden layer; the inputs are those of all rows, alike for all networks."""
+    """A network for each block of columns: one hidden layer, and straight lines from the inputs to the outputs.
 
-    def __init__(self, count: int, features: int, outputs: int, *, width: int, generator: torch.Generator) -> None:
+    All networks see all columns of the same rows, but network b may see the columns of its own block changed.
+    Network b begins as `lines[b]`: its hidden units are random, but have no say yet.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Tensor],
+        outputs: int,
+        lines: Sequence[Line],
+        *,
+        width: int,
+        generator: torch.Generator,
+    ) -> None:
         super().__init__()
-        self.hidden = StackedLinear(count, features, width, generator=generator)
-        self.last = StackedLinear(count, width, outputs, generator=generator)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Outputs `[networks, outputs, rows]` for rows x."""
-        return self.last(torch.relu(self._before(x)))
-
-    def with_own_feature(self, x: Tensor, change: Tensor) -> Tensor:
-        """Outputs for each feature j with x_j + change_j in the place of x_j, by network j (or the only one)."""
-        weight, features = self.hidden.weight, x.shape[1]
-        index = torch.arange(features)
-        own = weight[index, :, index] if len(weight) > 1 else weight[0].T  # [d, width]: how x_j enters
-        hidden = torch.relu(self._before(x) + own.unsqueeze(-1) * change.T.unsqueeze(1))
-        bias, last = (w.expand(features, -1, -1) for w in (self.last.bias, self.last.weight))
-        return torch.baddbmm(bias, last, hidden)
-
-    def copies(self, count: int) -> ResponseNetworks:
-        """`count` copies of a single network."""
-        features, width, outputs = (
-            self.hidden.weight.shape[2],
-            self.hidden.weight.shape[1],
-            self.last.weight.shape[1],
-        )
-        copied = ResponseNetworks(count, features, outputs, width=width, generator=torch.Generator())
+        features = sum(map(len, blocks))
+        self.width = width
+        # units of the hidden layer, then the straight lines
+        self.first = StackedLinear(len(blocks), features, width + outputs, generator=generator)
+        self.last = StackedLinear(len(blocks), width, outputs, generator=generator)
         with torch.no_grad():
-            for mine, theirs in zip(copied.parameters(), self.parameters(), strict=True):
-                mine.copy_(theirs.expand_as(mine))
-        return copied
+            self.last.weight.zero_()
+            self.last.bias.zero_()
+            for number, (slope, intercept) in enumerate(lines):
+                self.first.weight[number, width:] = slope
+                self.first.bias[number, width:, 0] = intercept
+        # blocks are as long as the longest; what fills up the others is multiplied by 0
+        self.own = nn.utils.rnn.pad_sequence(list(blocks), batch_first=True)
+        ones = [torch.ones(len(block)) for block in blocks]
+        self.is_own = nn.utils.rnn.pad_sequence(ones, batch_first=True).unsqueeze(-1)
+        self.network_of = torch.empty(features, dtype=torch.long)
+        for number, block in enumerate(blocks):
+            self.network_of[block] = number
+
+    def forward(self, x: Tensor, change: Tensor | None = None) -> Tensor:
+        """Outputs `[networks, outputs, rows]` for rows x, each network with its own block's columns changed."""
+        before = self._before(x)
+        if change is not None:
+            index = self.own.unsqueeze(1).expand(-1, self.first.weight.shape[1], -1)
+            before = before + self.first.weight.gather(2, index) @ (change.T[self.own] * self.is_own.to(x))
+        return self.last(torch.relu(before[:, : self.width])) + before[:, self.width :]
+
+    def with_one_changed(self, x: Tensor, change: Tensor) -> Tensor:
+        """Outputs `[features, outputs, rows]` with x_j + change_j for x_j, by the network of its block."""
+        network = self.network_of
+        slope = self.first.weight[network, :, torch.arange(len(network))]
+        before = self._before(x)[network] + slope.unsqueeze(-1) * change.T.unsqueeze(1)
+        bias, last = self.last.bias[network], self.last.weight[network]
+        return torch.baddbmm(bias, last, torch.relu(before[:, : self.width])) + before[:, self.width :]
+
+    def use_of_columns(self) -> Tensor:
+        """How much each network makes of each column, `[networks, features]`: the norm of all that leaves it."""
+        return self.first.weight.square().sum(1).add(_TINY).sqrt()
 
     def _before(self, x: Tensor) -> Tensor:
-        flat = self.hidden.weight.flatten(0, 1) @ x.T
-        return flat.view(*self.hidden.weight.shape[:2], len(x)) + self.hidden.bias
+        flat = self.first.weight.flatten(0, 1) @ x.T
+        return flat.view(*self.first.weight.shape[:2], len(x)) + self.first.bias
 
 
 def fit_response(
@@ -71,45 +96,41 @@ def fit_response(
     loss: Loss,
     *,
     mixture: float,
+    penalty: float,
     schedule: Schedule,
     learning_rate: float,
     held_out: Tensor,
     generator: torch.Generator,
 ) -> None:
-    """Fit in place. With `mixture` > 0 network j sees x̃_j for x_j in that share of the rows, anew each time.
+    """Fit in place. With `mixture` > 0 a network sees x̃_j for x_j of its block in that share of the rows.
 
-    A single network sees every feature so mixed, each by its own coin: the start for the others to learn from, and
-    like them it treats x_j and x̃_j alike. `held_out` flags the rows that are kept for early stopping.
+    Coins are tossed anew each time, one for each column, so x_j and x̃_j are treated alike. `penalty` is on the
+    use of columns, a group lasso: most columns say nothing of y, and networks that use few predict far better.
+    `held_out` flags the rows that are kept for early stopping.
     """
     optimiser = torch.optim.Adam(networks.parameters(), lr=learning_rate, fused=True)
     rows, kept = (~held_out).nonzero().squeeze(1), held_out.nonzero().squeeze(1)
+    change = x_tilde - x
 
-    def outputs(index: Tensor, coins: Tensor | None) -> Tensor:
-        if coins is None:
-            return networks(x[index])
-        change = coins * (x_tilde[index] - x[index])
-        if len(networks.hidden.weight) == 1:
-            return networks(x[index] + change)
-        return networks.with_own_feature(x[index], change)
-
-    def toss(count: int) -> Tensor | None:
+    def mixed(index: Tensor) -> Tensor | None:
         if mixture == 0:
             return None
-        return (torch.rand(count, x.shape[1], generator=generator) < mixture).to(x.dtype)
+        coins = torch.rand(len(index), x.shape[1], generator=generator) < mixture
+        return coins * change[index]
 
-    kept_coins = toss(len(kept))
+    kept_change = mixed(kept)
 
     def step(batch: Tensor, share: float) -> float:
         index = rows[batch]
-        value = loss(outputs(index, toss(len(index))), y[index]).mean(1).sum()
+        value = loss(networks(x[index], mixed(index)), y[index]).mean(1).sum()
         optimiser.zero_grad()
-        value.backward()
+        (value + penalty * networks.use_of_columns().sum()).backward()
         optimiser.step()
         return value.item()
 
     @torch.no_grad()
     def validate() -> float:
-        return loss(outputs(kept, kept_coins), y[kept]).mean().item()
+        return loss(networks(x[kept], kept_change), y[kept]).mean().item()
 
     train(
         networks,
@@ -130,7 +151,7 @@ def swap_differences(
     parts = []
     for rows in torch.arange(len(x)).split(max(1, 2**16 // x.shape[1])):
         with_x, with_knockoff = (
-            loss(networks.with_own_feature(base[rows], table[rows] - base[rows]), y[rows])
+            loss(networks.with_one_changed(base[rows], table[rows] - base[rows]), y[rows])
             for table in (x, x_tilde)
         )
         parts.append((with_knockoff - with_x).T)

@@ -26,7 +26,7 @@ class MidpointStatistic(CrossFitted):
     Parameters
     ----------
     estimator : any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees), `"linear+boosting"` or
-        `"lightgbm"`; by default a network with one hidden layer of 200 units.
+        `"lightgbm"`; by default a network that uses few columns (see `HoldoutStatistic`).
     folds : cross-fit in this many folds, so that every row is held out once; None for a single split.
     test_size : share of held-out rows where `folds` is None; 0.15 by default.
     scoring : a scikit-learn scorer or its name, larger is better; by default squared error or log-loss.
@@ -37,7 +37,8 @@ class MidpointStatistic(CrossFitted):
     exact = True
 
     def _network_differences(self, problem: Problem, split: Split, rng: np.random.Generator) -> Array:
-        return network_differences(problem, _midpoints(problem), split, rng, mixture=0.0)
+        columns = [np.arange(problem.features)]
+        return network_differences(problem, _midpoints(problem), split, rng, blocks=columns, mixture=0.0)
 
     def _model_differences(
         self, model: Any, problem: Problem, split: Split, rng: np.random.Generator

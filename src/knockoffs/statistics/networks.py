@@ -1,13 +1,15 @@
-"""The default models of held-out statistics: networks with one hidden layer, on standardised columns."""
+"""The default models of held-out statistics: networks that use few columns, on standardised columns."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch.nn import functional
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.engine.response import (
     Loss,
     ResponseNetworks,
@@ -16,74 +18,126 @@ from knockoffs.engine.response import (
     squared_error,
     swap_differences,
 )
+from knockoffs.engine.ridge import Line, fit_ridge
 from knockoffs.engine.training import Schedule
 from knockoffs.randomness import torch_generator
 from knockoffs.statistics.base import Problem
 from knockoffs.statistics.crossfit import Split
 
-WIDTH = 200
-EPOCHS, OWN_EPOCHS = 60, 3
+WIDTH = 64
+EPOCHS = 200
+PENALTY = 0.025  # on the use of columns, in nats
+LEAST_RESIDUAL = 1e-6  # share of the variance of y that straight lines are taken to leave at least
+STEEPNESS = (0.0, 0.25, 0.5, 1.0, 2.0)
 
 
 class _Task(NamedTuple):
+    """y as networks learn it, `weight` nats a unit of loss, `unit` of the statistic a unit of loss."""
+
     y: torch.Tensor
     outputs: int
     loss: Loss
+    weight: float
     unit: float
 
 
 def network_differences(
-    problem: Problem, base: Array, split: Split, rng: np.random.Generator, *, mixture: float
+    problem: Problem,
+    base: Array,
+    split: Split,
+    rng: np.random.Generator,
+    *,
+    blocks: Sequence[Indices],
+    mixture: float,
 ) -> Array:
-    """Held-out losses with x̃_j in `base` minus those with x_j; the network is fitted to rows of `base`.
+    """Held-out losses with x̃_j in `base` minus those with x_j; networks are fitted to rows of `base`.
 
-    With a mixture, every feature gets a copy of the network that learns on with that feature's mixture.
+    There is a network for each block of columns, fitted on mixtures of these alone. It begins at straight lines,
+    which networks with few rows are slow to find where columns are strongly correlated.
     """
     train, test = torch.as_tensor(split.train), torch.as_tensor(split.test)
     centre, deviation = base[split.train].mean(0), base[split.train].std(0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     tables = (base, problem.x, problem.x_tilde)
     b, x, x_tilde = (torch.as_tensor((table - centre) / deviation).float() for table in tables)
-    task = _task(problem, split)
     generator = torch_generator(rng, torch.device("cpu"))
     held_out = torch.as_tensor(_held_out(problem, split, rng))
-    networks = ResponseNetworks(1, x.shape[1], task.outputs, width=WIDTH, generator=generator)
-
-    def fit(networks: ResponseNetworks, epochs: int) -> None:
-        fit_response(
-            networks,
-            b[train],
-            x_tilde[train],
-            task.y[train],
-            task.loss,
-            mixture=mixture,
-            schedule=Schedule(epochs, batch_size=64, patience=5, averaging=0.97),
-            learning_rate=1e-3,
-            held_out=held_out,
-            generator=generator,
-        )
-
-    fit(networks, EPOCHS)
-    if mixture > 0:
-        networks = networks.copies(x.shape[1])
-        fit(networks, OWN_EPOCHS)
+    columns = [torch.as_tensor(block) for block in blocks]
+    mixed = [_mixed(b[train], x_tilde[train], block, mixture, generator) for block in columns]
+    begin = _classes if problem.task == "classification" else _quantity
+    task, lines = begin(problem, split, mixed, held_out)
+    networks = ResponseNetworks(columns, task.outputs, lines, width=WIDTH, generator=generator)
+    fit_response(
+        networks,
+        b[train],
+        x_tilde[train],
+        task.y[train],
+        task.loss,
+        mixture=mixture,
+        penalty=PENALTY / task.weight,
+        schedule=Schedule(EPOCHS, batch_size=128, patience=8, averaging=0.97),
+        learning_rate=3e-3,
+        held_out=held_out,
+        generator=generator,
+    )
     found = swap_differences(networks, b[test], x[test], x_tilde[test], task.y[test], task.loss)
     return found.double().numpy() * task.unit
+
+
+def _mixed(
+    x: torch.Tensor, x_tilde: torch.Tensor, block: torch.Tensor, mixture: float, generator: torch.Generator
+) -> torch.Tensor:
+    """Rows of x with x̃_j for x_j of the block in a share of the rows."""
+    x = x.clone()
+    coins = torch.rand(len(x), len(block), generator=generator) < mixture
+    x[:, block] = torch.where(coins, x_tilde[:, block], x[:, block])
+    return x
 
 
 def _held_out(problem: Problem, split: Split, rng: np.random.Generator) -> Flags:
     """Which training rows are kept for early stopping: about 15 %, whole groups where there are any."""
     rows = len(split.train)
     if problem.groups is None:
-        return rng.permutation(rows) < round(0.15 * rows)
+        return rng.permutation(rows) < max(1, round(0.15 * rows))
     labels, group = np.unique(problem.groups[split.train], return_inverse=True)
     return (rng.permutation(len(labels)) < max(1, round(0.15 * len(labels))))[group]
 
 
-def _task(problem: Problem, split: Split) -> _Task:
-    if problem.task == "classification":
-        return _Task(torch.as_tensor(problem.y), int(problem.y.max()) + 1, cross_entropy, 1.0)
-    mean, variance = problem.y[split.train].mean(), problem.y[split.train].var()
-    variance = variance if variance > 0 else 1.0
-    standardised = torch.as_tensor((problem.y - mean) / np.sqrt(variance)).float()
-    return _Task(standardised, 1, squared_error, float(variance))
+def _quantity(
+    problem: Problem, split: Split, tables: Sequence[torch.Tensor], held_out: torch.Tensor
+) -> tuple[_Task, list[Line]]:
+    """y in units of what straight lines leave of it, so that one penalty suits strong and weak responses."""
+    mean, deviation = problem.y[split.train].mean(), problem.y[split.train].std()
+    deviation = deviation if deviation > 0 else 1.0
+    y = torch.as_tensor((problem.y - mean) / deviation)
+    found = [fit_ridge(table, y[split.train, None], held_out) for table in tables]
+    left = max(float(np.mean([ridge.loss for ridge in found])), LEAST_RESIDUAL)
+    lines = [Line(ridge.line.slope / left**0.5, ridge.line.intercept / left**0.5) for ridge in found]
+    # a squared error of 1 is half a nat
+    return _Task((y / left**0.5).float(), 1, squared_error, 0.5, float(left * deviation**2)), lines
+
+
+def _classes(
+    problem: Problem, split: Split, tables: Sequence[torch.Tensor], held_out: torch.Tensor
+) -> tuple[_Task, list[Line]]:
+    """Classes, and lines to their logits from lines to their indicators."""
+    y = torch.as_tensor(problem.y).long()
+    outputs = int(y.max()) + 1
+    lines = [_logits(table, y[split.train], outputs, held_out) for table in tables]
+    return _Task(y, outputs, cross_entropy, 1.0, 1.0), lines
+
+
+def _logits(x: torch.Tensor, y: torch.Tensor, outputs: int, held_out: torch.Tensor) -> Line:
+    """p_k + δ_k has about the logit log p_k + δ_k / p_k; held-out rows say how steep is best, where δ is large."""
+    indicators = functional.one_hot(y, outputs).double()
+    share = indicators[~held_out].mean(0).clamp(min=0.5 / len(y))
+    slope, intercept = fit_ridge(x, indicators, held_out).line
+    kept = x[held_out].double()
+
+    def line(steepness: float) -> Line:
+        return Line(steepness * slope / share[:, None], share.log() + steepness * (intercept - share) / share)
+
+    def loss(line: Line) -> float:
+        return functional.cross_entropy(kept @ line.slope.T + line.intercept, y[held_out]).item()
+
+    return min(map(line, STEEPNESS), key=loss)

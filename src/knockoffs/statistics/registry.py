@@ -15,7 +15,7 @@ STATISTICS: dict[str, Callable[[], Statistic]] = {
     "holdout": lambda: HoldoutStatistic(mixture=0, folds=2),
     "midpoint": MidpointStatistic,
     "boosting": lambda: HoldoutStatistic("boosting"),
-    "linear+boosting": lambda: HoldoutStatistic("linear+boosting", blocks=10),
+    "linear+boosting": lambda: HoldoutStatistic("linear+boosting"),
     "lightgbm": lambda: HoldoutStatistic("lightgbm"),
     "lasso": LassoStatistic,
     "importance": ImportanceStatistic,

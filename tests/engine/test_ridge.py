@@ -1,0 +1,30 @@
+"""Ridge regression against scikit-learn's."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import Ridge
+
+from knockoffs.engine.ridge import PENALTIES, fit_ridge
+
+
+@pytest.mark.parametrize("features", [5, 60, 200])
+def test_it_is_the_best_of_the_penalties_on_held_out_rows(features: int) -> None:
+    rng = np.random.default_rng(features)
+    x = rng.normal(size=(100, features)) + rng.normal(size=(100, 1)) + 3
+    y = x[:, :3] @ rng.normal(size=(3, 2)) + rng.normal(size=(100, 2)) - 7
+    held_out = rng.random(100) < 0.3
+    fits = [Ridge(alpha=p * (~held_out).sum()).fit(x[~held_out], y[~held_out]) for p in PENALTIES.tolist()]
+    losses = [((fit.predict(x[held_out]) - y[held_out]) ** 2).sum(1).mean() for fit in fits]
+    best = fits[int(np.argmin(losses))]
+    found = fit_ridge(*map(torch.as_tensor, (x, y, held_out)))
+    assert found.loss == pytest.approx(min(losses))
+    np.testing.assert_allclose(found.line.slope, best.coef_, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(found.line.intercept, best.intercept_, rtol=1e-5)
+
+
+def test_copies_of_a_column_share_its_slope() -> None:
+    """Gram matrices without full rank do no harm."""
+    x = torch.randn(50, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64).repeat(1, 4)
+    found = fit_ridge(x, 2 * x[:, :1], torch.arange(50) < 10)
+    torch.testing.assert_close(found.line.slope, torch.full((1, 4), 0.5, dtype=torch.float64), rtol=1e-4, atol=0)
