@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from knockoffs import GaussianKnockoffs, progress
+from knockoffs import GaussianKnockoffs, LassoStatistic, progress
 from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
 from knockoffs.benchmarks.experiment import Run
-from knockoffs.benchmarks.runner import execute, run_experiment
+from knockoffs.benchmarks.runner import draw_knockoffs, execute, first_study, run_experiment
 from knockoffs.benchmarks.store import Result, Store
 from knockoffs.benchmarks.summary import means
 from knockoffs.cli.bench import bench
@@ -76,9 +76,56 @@ def test_every_option_is_known_to_these_tests() -> None:
     options = {name: {o for p in command.params for o in p.opts} for name, command in bench.commands.items()}
     assert options == {
         "list": set(),
+        "draw": {"name", "figure", "--column", "--methods", "--variant", "--data"},
         "run": {"name", "--methods", "--reps", "--n-jobs", "--scheduler", "--out", "--data", "--quiet"},
         "show": {"name", "--out", "--table", "--figure", "--variant", "--response"},
     }
+
+
+# draw
+
+
+@pytest.mark.parametrize("columns", [(), ("--column", "x3"), ("--column", "x3", "--column", "x0")])
+def test_knockoffs_are_drawn_beside_the_data(invoke: Invoke, columns: tuple[str, ...]) -> None:
+    result = invoke("bench", "draw", "smoke", "f.png", *columns)
+    assert (result.exit_code, result.output) == (0, "")
+    assert Path("f.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_drawn_are_the_knockoffs_of_the_first_run(made: dict[Run, Result]) -> None:
+    study = first_study(SMOKE, "small", None)
+    drawn = draw_knockoffs(SMOKE, "small", study, ["gaussian"])["gaussian"]
+    w = LassoStatistic(random_state=SMOKE.data_seed(Run("smoke", "small", "gaussian", 0))).compute(
+        study.X, drawn, study.responses["100/√N"].y
+    )
+    np.testing.assert_array_equal(w, made[Run("smoke", "small", "gaussian", 0)].table["w"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--column", "x99"], "'x99'"),
+        (["--column", "x0", "--column", "x1", "--column", "x2"], "3 times"),
+        (["--variant", "large"], "'large'"),
+        (["--methods", "magic"], "'magic'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(refused: Refused, options: list[str], said: str) -> None:
+    assert said in refused("bench", "draw", "smoke", "f.png", *options)
+    assert not Path("f.png").exists()
+
+
+def test_data_of_another_hash_are_told(invoke: Invoke, tmp_path: Path) -> None:
+    """A set that only looks like the published one: results will differ, and a warning says so."""
+    folder = tmp_path / "data" / "gdsc_expression"
+    folder.mkdir(parents=True)
+    values = np.random.default_rng(0).integers(-999, 999, size=(60, 120)).astype(np.int16)
+    names = np.array([f"g{j}" for j in range(120)])
+    np.savez(folder / "expression.npz", x_int16=values, cell_line=names[:60], gene=names)
+    result = invoke("bench", "draw", "gene", "f.png", "--methods", "gaussian", "--data", tmp_path / "data")
+    assert result.exit_code == 0, result.output
+    assert "SHA-256" in result.stderr
+    assert "Results will differ" in result.stderr
 
 
 # run
