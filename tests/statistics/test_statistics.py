@@ -239,11 +239,19 @@ def test_networks_begin_as_their_lines() -> None:
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_networks_find_a_product_that_lines_miss(task: str) -> None:
     rng = np.random.default_rng(3)
-    x, x_tilde = rng.normal(size=(2, 1000, 12))
+    x, x_tilde = rng.normal(size=(2, 600, 6))
     signal = 3 * x[:, 0] * x[:, 1]
-    y = signal + rng.normal(size=1000) if task == "regression" else (signal > 0).astype(int)
-    w = HoldoutStatistic(random_state=0).compute(x, x_tilde, y)
+    y = signal + rng.normal(size=600) if task == "regression" else (signal > 0).astype(int)
+    w = HoldoutStatistic(folds=2, random_state=0).compute(x, x_tilde, y)
     assert w[:2].min() > 10 * np.abs(w[2:]).max()
+
+
+def test_few_rows_are_no_reason_to_stop_at_straight_lines() -> None:
+    """An epoch of 300 rows has two steps: patience that counts epochs would end where training began."""
+    rng = np.random.default_rng(5)
+    x, x_tilde = rng.normal(size=(2, 300, 6))
+    w = HoldoutStatistic(folds=2, random_state=0).compute(x, x_tilde, 2 * x[:, 0] ** 2 + rng.normal(size=300))
+    assert w[0] > 50 * np.abs(w[1:]).max()
 
 
 def test_the_unit_of_y_does_not_matter() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from knockoffs.statistics.base import Problem
 from knockoffs.statistics.crossfit import Split
 
 WIDTH = 64
-EPOCHS = 200
+BATCH, STEPS, PATIENCE = 128, 2000, 120  # rows; most steps; steps without progress on held-out rows
 PENALTY = 0.025  # on the use of columns, in nats
 LEAST_RESIDUAL = 1e-6  # share of the variance of y that straight lines are taken to leave at least
 STEEPNESS = (0.0, 0.25, 0.5, 1.0, 2.0)
@@ -75,13 +76,19 @@ def network_differences(
         task.loss,
         mixture=mixture,
         penalty=PENALTY / task.weight,
-        schedule=Schedule(EPOCHS, batch_size=128, patience=8, averaging=0.97),
+        schedule=_schedule(int((~held_out).sum())),
         learning_rate=3e-3,
         held_out=held_out,
         generator=generator,
     )
     found = swap_differences(networks, b[test], x[test], x_tilde[test], task.y[test], task.loss)
     return found.double().numpy() * task.unit
+
+
+def _schedule(rows: int) -> Schedule:
+    """Counted in steps, not epochs: with few rows an epoch is too short to show progress."""
+    steps = max(1, round(rows / BATCH))  # in an epoch
+    return Schedule(math.ceil(STEPS / steps), BATCH, math.ceil(PATIENCE / steps), averaging=0.97)
 
 
 def _mixed(
