@@ -254,6 +254,40 @@ def test_few_rows_are_no_reason_to_stop_at_straight_lines() -> None:
     assert w[0] > 50 * np.abs(w[1:]).max()
 
 
+def test_a_strong_curve_does_not_hide_a_weaker_one() -> None:
+    """A penalty for noise as large as all that straight lines leave would silence the second feature."""
+    rng = np.random.default_rng(6)
+    x, x_tilde = rng.normal(size=(2, 1000, 6))
+    y = 2 * x[:, 0] ** 2 + 2 * np.abs(x[:, 1]) + rng.normal(size=1000)
+    w = HoldoutStatistic(folds=2, random_state=0).compute(x, x_tilde, y)
+    assert w[:2].min() > 10 * np.abs(w[2:]).max()
+
+
+@pytest.mark.parametrize(
+    "statistic", [HoldoutStatistic(folds=2, random_state=0), MidpointStatistic(folds=2, random_state=0)]
+)
+def test_a_column_that_is_constant_but_for_a_row_or_rounding_harms_no_other(statistic: Any) -> None:
+    """The mean of equal numbers is not always that number: a deviation of 1e-17 is none."""
+    without = statistic.compute(X, X_TILDE, Y)
+    rare, rare_tilde = np.full((2, len(X), 1), np.log(0.1))
+    rare[3], rare_tilde[7] = 1.0, 1.0
+    w = statistic.compute(np.hstack([X, rare]), np.hstack([X_TILDE, rare_tilde]), Y)
+    assert abs(w[-1]) < 0.1 * without.max()
+    assert w[:-1][RELEVANT].min() > 0.3 * without[RELEVANT].min()
+
+
+def test_a_target_that_is_constant_but_for_a_row_gives_numbers() -> None:
+    y = np.full(len(X), 0.1)
+    y[5] = 3.0
+    assert np.isfinite(HoldoutStatistic(folds=2, task="regression", random_state=0).compute(X, X_TILDE, y)).all()
+
+
+def test_a_single_group_to_learn_from_is_split() -> None:
+    groups = np.repeat([0, 1], 200)
+    w = HoldoutStatistic(folds=2, random_state=0).compute(X, X_TILDE, Y, groups=groups)
+    assert w[RELEVANT].min() > np.abs(w[~RELEVANT]).max()
+
+
 def test_the_unit_of_y_does_not_matter() -> None:
     """w of 1000 y + 5 is a million times w of y, up to rounding, which training can blow up a little."""
     one, other = (HoldoutStatistic(folds=2, random_state=0).compute(X, X_TILDE, y) for y in (Y, 1000 * Y + 5))

@@ -6,6 +6,7 @@ import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,11 @@ def run_experiment(
     report: Report | None = None,
 ) -> int:
     """Make all runs that the store lacks, write each as it ends, and return how many there were."""
-    for file in experiment.files:
-        check_data_file(data, file)
     store.prepare(experiment)
     folder = None if data is None else str(Path(data).resolve())  # workers may stand elsewhere
     todo = [run for run in experiment.runs(methods=methods, replicates=replicates) if not store.has(run)]
+    for file in experiment.files if todo else ():
+        check_data_file(data, file)
     failed = []
     if report is not None and todo:
         report(experiment.name, 0, len(todo), None)
@@ -94,13 +95,20 @@ def _attempt(experiment: Experiment, run: Run, data: str | None) -> tuple[Run, R
 def execute(run: Run, data: str | None = None, experiment: Experiment | None = None) -> Result:
     """Make the data, fit the method, draw knockoffs, compute every statistic. The same bits for the same run."""
     experiment = EXPERIMENTS[run.experiment] if experiment is None else experiment
+    with _as_in_runs():
+        study = experiment.variant(run.variant).make(experiment.data_seed(run), data)
+        return _compute(run, experiment, study)
+
+
+@contextmanager
+def _as_in_runs() -> Iterator[None]:
+    """One thread, on which the last bits depend, and no warnings of methods that are compared on purpose."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KnockoffWarning)
-            study = experiment.variant(run.variant).make(experiment.data_seed(run), data)
-            return _compute(run, experiment, study)
+            yield
     finally:
         torch.set_num_threads(threads)
 
@@ -117,8 +125,7 @@ def draw_knockoffs(
     experiment: Experiment, variant: str, study: Study, methods: Sequence[str]
 ) -> dict[str, pd.DataFrame]:
     """Knockoffs of the first replicate by each method, those of its runs."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KnockoffWarning)
+    with _as_in_runs():
         return {method: _knockoffs(Run(experiment.name, variant, method, 0), study) for method in methods}
 
 

@@ -16,6 +16,8 @@ import pandas as pd
 from knockoffs.benchmarks.experiment import Experiment, Run
 from knockoffs.persistence import write_atomically
 
+REVISION = 2  # raise it when a method or statistic changes, so that old and new results are not mixed
+
 
 class Result(NamedTuple):
     """w of every feature by every statistic, and seconds spent on each part."""
@@ -96,4 +98,4 @@ def _clean(name: str) -> str:
 
 def _made(statistics: Iterable[str]) -> dict[str, Any]:
     """What results must have in common to be put together."""
-    return {"knockoffs": version("knockoffs"), "statistics": list(statistics)}
+    return {"knockoffs": version("knockoffs"), "revision": REVISION, "statistics": list(statistics)}

@@ -130,6 +130,7 @@ def draw(
     with plain_errors():
         experiment = _experiment(name)
         require_writable(figure)
+        _format(figure)
         variants = [v.name for v in experiment.variants]
         if variant is not None:
             check_choice("--variant", variant, variants)
@@ -267,7 +268,13 @@ def _draw(
     _save(figure, path)
 
 
+def _format(path: str) -> str:
+    kind = Path(path).suffix.lstrip(".") or "png"
+    check_choice("the figure's suffix", kind, ("png", "svg", "pdf"))
+    return kind
+
+
 def _save(figure: Figure, path: str) -> None:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=Path(path).suffix.lstrip(".") or "png", dpi=110)
+    figure.savefig(buffer, format=_format(path), dpi=110)
     write_atomically(path, buffer.getvalue())

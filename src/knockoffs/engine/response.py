@@ -105,7 +105,8 @@ def fit_response(
     """Fit in place. With `mixture` > 0 a network sees x̃_j for x_j of its block in that share of the rows.
 
     Coins are tossed anew each time, one for each column, so x_j and x̃_j are treated alike. `penalty` is on the
-    use of columns, a group lasso: most columns say nothing of y, and networks that use few predict far better.
+    use of columns, a group lasso: most columns say nothing of y, and networks that use few predict far better. It
+    falls with the held-out loss, as noise does with what is explained: else strong features hide the weaker ones.
     `held_out` flags the rows that are kept for early stopping.
     """
     optimiser = torch.optim.Adam(networks.parameters(), lr=learning_rate, fused=True)
@@ -119,18 +120,21 @@ def fit_response(
         return coins * change[index]
 
     kept_change = mixed(kept)
+    losses: list[float] = []
 
     def step(batch: Tensor, share: float) -> float:
         index = rows[batch]
         value = loss(networks(x[index], mixed(index)), y[index]).mean(1).sum()
         optimiser.zero_grad()
-        (value + penalty * networks.use_of_columns().sum()).backward()
+        left = min(1.0, losses[-1] / losses[0]) if losses[0] > 0 else 1.0
+        (value + left * penalty * networks.use_of_columns().sum()).backward()
         optimiser.step()
         return value.item()
 
     @torch.no_grad()
     def validate() -> float:
-        return loss(networks(x[kept], kept_change), y[kept]).mean().item()
+        losses.append(loss(networks(x[kept], kept_change), y[kept]).mean().item())
+        return losses[-1]
 
     train(
         networks,

@@ -32,7 +32,7 @@ class HoldoutStatistic(CrossFitted):
         layer beside straight lines that begin as ridge regression, with a group lasso on columns.
     mixture : share of x̃_j in the training rows of feature j's model, 0 to below 1.
     blocks : deal the features into so many blocks and fit one model for each block, with all of its features
-        mixed. None is the paper's: one model a feature. 20 blocks of 100 features take a fifth of the time.
+        mixed. None is the paper's: one model a feature. 20 blocks of 100 features take a third of the time.
     folds : cross-fit in this many folds, so that every row is held out once; None for a single split. With
         `mixture=0` take 2 or None: with more it exceeds its level even with exact knockoffs (.125 ± .008 for .1
         with 5 folds; 2 folds .093 ± .008), and a warning says so. To first order a null w is then a sum of

@@ -19,7 +19,7 @@ class MidpointStatistic(CrossFitted):
     One model is fitted on the midpoints $m = (x + \tilde x) / 2$, which no swap changes. Given it,
     $w_j = \ell(y, m_{-j}, \tilde x_j) - \ell(y, m_{-j}, x_j)$ changes sign when j is swapped and stays when
     another feature is. So it is exact (flip-sign holds for any data and any model), every row is scored, and it
-    costs one model a fold where the mixture of `HoldoutStatistic` fits one for each feature. With exact knockoffs
+    costs one model a fold where the mixture of `HoldoutStatistic` fits 20. With exact knockoffs
     it has the mixture's level and nearly its power; where knockoffs are imperfect (real gene expression) the
     mixture held its level better.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from knockoffs.statistics.base import Problem
 from knockoffs.statistics.crossfit import Split
 
 WIDTH = 64
-BATCH, STEPS, PATIENCE = 128, 2000, 120  # rows; most steps; steps without progress on held-out rows
+BATCH = 128
 PENALTY = 0.025  # on the use of columns, in nats
 LEAST_RESIDUAL = 1e-6  # share of the variance of y that straight lines are taken to leave at least
 STEEPNESS = (0.0, 0.25, 0.5, 1.0, 2.0)
@@ -57,14 +57,16 @@ def network_differences(
     which networks with few rows are slow to find where columns are strongly correlated.
     """
     train, test = torch.as_tensor(split.train), torch.as_tensor(split.test)
-    centre, deviation = base[split.train].mean(0), base[split.train].std(0)
-    deviation = np.where(deviation > 0, deviation, 1.0)
     tables = (base, problem.x, problem.x_tilde)
+    # the mixture treats x and x̃ alike, also in their scale
+    centre, deviation = _scale(
+        np.concatenate([t[split.train] for t in (tables[1:] if mixture > 0 else tables[:1])])
+    )
     b, x, x_tilde = (torch.as_tensor((table - centre) / deviation).float() for table in tables)
     generator = torch_generator(rng, torch.device("cpu"))
     held_out = torch.as_tensor(_held_out(problem, split, rng))
     columns = [torch.as_tensor(block) for block in blocks]
-    mixed = [_mixed(b[train], x_tilde[train], block, mixture, generator) for block in columns]
+    mixed = (_mixed(b[train], x_tilde[train], block, mixture, generator) for block in columns)
     begin = _classes if problem.task == "classification" else _quantity
     task, lines = begin(problem, split, mixed, held_out)
     networks = ResponseNetworks(columns, task.outputs, lines, width=WIDTH, generator=generator)
@@ -85,10 +87,17 @@ def network_differences(
     return found.double().numpy() * task.unit
 
 
+def _scale(values: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each column; 1 where it is constant, be it only up to rounding."""
+    centre, deviation = values.mean(0), values.std(0)
+    return centre, np.where(deviation > 1e-9 * np.abs(values).max(0), deviation, 1.0)
+
+
 def _schedule(rows: int) -> Schedule:
-    """Counted in steps, not epochs: with few rows an epoch is too short to show progress."""
+    """200 epochs and a patience of 8, or 2,000 and 120 steps where that is more: few rows make short epochs."""
     steps = max(1, round(rows / BATCH))  # in an epoch
-    return Schedule(math.ceil(STEPS / steps), BATCH, math.ceil(PATIENCE / steps), averaging=0.97)
+    epochs, patience = max(200, math.ceil(2000 / steps)), max(8, math.ceil(120 / steps))
+    return Schedule(epochs, BATCH, patience, averaging=0.97)
 
 
 def _mixed(
@@ -107,15 +116,16 @@ def _held_out(problem: Problem, split: Split, rng: np.random.Generator) -> Flags
     if problem.groups is None:
         return rng.permutation(rows) < max(1, round(0.15 * rows))
     labels, group = np.unique(problem.groups[split.train], return_inverse=True)
+    if len(labels) == 1:
+        return rng.permutation(rows) < max(1, round(0.15 * rows))
     return (rng.permutation(len(labels)) < max(1, round(0.15 * len(labels))))[group]
 
 
 def _quantity(
-    problem: Problem, split: Split, tables: Sequence[torch.Tensor], held_out: torch.Tensor
+    problem: Problem, split: Split, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
     """y in units of what straight lines leave of it, so that one penalty suits strong and weak responses."""
-    mean, deviation = problem.y[split.train].mean(), problem.y[split.train].std()
-    deviation = deviation if deviation > 0 else 1.0
+    mean, deviation = map(float, _scale(problem.y[split.train]))
     y = torch.as_tensor((problem.y - mean) / deviation)
     found = [fit_ridge(table, y[split.train, None], held_out) for table in tables]
     left = max(float(np.mean([ridge.loss for ridge in found])), LEAST_RESIDUAL)
@@ -125,7 +135,7 @@ def _quantity(
 
 
 def _classes(
-    problem: Problem, split: Split, tables: Sequence[torch.Tensor], held_out: torch.Tensor
+    problem: Problem, split: Split, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
     """Classes, and lines to their logits from lines to their indicators."""
     y = torch.as_tensor(problem.y).long()
