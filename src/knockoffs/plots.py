@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import gaussian_kde
+from sklearn.neighbors import KernelDensity, NearestNeighbors
 
 from knockoffs.arrays import Array
 
@@ -78,15 +78,19 @@ def _panels(count: int, *, shared: Literal["both", "x"]) -> tuple[Figure, Sequen
 
 
 def _outline(axes: Axes, x: Array, y: Array) -> None:
-    """Lines within which 50 and 90 % of the points lie, by a kernel estimate of their density."""
-    points = np.stack([x, y])
-    try:
-        density = gaussian_kde(points, bw_method=0.15)
-    except np.linalg.LinAlgError:  # all on one line
+    """Lines within which 50 and 90 % of the points lie, by a kernel estimate as fine as the points are dense."""
+    points = np.stack([x, y], axis=1)[:: max(1, len(x) // 2000)]
+    scale = points.std(0)
+    if len(points) < 30 or (scale == 0).any() or abs(np.corrcoef(points.T)[0, 1]) > 1 - 1e-12:  # all on one line
         return
-    levels = np.quantile(density(points), [0.1, 0.5])
-    grid = np.meshgrid(*(np.linspace(t.min(), t.max(), 80) for t in points))
-    height = density(np.stack([g.ravel() for g in grid])).reshape(grid[0].shape)
+    neighbours = NearestNeighbors(n_neighbors=20).fit(points / scale)
+    width = float(np.median(neighbours.kneighbors()[0][:, -1]))
+    if width == 0:  # few different values
+        return
+    density = KernelDensity(bandwidth=width).fit(points / scale)
+    levels = np.quantile(density.score_samples(points / scale), [0.1, 0.5])
+    grid = np.meshgrid(*(np.linspace(t.min(), t.max(), 120) for t in points.T))
+    height = density.score_samples(np.stack([g.ravel() for g in grid], axis=1) / scale).reshape(grid[0].shape)
     axes.contour(*grid, height, levels=np.unique(levels), colors=DATA, linewidths=0.8)
 
 
