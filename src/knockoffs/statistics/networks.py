@@ -94,10 +94,9 @@ def _scale(values: Array) -> tuple[Array, Array]:
 
 
 def _schedule(rows: int) -> Schedule:
-    """200 epochs and a patience of 8, or 2,000 and 120 steps where that is more: few rows make short epochs."""
+    """A patience of 8 epochs, or of 120 steps where that is more: few rows make short epochs."""
     steps = max(1, round(rows / BATCH))  # in an epoch
-    epochs, patience = max(200, math.ceil(2000 / steps)), max(8, math.ceil(120 / steps))
-    return Schedule(epochs, BATCH, patience, averaging=0.97)
+    return Schedule(300, BATCH, max(8, math.ceil(120 / steps)), averaging=0.97)
 
 
 def _mixed(
