@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from knockoffs.benchmarks.catalogue import EXPERIMENTS
 from knockoffs.benchmarks.experiment import Experiment
 from knockoffs.benchmarks.figures import curves, heat_map
 from knockoffs.benchmarks.store import Store
-from knockoffs.benchmarks.summary import distance_from_nominal, means, rates, selections
+from knockoffs.benchmarks.summary import distance_from_nominal, means, rates, selections, with_error
 from knockoffs.persistence import write_atomically
 
 PAGE = Path("docs/benchmarks.md")
@@ -38,16 +39,12 @@ def rates_table(frame: pd.DataFrame, *, truth: bool) -> pd.DataFrame:
     for (statistic, method), found in frame.groupby(["statistic", "method"], sort=False):
         row = {"statistic": statistic, "method": method, "runs": found["replicates"].iloc[0]}
         for at in found.to_dict("records"):
-            share = _pair(at["fdp"], at["fdp_error"])
+            share = with_error(at["fdp"], at["fdp_error"])
             if truth and at["fdp"] > at["level"] + 2 * at["fdp_error"]:
                 share = f"**{share}**"
-            row[f"q = {at['level']:g}"] = f"{share} / {_pair(at['power'], at['power_error'])}"
+            row[f"q = {at['level']:g}"] = f"{share} / {with_error(at['power'], at['power_error'])}"
         rows.append(row)
     return pd.DataFrame(rows).sort_values("statistic", kind="stable", key=lambda s: s.map(_ORDER.get))
-
-
-def _pair(value: float, error: float) -> str:
-    return f"{value:.3f}" if pd.isna(error) else f"{value:.3f} ± {error:.3f}"
 
 
 _ORDER = {name: place for place, name in enumerate(("mixture", "holdout", "midpoint", "lasso", "lightgbm"))}
@@ -79,8 +76,8 @@ def sections(experiment: Experiment, results: pd.DataFrame) -> Iterator[str]:
             yield f"![FDP and power](benchmarks/{name})"
 
 
-def save(figure: object, name: str) -> None:
-    figure.savefig(BESIDE / name, dpi=90)  # type: ignore[attr-defined]
+def save(figure: Figure, name: str) -> None:
+    figure.savefig(BESIDE / name, dpi=90)
 
 
 def costs(store: Store) -> Iterator[str]:

@@ -57,6 +57,11 @@ def means(results: pd.DataFrame, levels: Sequence[float]) -> pd.DataFrame:
     return frame.reset_index()
 
 
+def with_error(value: float, error: float) -> str:
+    """A mean ± its standard error, as text; one run has no error."""
+    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
+
+
 def selections(results: pd.DataFrame, level: float) -> pd.DataFrame:
     """Share of replicates that select each feature, a row a feature and a column a method and statistic."""
     rows = []

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 import pandas as pd
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.console import Console
@@ -20,7 +19,7 @@ from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
 from knockoffs.benchmarks.experiment import Experiment
 from knockoffs.benchmarks.runner import RunFailedError, draw_knockoffs, first_study, run_experiment
 from knockoffs.benchmarks.store import Store
-from knockoffs.benchmarks.summary import means, selections
+from knockoffs.benchmarks.summary import means, selections, with_error
 from knockoffs.checks import check_choice, check_count
 from knockoffs.cli.common import plain_errors, require_writable, show_progress
 from knockoffs.files import write_frame
@@ -217,15 +216,11 @@ def _rates_table(frame: pd.DataFrame, what: str, levels: Sequence[float]) -> Tab
     for statistic, method in itertools.product(frame["statistic"].unique(), frame["method"].unique()):
         found = frame[(frame["statistic"] == statistic) & (frame["method"] == method)]
         cells = [
-            f"{_pair(row['fdp'], row['fdp_error'])} / {_pair(row['power'], row['power_error'])}"
+            f"{with_error(row['fdp'], row['fdp_error'])} / {with_error(row['power'], row['power_error'])}"
             for row in found.to_dict(orient="records")
         ]
         table.add_row(str(statistic), str(method), str(found["replicates"].iloc[0]), *cells)
     return table
-
-
-def _pair(value: float, error: float) -> str:
-    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
 
 
 def _marked_selections(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:

@@ -110,14 +110,13 @@ def _mixed(
 
 
 def _held_out(problem: Problem, split: Split, rng: np.random.Generator) -> Flags:
-    """Which training rows are kept for early stopping: about 15 %, whole groups where there are any."""
-    rows = len(split.train)
-    if problem.groups is None:
-        return rng.permutation(rows) < max(1, round(0.15 * rows))
-    labels, group = np.unique(problem.groups[split.train], return_inverse=True)
-    if len(labels) == 1:
-        return rng.permutation(rows) < max(1, round(0.15 * rows))
-    return (rng.permutation(len(labels)) < max(1, round(0.15 * len(labels))))[group]
+    """Which training rows are kept for early stopping: about 15 %, whole groups where there are several."""
+    group = np.arange(len(split.train))
+    if problem.groups is not None:
+        labels, found = np.unique(problem.groups[split.train], return_inverse=True)
+        group = found if len(labels) > 1 else group
+    count = group.max() + 1
+    return (rng.permutation(count) < max(1, round(0.15 * count)))[group]
 
 
 def _quantity(
