@@ -47,18 +47,23 @@ def rates_table(frame: pd.DataFrame, *, truth: bool) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("statistic", kind="stable", key=lambda s: s.map(_ORDER.get))
 
 
-_ORDER = {name: place for place, name in enumerate(("mixture", "holdout", "midpoint", "lasso", "lightgbm"))}
+_ORDER = {name: place for place, name in enumerate(("mixture", "holdout", "midpoint", "lasso"))}
+
+
+def selection_table(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
+    """A row a feature that any method selects with this one statistic, a column a method."""
+    shares = selections(results, experiment.levels[0]).droplevel("statistic", axis=1)
+    frame = shares[shares.max(axis=1) > 0].map(lambda share: f"{share:.0%}" if share else "").reset_index()
+    frame.insert(1, "used by", frame["feature"].map(lambda name: experiment.marks.get(name, "")))
+    return frame
 
 
 def sections(experiment: Experiment, results: pd.DataFrame) -> Iterator[str]:
     """Tables of an experiment in Markdown, figures beside the page."""
     if results["relevant"].isna().all():
-        shares = selections(results, experiment.levels[0])
-        shares.columns = [f"{method}" for method, _ in shares.columns]
-        chosen = shares[shares.max(axis=1) > 0]
-        frame = chosen.map(lambda share: f"{share:.0%}" if share else "").reset_index()
-        frame.insert(1, "used by", frame["feature"].map(lambda name: experiment.marks.get(name, "")))
-        yield markdown(frame)
+        for statistic, found in results.groupby("statistic", sort=False):
+            yield f"**{statistic}**"
+            yield markdown(selection_table(experiment, found))
         return
     if experiment.name == "lambda":
         table = distance_from_nominal(results, HEAT_LEVELS)

@@ -16,7 +16,7 @@ import pandas as pd
 from knockoffs.benchmarks.experiment import Experiment, Run
 from knockoffs.persistence import write_atomically
 
-REVISION = 2  # raise it when a method or statistic changes, so that old and new results are not mixed
+REVISION = 3  # raise it when a method or statistic changes, so that old and new results are not mixed
 
 
 class Result(NamedTuple):

@@ -79,7 +79,7 @@ def network_differences(
         mixture=mixture,
         penalty=PENALTY / task.weight,
         schedule=_schedule(int((~held_out).sum())),
-        learning_rate=3e-3,
+        learning_rate=8e-3,
         held_out=held_out,
         generator=generator,
     )
