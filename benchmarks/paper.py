@@ -12,15 +12,14 @@ from matplotlib.figure import Figure
 
 from knockoffs.benchmarks.catalogue import EXPERIMENTS
 from knockoffs.benchmarks.experiment import Experiment
-from knockoffs.benchmarks.figures import curves, heat_map
+from knockoffs.benchmarks.figures import CURVE, curves, heat_map
 from knockoffs.benchmarks.store import Store
-from knockoffs.benchmarks.summary import distance_from_nominal, means, rates, selections, with_error
+from knockoffs.benchmarks.summary import distance_from_nominal, marked_selections, means, rates, with_error
 from knockoffs.persistence import write_atomically
 
 PAGE = Path("docs/benchmarks.md")
 BESIDE = Path("docs/benchmarks")
 UNDATED = {"method": "gzip", "mtime": 0}  # the same bytes for the same results
-HEAT_LEVELS = [q / 50 for q in range(1, 26)]
 
 
 def markdown(frame: pd.DataFrame) -> str:
@@ -50,23 +49,18 @@ def rates_table(frame: pd.DataFrame, *, truth: bool) -> pd.DataFrame:
 _ORDER = {name: place for place, name in enumerate(("mixture", "holdout", "midpoint", "lasso"))}
 
 
-def selection_table(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
-    """A row a feature that any method selects with this one statistic, a column a method."""
-    shares = selections(results, experiment.levels[0]).droplevel("statistic", axis=1)
-    frame = shares[shares.max(axis=1) > 0].map(lambda share: f"{share:.0%}" if share else "").reset_index()
-    frame.insert(1, "used by", frame["feature"].map(lambda name: experiment.marks.get(name, "")))
-    return frame
-
-
 def sections(experiment: Experiment, results: pd.DataFrame) -> Iterator[str]:
     """Tables of an experiment in Markdown, figures beside the page."""
     if results["relevant"].isna().all():
-        for statistic, found in results.groupby("statistic", sort=False):
+        for statistic, frame in marked_selections(experiment, results):
+            methods = frame.columns[2:]
+            chosen = frame[frame[methods].max(axis=1) > 0]
+            shares = chosen[methods].map(lambda share: f"{share:.0%}" if share else "")
             yield f"**{statistic}**"
-            yield markdown(selection_table(experiment, found))
+            yield markdown(pd.concat([chosen[["feature", "remark"]], shares], axis=1))
         return
     if experiment.name == "lambda":
-        table = distance_from_nominal(results, HEAT_LEVELS)
+        table = distance_from_nominal(results, CURVE.tolist())
         yield markdown(table.map("{:.3f}".format).reset_index())
         save(heat_map(results), "lambda.png")
         yield "![distance from nominal](benchmarks/lambda.png)"
@@ -79,6 +73,13 @@ def sections(experiment: Experiment, results: pd.DataFrame) -> Iterator[str]:
             name = re.sub(r"\W+", "-", f"{experiment.name}-{variant}-{response}").strip("-").lower() + ".png"
             save(curves(results, str(variant), str(response)), name)
             yield f"![FDP and power](benchmarks/{name})"
+
+
+def tidy(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
+    """What the tables and figures are made from: rates of each run at each level, or where no truth is known w."""
+    if results["relevant"].isna().all():
+        return results.drop(columns=["relevant", "unit"])
+    return rates(results, sorted({*experiment.levels, *CURVE.tolist()}))
 
 
 def save(figure: Figure, name: str) -> None:
@@ -123,9 +124,7 @@ def main() -> None:
         results = store.read(experiment)
         if results.empty or experiment.name == "smoke":
             continue
-        rates(results, experiment.levels).to_csv(
-            BESIDE / f"{experiment.name}.csv.gz", index=False, compression=UNDATED
-        )
+        tidy(experiment, results).to_csv(BESIDE / f"{experiment.name}.csv.gz", index=False, compression=UNDATED)
         page = filled_in(page, experiment.name, "\n\n".join(sections(experiment, results)))
     page = filled_in(page, "costs", "\n\n".join(costs(store)))
     write_atomically(PAGE, page.encode())

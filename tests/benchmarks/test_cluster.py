@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import joblib
@@ -11,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from knockoffs.benchmarks import runner
+from knockoffs.benchmarks.experiment import Variant
 from knockoffs.benchmarks.runner import RunFailedError, run_experiment
 from knockoffs.benchmarks.store import Store
 from knockoffs.cli import main
@@ -84,6 +87,22 @@ def test_errors_on_workers_come_back(scheduler: str, tmp_path: Path) -> None:
     ):
         run_experiment(SMOKE, Store(tmp_path), replicates=1, methods=["none", "oracle"], scheduler=scheduler)
     assert list(tables(Store(tmp_path))) == ["smoke/small/oracle/000.parquet"]
+
+
+def test_a_worker_that_dies_takes_no_other_run_with_it(
+    cluster: distributed.LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    deadly = Variant("deadly", lambda seed, data: os._exit(1))
+    experiment = replace(SMOKE, variants=(deadly, *SMOKE.variants))
+    with pytest.raises(
+        RunFailedError, match=r"1 of 2 runs failed, the first smoke/deadly/gaussian/000: KilledWork"
+    ):
+        run_experiment(
+            experiment, Store(tmp_path), replicates=1, methods=["gaussian"], scheduler=cluster.scheduler_address
+        )
+    assert list(tables(Store(tmp_path))) == ["smoke/small/gaussian/000.parquet"]
+    cluster.wait_for_workers(2)
 
 
 @pytest.mark.usefixtures("not_here")

@@ -54,6 +54,16 @@ def test_curves_have_a_line_for_each_method_and_the_diagonal(results: pd.DataFra
     figure.canvas.draw()  # fails where a name is taken for a formula
 
 
+def test_the_worst_are_seen(results: pd.DataFrame) -> None:
+    """All that is selected is false, with an FDP of 1."""
+    wrong = results.assign(w=np.where(results["relevant"], -1.0, 1.0))
+    for axes in curves(wrong, "rho-0.2", "100/√N").axes:
+        low, high = axes.get_ylim()
+        for line in axes.lines:
+            assert low <= line.get_ydata().min()
+            assert line.get_ydata().max() <= high
+
+
 def test_bands_are_one_standard_error_wide(results: pd.DataFrame) -> None:
     axes = curves(results, "rho-0.2", "100/√N").axes[0]
     frame = means(results[results["variant"] == "rho-0.2"], CURVE.tolist())
@@ -82,3 +92,10 @@ def test_the_heat_map_has_the_numbers_of_the_table(results: pd.DataFrame) -> Non
     assert [label.get_text() for label in axes.get_yticklabels()] == list(METHODS)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["rho-0.2", "$rho"]
     figure.canvas.draw()
+
+
+def test_a_cell_of_the_heat_map_without_runs_stays_empty(results: pd.DataFrame) -> None:
+    missing = (results["method"] == "ddlk") & (results["variant"] == "rho-0.2")
+    axes = heat_map(results[(results["statistic"] == "lasso") & ~missing]).axes[0]
+    assert len(axes.texts) == 2 * len(METHODS) - 1
+    assert "nan" not in {text.get_text() for text in axes.texts}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 from knockoffs import GaussianKnockoffs, KnockoffWarning, LassoStatistic
 from knockoffs.benchmarks import runner
@@ -26,10 +28,12 @@ from knockoffs.benchmarks.runner import RunFailedError, execute, run_experiment
 from knockoffs.benchmarks.store import Store
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.datasets.real import HOW_TO_GET, VARIABLE, DataNotFoundError
+from knockoffs.statistics import models
 
 from .conftest import REPLICATES, SMOKE, identity, some, tables
 
 KILLS = 10
+LARGE = replace(EXPERIMENTS["gaussian"], statistics=("lasso",))
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -257,6 +261,60 @@ def test_results_that_cannot_be_written_are_refused_before_the_work(
     with contextlib.suppress(RunFailedError), pytest.raises(OSError, match="file"):
         run_experiment(SMOKE, Store(tmp_path / "file"), replicates=1)
     assert begun == []
+
+
+def test_a_missing_package_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its statistic comes last in a run, after an hour of fitting."""
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"knockoffs\[bench\]"):
+        run_experiment(replace(SMOKE, statistics=("lasso", "lightgbm")), Store(tmp_path), replicates=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_number_of_threads_leaves_the_bits_alone() -> None:
+    """Sums over 2,000 rows are split among threads; 200 would be too few for that."""
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(execute(Run("gaussian", "rho-0.6", "oracle", 0), None, LARGE).table)
+    pd.testing.assert_frame_equal(*found, check_exact=True)
+
+
+def test_the_device_is_handed_on_and_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Device(GaussianKnockoffs):
+        def __init__(self, *, device: str = "auto", random_state: Any = None) -> None:
+            super().__init__(random_state=random_state)
+            self.device = device
+
+        def fit(self, X: Any, y: Any = None) -> Any:
+            asked.append(self.device)
+            return super().fit(X, y)
+
+    monkeypatch.setitem(METHODS, "gaussian", lambda seed: Device(random_state=seed))
+    for device in ("cpu", "cuda:7"):
+        store = Store(tmp_path / device.replace(":", "-"))
+        run_experiment(SMOKE, store, replicates=1, methods=["gaussian"], device=device)
+        (beside,) = store.folder.rglob("*.json")
+        assert json.loads(beside.read_text())["device"] == asked[-1] == device
+
+
+@pytest.mark.parametrize("name", ["000.parquet", "000.json"])
+@pytest.mark.parametrize("content", [b"", b"{}", b"PAR1"])
+def test_a_damaged_result_is_named_with_its_remedy(
+    whole: Store, tmp_path: Path, name: str, content: bytes
+) -> None:
+    store = Store(tmp_path)
+    run_experiment(SMOKE, store, replicates=1, methods=["oracle"])
+    (damaged,) = tmp_path.rglob(name)
+    damaged.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{name}' is damaged .* Remove 000.json and 000.parquet there"):
+        store.seconds(SMOKE) if name.endswith("json") else store.read(SMOKE)
+    for path in list(tmp_path.rglob("000.*")):
+        path.unlink()
+    assert run_experiment(SMOKE, store, replicates=1, methods=["oracle"]) == 1
+    assert tables(store) == {k: v for k, v in some(whole, replicates=1).items() if "oracle" in k}
 
 
 # experiments of one's own

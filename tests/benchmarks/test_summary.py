@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs.benchmarks.summary import distance_from_nominal, means, rates, selections
+from knockoffs.benchmarks.experiment import Experiment
+from knockoffs.benchmarks.summary import distance_from_nominal, marked_selections, means, rates, selections
 from knockoffs.filtering import fdp, knockoff_select, power
 
 LEVELS = (0.1, 0.3, 0.5)
@@ -145,13 +146,13 @@ def test_the_distance_from_nominal(results: pd.DataFrame) -> None:
 
 def test_selections_are_shares_of_replicates() -> None:
     runs = [
-        one_run(10 * k + replicate, method=method, replicate=replicate, statistic=statistic)
+        one_run(10 * k + replicate, method=method, replicate=replicate)
         for replicate in range(4)
-        for k, (method, statistic) in enumerate((("b", "s"), ("a", "t")))
+        for k, method in enumerate(("b", "a"))
     ]
     results = pd.concat(runs, ignore_index=True)
     table = selections(results, 0.3)
-    assert list(table.columns) == [("b", "s"), ("a", "t")]
+    assert list(table.columns) == ["b", "a"]
     assert sorted(table.index) == sorted(f"x{j}" for j in range(FEATURES))
     for k, column in enumerate(table.columns):
         chosen = np.mean([knockoff_select(runs[2 * r + k]["w"].to_numpy(), 0.3) for r in range(4)], axis=0)
@@ -159,3 +160,17 @@ def test_selections_are_shares_of_replicates() -> None:
     order = table.mean(axis=1).to_numpy()
     assert (np.diff(order) <= 0).all()
     assert 0 < order[0] <= 1
+
+
+def test_each_statistic_has_its_own_selections_with_remarks() -> None:
+    runs = [one_run(k, statistic=statistic) for k, statistic in enumerate("st")]
+    experiment = Experiment("own", "", (), (), ("s", "t"), levels=(0.3,), marks={"x2": "known"})
+    found = dict(marked_selections(experiment, pd.concat(runs, ignore_index=True)))
+    assert list(found) == ["s", "t"]
+    for run, frame in zip(runs, found.values(), strict=True):
+        pd.testing.assert_series_equal(
+            frame.set_index("feature").iloc[:, 1], selections(run, 0.3).iloc[:, 0], check_names=False
+        )
+        assert dict(zip(frame["feature"], frame["remark"], strict=True)) == {
+            f"x{j}": "known" if j == 2 else "" for j in range(FEATURES)
+        }

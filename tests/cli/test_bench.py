@@ -77,7 +77,17 @@ def test_every_option_is_known_to_these_tests() -> None:
     assert options == {
         "list": set(),
         "draw": {"name", "figure", "--column", "--methods", "--variant", "--data"},
-        "run": {"name", "--methods", "--reps", "--n-jobs", "--scheduler", "--out", "--data", "--quiet"},
+        "run": {
+            "name",
+            "--methods",
+            "--reps",
+            "--n-jobs",
+            "--scheduler",
+            "--device",
+            "--out",
+            "--data",
+            "--quiet",
+        },
         "show": {"name", "--out", "--table", "--figure", "--variant", "--response"},
     }
 
@@ -269,6 +279,41 @@ def test_lambda_is_drawn_as_a_heat_map(invoke: Invoke) -> None:
     assert Path("heat.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_heat_map_shows_all_variants(invoke: Invoke) -> None:
+    write("lambda", "rho-0.2", "ddlk-0", table("r", [True] * 10, [f"x{j}" for j in range(10)], [1.0] * 10))
+    result = invoke("bench", "show", "lambda", "--figure", "heat.png", "--variant", "rho-0.2")
+    assert result.exit_code == 1
+    assert "--variant" in result.stderr
+    assert not Path("heat.png").exists()
+
+
+def test_without_a_truth_there_is_no_figure(invoke: Invoke) -> None:
+    write("clinical", "stays", "gaussian", table("death", [None] * 10, [f"x{j}" for j in range(10)], [1.0] * 10))
+    result = invoke("bench", "show", "clinical", "--figure", "f.png")
+    assert result.exit_code == 1
+    assert "there are no curves" in result.stderr
+    assert not Path("f.png").exists()
+
+
+def test_a_variant_without_a_figure_is_refused(invoke: Invoke, results: Store) -> None:
+    for option in ("--variant", "--response"):
+        result = invoke("bench", "show", "smoke", option, "small")
+        assert result.exit_code == 1
+        assert "pass --figure FILE too" in result.stderr
+
+
+def test_all_numbers_fit_into_eighty_columns(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names, w = [f"x{j}" for j in range(40)], [1.0 + j for j in range(40)]
+    for method in EXPERIMENTS["gaussian"].methods:
+        write("gaussian", "rho-0.6", method, table("100/√N", [True] * 30 + [False] * 10, names, w))
+    result = invoke("bench", "show", "gaussian")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert result.stdout.count("0.250±0.000") == 4 * 6  # false discoveries at four levels by six methods
+    assert result.stdout.count("1.000±0.000") == 4 * 6  # power
+    assert "…" not in result.stdout
+
+
 def test_the_figure_of_another_variant_has_its_own_response(invoke: Invoke) -> None:
     """Each variant of `hiv` is a drug of its own: the first response of all is not one of the chosen variant."""
     names = [f"P{j}.A" for j in range(10)]
@@ -296,7 +341,8 @@ def test_without_a_truth_the_features_are_shown(invoke: Invoke) -> None:
     result = invoke("bench", "show", "clinical", "--table", "features.csv")
     assert result.exit_code == 0, result.output
     said = words(result.stdout)
-    assert "gaussian (lasso)" in said
+    assert "lasso: share of replicates" in said
+    assert "gaussian" in said
     assert "[red]BUN[/red] 100%" in said
     assert "x6" not in said  # never selected
     written = Path("features.csv").read_text(encoding="utf-8")
@@ -336,8 +382,17 @@ def test_bad_counts_are_refused(refused: Refused, count: int) -> None:
 
 
 def test_no_cores_are_refused(refused: Refused) -> None:
-    line = refused("bench", "run", "smoke", "--n-jobs", 0)
-    assert "n-jobs" in line or "n_jobs" in line
+    assert "--n-jobs 0 is not valid: pass" in refused("bench", "run", "smoke", "--n-jobs", 0)
+
+
+def test_cores_here_and_a_cluster_exclude_each_other(refused: Refused) -> None:
+    line = refused("bench", "run", "smoke", "--n-jobs", 2, "--scheduler", "tcp://127.0.0.1:1")
+    assert "--n-jobs" in line
+    assert "--scheduler" in line
+
+
+def test_an_unknown_device_is_refused(refused: Refused) -> None:
+    assert "device='tpu' is not valid" in refused("bench", "run", "smoke", "--device", "tpu")
 
 
 def test_show_without_results_says_how_to_make_some(refused: Refused) -> None:

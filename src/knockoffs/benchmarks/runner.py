@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import torch
+from threadpoolctl import threadpool_limits
 
 from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS, STATISTICS
 from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target
@@ -21,6 +22,7 @@ from knockoffs.benchmarks.store import Result, Store
 from knockoffs.checks import KnockoffWarning
 from knockoffs.datasets.real import check_data_file
 from knockoffs.engine.training import Report
+from knockoffs.statistics.models import require_model
 
 
 class RunFailedError(RuntimeError):
@@ -36,22 +38,24 @@ def run_experiment(
     data: str | None = None,
     n_jobs: int | None = None,
     scheduler: str | None = None,
+    device: str = "cpu",
     report: Report | None = None,
 ) -> int:
-    """Make all runs that the store lacks, write each as it ends, and return how many there were."""
+    """Make all runs that the store lacks, write each as it ends, and return how many were made."""
     store.prepare(experiment)
     folder = None if data is None else str(Path(data).resolve())  # workers may stand elsewhere
     todo = [run for run in experiment.runs(methods=methods, replicates=replicates) if not store.has(run)]
-    for file in experiment.files if todo else ():
-        check_data_file(data, file)
-    failed = []
+    if todo:
+        _check_needs(experiment, data)
+    made, failed = 0, []
     if report is not None and todo:
         report(experiment.name, 0, len(todo), None)
     # asked again as each is handed out, since another process may write to the same folder
-    tasks = ((experiment, run, folder) for run in todo if not store.has(run))
+    tasks = ((experiment, run, folder, device) for run in todo if not store.has(run))
     for done, (run, result) in enumerate(_carried_out(tasks, n_jobs, scheduler), start=1):
         if isinstance(result, Result):
             store.write(run, result)
+            made += 1
         else:
             failed.append(f"{run}: {result.rstrip('.')}")
         if report is not None:
@@ -61,11 +65,19 @@ def run_experiment(
             f"{len(failed)} of {len(todo)} runs failed, the first {failed[0]}. Run again once that is "
             "mended: what is done is kept."
         )
-    return len(todo)
+    return made
+
+
+def _check_needs(experiment: Experiment, data: str | None) -> None:
+    """Find out before the first run, which may take an hour, what the last step of it would miss."""
+    for file in experiment.files:
+        check_data_file(data, file)
+    for name in experiment.statistics:
+        require_model(getattr(STATISTICS[name](), "estimator", None))
 
 
 def _carried_out(
-    tasks: Iterable[tuple[Experiment, Run, str | None]], n_jobs: int | None, scheduler: str | None
+    tasks: Iterable[tuple[Experiment, Run, str | None, str]], n_jobs: int | None, scheduler: str | None
 ) -> Iterator[tuple[Run, Result | str]]:
     """Results as they come, by joblib, or by the dask cluster whose scheduler listens at this address."""
     if scheduler is None:
@@ -80,24 +92,36 @@ def _carried_out(
         raise ImportError('a scheduler needs dask: pip install "knockoffs[cluster]".') from error
     with Client(scheduler, set_as_default=False) as client:
         # not pure: a run that was made and lost is to be made again
-        futures = [client.submit(_attempt, *task, pure=False) for task in tasks]
-        for future in as_completed(futures, loop=client.loop):
-            yield future.result()
+        runs = {client.submit(_attempt, *task, pure=False): task[1] for task in tasks}
+        for future in as_completed(runs, loop=client.loop):
+            try:
+                yield future.result()
+            except Exception as error:  # the worker died, not the run alone
+                yield runs[future], _in_words(error)
 
 
-def _attempt(experiment: Experiment, run: Run, data: str | None) -> tuple[Run, Result | str]:
+def _attempt(experiment: Experiment, run: Run, data: str | None, device: str) -> tuple[Run, Result | str]:
     try:
-        return run, execute(run, data, experiment)
+        return run, execute(run, data, experiment, device)
     except Exception as error:  # a run that fails must not take the others with it
-        return run, f"{type(error).__name__}: {error}"
+        return run, _in_words(error)
 
 
-def execute(run: Run, data: str | None = None, experiment: Experiment | None = None) -> Result:
-    """Make the data, fit the method, draw knockoffs, compute every statistic. The same bits for the same run."""
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def execute(
+    run: Run, data: str | None = None, experiment: Experiment | None = None, device: str = "cpu"
+) -> Result:
+    """Make the data, fit the method, draw knockoffs, compute every statistic.
+
+    The same bits for the same run on the same kind of machine and device.
+    """
     experiment = EXPERIMENTS[run.experiment] if experiment is None else experiment
     with _as_in_runs():
         study = experiment.variant(run.variant).make(experiment.data_seed(run), data)
-        return _compute(run, experiment, study)
+        return _compute(run, experiment, study, device)
 
 
 @contextmanager
@@ -106,7 +130,7 @@ def _as_in_runs() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with warnings.catch_warnings():
+        with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", KnockoffWarning)
             yield
     finally:
@@ -126,13 +150,14 @@ def draw_knockoffs(
 ) -> dict[str, pd.DataFrame]:
     """Knockoffs of the first replicate by each method, those of its runs."""
     with _as_in_runs():
-        return {method: _knockoffs(Run(experiment.name, variant, method, 0), study) for method in methods}
+        runs = {method: Run(experiment.name, variant, method, 0) for method in methods}
+        return {method: _knockoffs(run, study, "cpu") for method, run in runs.items()}
 
 
-def _compute(run: Run, experiment: Experiment, study: Study) -> Result:
+def _compute(run: Run, experiment: Experiment, study: Study, device: str) -> Result:
     seconds = {}
     begun = time.perf_counter()
-    X_tilde = _knockoffs(run, study)
+    X_tilde = _knockoffs(run, study, device)
     seconds["knockoffs"] = time.perf_counter() - begun
     tables = []
     for response, target in study.responses.items():
@@ -142,12 +167,15 @@ def _compute(run: Run, experiment: Experiment, study: Study) -> Result:
             w = statistic.compute(study.X, X_tilde, target.y, groups=study.groups)
             seconds[f"{name} of {response}"] = time.perf_counter() - begun
             tables.append(_table(name, response, w, target, study))
-    return Result(pd.concat(tables, ignore_index=True), seconds)
+    return Result(pd.concat(tables, ignore_index=True), seconds, device)
 
 
-def _knockoffs(run: Run, study: Study) -> pd.DataFrame:
+def _knockoffs(run: Run, study: Study, device: str) -> pd.DataFrame:
     if run.method != "oracle":
-        return METHODS[run.method](run.seed).fit(study.X).sample(study.X, random_state=run.seed)
+        generator = METHODS[run.method](run.seed)
+        if hasattr(generator, "device"):
+            generator.set_params(device=device)
+        return generator.fit(study.X).sample(study.X, random_state=run.seed)
     if study.oracle is None:
         raise ValueError(f"there are no exact knockoffs of {run.experiment} {run.variant}.")
     return pd.DataFrame(study.oracle(run.seed), columns=study.X.columns)

@@ -6,7 +6,8 @@ import io
 import json
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,10 +21,11 @@ REVISION = 3  # raise it when a method or statistic changes, so that old and new
 
 
 class Result(NamedTuple):
-    """w of every feature by every statistic, and seconds spent on each part."""
+    """w of every feature by every statistic, seconds spent on each part, and the device that networks ran on."""
 
     table: pd.DataFrame
     seconds: dict[str, float]
+    device: str = "cpu"
 
 
 class Store:
@@ -49,14 +51,18 @@ class Store:
             if made != expected:
                 raise ValueError(
                     f"{str(self.folder)!r} holds a run {run} that was made with {made}, not with {expected}. Pass "
-                    "another folder, or remove it."
+                    "another folder, or remove this one."
                 )
 
     def write(self, run: Run, result: Result) -> None:
         """The table last: a run counts as done once it is there."""
         path = self.path(run)
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = {"made": _made(result.table["statistic"].unique()), "seconds": result.seconds}
+        beside = {
+            "made": _made(result.table["statistic"].unique()),
+            "device": result.device,
+            "seconds": result.seconds,
+        }
         write_atomically(path.with_suffix(".json"), json.dumps(beside, indent=1).encode())
         buffer = io.BytesIO()
         result.table.to_parquet(buffer, index=False)
@@ -65,7 +71,7 @@ class Store:
     def read(self, experiment: Experiment) -> pd.DataFrame:
         """All runs of an experiment that are there, in their order; times are left out, since they vary."""
         tables = [
-            pd.read_parquet(self.path(run)).assign(variant=run.variant, method=run.method, replicate=run.replicate)
+            self._table(run).assign(variant=run.variant, method=run.method, replicate=run.replicate)
             for run in self.done(experiment)
         ]
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
@@ -87,8 +93,25 @@ class Store:
         runs = experiment.runs(methods=[*experiment.methods, *others], replicates=most)
         return [run for run in runs if self.has(run)]
 
+    def _table(self, run: Run) -> pd.DataFrame:
+        with _readable(self.path(run)) as path:
+            return pd.read_parquet(path)
+
     def _beside(self, run: Run) -> dict[str, Any]:
-        return json.loads(self.path(run).with_suffix(".json").read_text(encoding="utf-8"))
+        with _readable(self.path(run).with_suffix(".json")) as path:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            return {part: found[part] for part in ("made", "seconds")}
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[Path]:
+    try:
+        yield path
+    except (OSError, ValueError, KeyError, TypeError) as error:  # pyarrow's errors are among these
+        raise ValueError(
+            f"{str(path)!r} is damaged ({error}). Remove {path.stem}.json and {path.stem}.parquet there and run "
+            "again: only that run is made anew."
+        ) from error
 
 
 def _clean(name: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from knockoffs.arrays import Flags, Indices
+from knockoffs.benchmarks.experiment import Experiment
 from knockoffs.filtering import fdp, knockoff_select, power
 
 RUN = ["variant", "response", "method", "replicate", "statistic"]
@@ -62,8 +63,16 @@ def with_error(value: float, error: float) -> str:
     return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
 
 
+def marked_selections(experiment: Experiment, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """For each statistic: features, remarks on them, and the share of replicates that select them, by method."""
+    for statistic, found in results.groupby("statistic", sort=False):
+        frame = selections(found, experiment.levels[0]).reset_index()
+        frame.insert(1, "remark", frame["feature"].map(lambda name: experiment.marks.get(name, "")))
+        yield str(statistic), frame
+
+
 def selections(results: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Share of replicates that select each feature, a row a feature and a column a method and statistic."""
+    """Share of replicates that select each feature with one statistic, a row a feature and a column a method."""
     rows = []
     for key, found in _each_run(results):
         chosen = knockoff_select(found["w"], level)
@@ -71,7 +80,7 @@ def selections(results: pd.DataFrame, level: float) -> pd.DataFrame:
             key | {"feature": name, "share": float(s)} for name, s in zip(found["feature"], chosen, strict=True)
         ]
     frame = pd.DataFrame(rows)
-    table = frame.pivot_table(index="feature", columns=["method", "statistic"], values="share", sort=False)
+    table = frame.pivot_table(index="feature", columns="method", values="share", sort=False)
     return table.loc[table.mean(axis=1).sort_values(ascending=False, kind="stable").index]
 
 

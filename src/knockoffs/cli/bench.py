@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import pandas as pd
 from joblib.externals.loky.process_executor import TerminatedWorkerError
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,10 +19,11 @@ from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
 from knockoffs.benchmarks.experiment import Experiment
 from knockoffs.benchmarks.runner import RunFailedError, draw_knockoffs, first_study, run_experiment
 from knockoffs.benchmarks.store import Store
-from knockoffs.benchmarks.summary import means, selections, with_error
+from knockoffs.benchmarks.summary import marked_selections, means, with_error
 from knockoffs.checks import check_choice, check_count
 from knockoffs.cli.common import plain_errors, require_writable, show_progress
 from knockoffs.files import write_frame
+from knockoffs.generators.batches import torch_device
 from knockoffs.persistence import write_atomically
 from knockoffs.progress import progress_bars
 
@@ -61,7 +62,14 @@ def list_experiments() -> None:
 @click.option("--methods", help="Only these, with commas between them.")
 @click.option("--reps", type=int, help="Replicates; by default those of the experiment.")
 @click.option("--n-jobs", type=int, help="Cores.")
-@click.option("--scheduler", metavar="ADDRESS", help="Run on the dask cluster whose scheduler listens there.")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Run on the dask cluster whose scheduler listens there; start its workers with --nthreads 1.",
+)
+@click.option(
+    "--device", default="cpu", show_default=True, help="Where generators are trained: cpu, cuda or auto."
+)
 @click.option("--out", default=OUT, show_default=True, type=click.Path(file_okay=False), help="Folder of results.")
 @_data
 @click.option("--quiet", is_flag=True, help="No progress bars and no table.")
@@ -71,6 +79,7 @@ def run(
     reps: int | None,
     n_jobs: int | None,
     scheduler: str | None,
+    device: str,
     out: str,
     data: str | None,
     quiet: bool,
@@ -85,6 +94,8 @@ def run(
         chosen = None if methods is None else _methods(methods, exact=exact)
         if reps is not None:
             check_count("--reps", reps)
+        _check_cores(n_jobs, scheduler)
+        torch_device(device)
         store = Store(out)
         try:
             with progress_bars(show_progress(quiet)) as report:
@@ -96,6 +107,7 @@ def run(
                     data=data,
                     n_jobs=n_jobs,
                     scheduler=scheduler,
+                    device=device,
                     report=report,
                 )
         except RunFailedError as error:
@@ -166,14 +178,22 @@ def show(
     with plain_errors():
         experiment, store = _experiment(name), Store(out)
         require_writable(table, figure)
+        if figure is None and (variant is not None or response is not None):
+            raise ValueError("--variant and --response choose the curves of a figure: pass --figure FILE too.")
         results = _show(experiment, store)
         if table is not None:
-            known = results["relevant"].notna().any()
-            write_frame(
-                means(results, experiment.levels) if known else _marked_selections(experiment, results), table
-            )
+            write_frame(_summary(experiment, results), table)
         if figure is not None:
             _draw(experiment, results, figure, variant, response)
+
+
+def _check_cores(n_jobs: int | None, scheduler: str | None) -> None:
+    if n_jobs == 0:
+        raise ValueError("--n-jobs 0 is not valid: pass a number of cores, or -1 for all of them.")
+    if n_jobs is not None and scheduler is not None:
+        raise ValueError(
+            "--n-jobs counts cores of this machine and --scheduler names a cluster: pass one of them."
+        )
 
 
 def _experiment(name: str) -> Experiment:
@@ -199,48 +219,49 @@ def _show(experiment: Experiment, store: Store) -> pd.DataFrame:
     console = Console()
     console.print(Text(f"{experiment.title}. {experiment.note}".strip(), style="bold"))
     if results["relevant"].isna().all():
-        console.print(_selection_table(experiment, results))
+        for statistic, frame in marked_selections(experiment, results):
+            console.print(_selection_table(experiment, frame, statistic))
         return results
     frame = means(results, experiment.levels)
-    for (variant, response), found in frame.groupby(["variant", "response"], sort=False):
-        console.print(_rates_table(found, f"{variant}, {response}", experiment.levels))
+    for (variant, response, statistic), found in frame.groupby(["variant", "response", "statistic"], sort=False):
+        console.print(_rates_table(found, f"{variant}, {response}, {statistic}", experiment.levels))
     return results
 
 
+def _summary(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
+    """Means over replicates, or where no truth is known shares of selections."""
+    if results["relevant"].notna().any():
+        return means(results, experiment.levels)
+    parts = [frame.assign(statistic=name) for name, frame in marked_selections(experiment, results)]
+    return pd.concat(parts, ignore_index=True)
+
+
 def _rates_table(frame: pd.DataFrame, what: str, levels: Sequence[float]) -> Table:
-    table = Table(title=f"{what}: false discovery proportion ± s.e. / power ± s.e.", title_justify="left")
-    for heading in ("statistic", "method"):  # names are never cut short
-        table.add_column(heading, min_width=max(map(len, frame[heading])))
+    """Two lines a method, so that the table fits into 80 columns: false discoveries, then power."""
+    table = Table(
+        title=f"{what}: FDP ± s.e., below it power ± s.e.",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("method", no_wrap=True)
     for heading in ("runs", *(f"q = {level:g}" for level in levels)):
-        table.add_column(heading, justify="right")
-    for statistic, method in itertools.product(frame["statistic"].unique(), frame["method"].unique()):
-        found = frame[(frame["statistic"] == statistic) & (frame["method"] == method)]
-        cells = [
-            f"{with_error(row['fdp'], row['fdp_error'])} / {with_error(row['power'], row['power_error'])}"
-            for row in found.to_dict(orient="records")
-        ]
-        table.add_row(str(statistic), str(method), str(found["replicates"].iloc[0]), *cells)
+        table.add_column(heading, justify="right", no_wrap=True)
+    for method, found in frame.groupby("method", sort=False):
+        rows = found.to_dict(orient="records")
+        for name, runs, value in ((str(method), str(rows[0]["replicates"]), "fdp"), ("  power", "", "power")):
+            cells = (with_error(row[value], row[f"{value}_error"]).replace(" ", "") for row in rows)
+            table.add_row(Text(name), runs, *cells)
     return table
 
 
-def _marked_selections(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
-    """Features, remarks on them, and the share of replicates in which each method selects them."""
-    shares = selections(results, experiment.levels[0])
-    shares.columns = [f"{method} ({statistic})" for method, statistic in shares.columns]
-    frame = shares.reset_index()
-    frame.insert(1, "remark", frame["feature"].map(lambda name: experiment.marks.get(name, "")))
-    return frame
-
-
-def _selection_table(experiment: Experiment, results: pd.DataFrame) -> Table:
-    """Which features each method selects; no truth is known."""
-    frame = _marked_selections(experiment, results)
-    title = f"Share of replicates that select a feature at {experiment.levels[0]:g}"
-    table = Table(title=title, title_justify="left")
-    table.add_column("feature", overflow="fold")
-    table.add_column("remark")
+def _selection_table(experiment: Experiment, frame: pd.DataFrame, statistic: str) -> Table:
+    """Which features each method selects with a statistic; no truth is known."""
+    title = f"{statistic}: share of replicates that select a feature at {experiment.levels[0]:g}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for name in frame.columns[:2]:
+        table.add_column(str(name), overflow="fold")
     for name in frame.columns[2:]:
-        table.add_column(name, justify="right")
+        table.add_column(str(name), justify="right", overflow="fold")
     for feature, remark, *shares in frame.itertuples(index=False):
         if max(shares) > 0:
             table.add_row(Text(str(feature)), str(remark), *(f"{share:.0%}" if share else "" for share in shares))
@@ -252,6 +273,16 @@ def _draw(
 ) -> None:
     from knockoffs.benchmarks.figures import curves, heat_map
 
+    if results["relevant"].isna().all():
+        raise ValueError(
+            f"--figure: nobody knows which features of {experiment.name} matter, so there are no curves. Use "
+            f"--table, or 'knockoffs bench draw {experiment.name}'."
+        )
+    if experiment.name == "lambda":
+        if variant is not None or response is not None:
+            raise ValueError("--variant and --response: the heat map shows all of them; leave both out.")
+        _save(heat_map(results), path)
+        return
     chosen, left = [], results
     for option, asked in (("variant", variant), ("response", response)):
         known = list(dict.fromkeys(left[option]))
@@ -259,8 +290,7 @@ def _draw(
             check_choice(f"--{option}", asked, known)
         chosen.append(asked or known[0])
         left = left[left[option] == chosen[-1]]
-    figure = heat_map(results) if experiment.name == "lambda" else curves(results, *chosen)
-    _save(figure, path)
+    _save(curves(results, *chosen), path)
 
 
 def _format(path: str) -> str:

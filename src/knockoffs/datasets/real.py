@@ -74,7 +74,7 @@ class Supervised(NamedTuple):
 def data_file(data: str | os.PathLike[str] | None, folder: str, name: str) -> Path:
     """The file in the user's data folder (`data`, or the environment's KNOCKOFFS_DATA), or how to get it."""
     root = data if data is not None else os.environ.get(VARIABLE)
-    source = f"It is made from {HOW_TO_GET[folder]}."
+    source = f"It is made from {HOW_TO_GET[folder]}; the project's docs/data.md says what it must hold."
     if root is None:
         raise DataNotFoundError(
             f"{folder}/{name} is needed. Pass data= (--data at the command line), or set {VARIABLE}. {source}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
@@ -27,14 +28,19 @@ def make_model(estimator: Any, task: Task, seed: int) -> Any:
         return _trees(task, seed)
     if estimator == "linear+boosting":
         return LinearRegressorWithTrees(seed) if task == "regression" else LinearClassifierWithTrees(seed)
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise ImportError(
-            'estimator="lightgbm" needs the package lightgbm: pip install "knockoffs[bench]", or pass "boosting".'
-        ) from error
+    require_model(estimator)
+    import lightgbm
+
     kind = lightgbm.LGBMRegressor if task == "regression" else lightgbm.LGBMClassifier
     return kind(n_estimators=100, num_leaves=15, n_jobs=1, verbosity=-1, random_state=seed)
+
+
+def require_model(estimator: Any) -> None:
+    """Find out whether the package of a model that is known by name is installed."""
+    if isinstance(estimator, str) and estimator == "lightgbm" and find_spec("lightgbm") is None:
+        raise ImportError(
+            'estimator="lightgbm" needs the package lightgbm: pip install "knockoffs[bench]", or pass "boosting".'
+        )
 
 
 def _trees(task: Task, seed: int) -> Any:
