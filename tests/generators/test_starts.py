@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
 
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.engine.starts import LinearConditionals
+from knockoffs.generators import starts
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
 from knockoffs.generators.linear import LinearGaussian, fit_shrunk, fit_sparse
 from knockoffs.generators.starts import (
@@ -129,6 +134,16 @@ def test_rows_are_clustered_by_where_they_lie() -> None:
     assert labels is not None
     assert np.array_equal(labels == labels[0], group == group[0])
     assert np.array_equal(cluster_rows(x, 1, seed=0), np.zeros(400))
+
+
+def test_clusters_that_do_not_settle_are_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are a start, and held-out rows judge what comes of it."""
+    x = np.random.default_rng(0).normal(size=(400, 3))
+    hasty = partial(GaussianMixture, max_iter=2, tol=1e-9)
+    with pytest.warns(ConvergenceWarning):
+        hasty(3, covariance_type="diag", random_state=0).fit(x)
+    monkeypatch.setattr(starts, "GaussianMixture", hasty)
+    cluster_rows(x, 3, seed=0)  # warnings are errors here
 
 
 def test_a_cluster_too_small_to_fit_is_no_cluster() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from knockoffs.arrays import Array, Indices
@@ -42,7 +44,9 @@ def cluster_rows(x: Array, clusters: int, seed: int) -> Indices | None:
     if len(x) < 2 * MIN_CLUSTER * clusters:
         return None
     model = GaussianMixture(clusters, covariance_type="diag", reg_covar=1e-4, random_state=seed)
-    labels = model.fit_predict(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a start only: held-out rows judge what comes of it
+        labels = model.fit_predict(x)
     smallest = np.bincount(labels, minlength=clusters).min()
     return labels if smallest >= max(MIN_CLUSTER, len(x) // 50) else None
 
