@@ -23,8 +23,8 @@ class HoldoutStatistic(CrossFitted):
 
     Squared error for a real y, log-loss for classes. `mixture=0` fits one model on x; `mixture=0.5` is the paper's
     mixture statistic: feature j's model is fitted on an equal mixture of x_j and x̃_j, which gives power away but
-    holds the level best where knockoffs are imperfect. Where y has heavy tails pass its ranks: squared errors hang on
-    a few rows. Approximate: swapping one feature also moves the others' w.
+    holds the level best where knockoffs are imperfect. Where y has heavy tails pass its ranks: squared errors hang
+    on a few rows. Approximate: swapping one feature also moves the others' w.
 
     Parameters
     ----------
