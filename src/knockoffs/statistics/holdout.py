@@ -35,8 +35,8 @@ class HoldoutStatistic(CrossFitted):
     blocks : deal the features into so many blocks and fit one model for each block, with all of its features
         mixed. None is the paper's: one model a feature. 20 blocks of 100 features take a third of the time.
     folds : cross-fit in this many folds, so that every row is held out once; None for a single split. With
-        `mixture=0` take 2 or None: with more it exceeds its level even with exact knockoffs (.125 ± .008 for .1
-        with 5 folds; 2 folds .093 ± .008; earlier networks), and a warning says so. To first order a null w is a
+        `mixture=0` take 2 or None: with more it exceeds its level even with exact knockoffs (.143 ± .007 for .1
+        with 5 folds; 2 folds .083 ± .007), and a warning says so. To first order a null w is a
         sum of products of chance correlations in different folds, skewed to the right where there are more than
         two. The mixture treats x_j and x̃_j alike and does not have this tilt, nor has `MidpointStatistic`.
     test_size : share of held-out rows where `folds` is None; 0.15 by default.
@@ -80,7 +80,7 @@ class HoldoutStatistic(CrossFitted):
             check_count("blocks", self.blocks)
         if self.mixture == 0 and self.folds is not None and self.folds > 2:
             warnings.warn(
-                f"mixture=0 with folds={self.folds} exceeds its level even with exact knockoffs (0.125 for 0.1 "
+                f"mixture=0 with folds={self.folds} exceeds its level even with exact knockoffs (0.143 for 0.1 "
                 "measured with 5 folds). Pass folds=2, mixture=0.5, or use MidpointStatistic.",
                 KnockoffWarning,
                 stacklevel=4,
