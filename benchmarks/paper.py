@@ -14,7 +14,14 @@ from knockoffs.benchmarks.catalogue import EXPERIMENTS
 from knockoffs.benchmarks.experiment import Experiment
 from knockoffs.benchmarks.figures import CURVE, curves, heat_map
 from knockoffs.benchmarks.store import Store
-from knockoffs.benchmarks.summary import distance_from_nominal, marked_selections, means, rates, with_error
+from knockoffs.benchmarks.summary import (
+    distance_from_nominal,
+    has_truth,
+    marked_selections,
+    means,
+    rates,
+    with_error,
+)
 from knockoffs.persistence import write_atomically
 
 PAGE = Path("docs/benchmarks.md")
@@ -51,7 +58,7 @@ _ORDER = {name: place for place, name in enumerate(("mixture", "holdout", "midpo
 
 def sections(experiment: Experiment, results: pd.DataFrame) -> Iterator[str]:
     """Tables of an experiment in Markdown, figures beside the page."""
-    if results["relevant"].isna().all():
+    if not has_truth(results):
         for statistic, frame in marked_selections(experiment, results):
             methods = frame.columns[2:]
             chosen = frame[frame[methods].max(axis=1) > 0]
@@ -77,7 +84,7 @@ def sections(experiment: Experiment, results: pd.DataFrame) -> Iterator[str]:
 
 def tidy(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
     """What the tables and figures are made from: rates of each run at each level, or where no truth is known w."""
-    if results["relevant"].isna().all():
+    if not has_truth(results):
         return results.drop(columns=["relevant", "unit"])
     return rates(results, sorted({*experiment.levels, *CURVE.tolist()}))
 

@@ -14,6 +14,11 @@ from knockoffs.filtering import fdp, knockoff_select, power
 RUN = ["variant", "response", "method", "replicate", "statistic"]
 
 
+def has_truth(results: pd.DataFrame) -> bool:
+    """Whether it is known which features matter."""
+    return bool(results["relevant"].notna().any())
+
+
 def rates(results: pd.DataFrame, levels: Sequence[float]) -> pd.DataFrame:
     """FDP, power and number of discoveries of each run at each level; discoveries count by unit.
 

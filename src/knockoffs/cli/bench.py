@@ -19,7 +19,7 @@ from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
 from knockoffs.benchmarks.experiment import Experiment
 from knockoffs.benchmarks.runner import RunFailedError, draw_knockoffs, first_study, run_experiment
 from knockoffs.benchmarks.store import Store
-from knockoffs.benchmarks.summary import marked_selections, means, with_error
+from knockoffs.benchmarks.summary import has_truth, marked_selections, means, with_error
 from knockoffs.checks import check_choice, check_count
 from knockoffs.cli.common import plain_errors, require_writable, show_progress
 from knockoffs.files import write_frame
@@ -218,7 +218,7 @@ def _show(experiment: Experiment, store: Store) -> pd.DataFrame:
         )
     console = Console()
     console.print(Text(f"{experiment.title}. {experiment.note}".strip(), style="bold"))
-    if results["relevant"].isna().all():
+    if not has_truth(results):
         for statistic, frame in marked_selections(experiment, results):
             console.print(_selection_table(experiment, frame, statistic))
         return results
@@ -230,7 +230,7 @@ def _show(experiment: Experiment, store: Store) -> pd.DataFrame:
 
 def _summary(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
     """Means over replicates, or where no truth is known shares of selections."""
-    if results["relevant"].notna().any():
+    if has_truth(results):
         return means(results, experiment.levels)
     parts = [frame.assign(statistic=name) for name, frame in marked_selections(experiment, results)]
     return pd.concat(parts, ignore_index=True)
@@ -273,7 +273,7 @@ def _draw(
 ) -> None:
     from knockoffs.benchmarks.figures import curves, heat_map
 
-    if results["relevant"].isna().all():
+    if not has_truth(results):
         raise ValueError(
             f"--figure: nobody knows which features of {experiment.name} matter, so there are no curves. Use "
             f"--table, or 'knockoffs bench draw {experiment.name}'."
