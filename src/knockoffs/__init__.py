@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from knockoffs.checks import KnockoffWarning
+from knockoffs.cautions import KnockoffWarning
 from knockoffs.diagnostics import Certificate, check_swap
 from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff_threshold, power
 from knockoffs.generators.autoencoder import AutoEncodingKnockoffs

@@ -1,4 +1,4 @@
-"""Checks of arguments: errors that name the parameter, the value and what is allowed; the warning of hazards."""
+"""Checks of arguments: errors that name the parameter, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ import math
 from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
-
-
-class KnockoffWarning(UserWarning):
-    """Something in the data limits what knockoffs can do; the message says what and the remedy."""
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 
 from knockoffs.arrays import Array, Indices
-from knockoffs.checks import KnockoffWarning
+from knockoffs.cautions import caution
 from knockoffs.filtering import draw_level
 from knockoffs.statistics.base import MOST_CLASSES
 from knockoffs.tables import column_name, listing
@@ -20,7 +19,7 @@ def warn_of_hazards(
 ) -> None:
     """Warn of levels that can select nothing, identifiers, copies of the target, and fewer rows than columns."""
     for hazard in _hazards(values, target, names, fdr, offset, n_draws):
-        warnings.warn(hazard, KnockoffWarning, stacklevel=3)
+        caution(hazard)
 
 
 def _hazards(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -15,7 +14,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.checks import KnockoffWarning, check_choice, check_count, check_fraction
+from knockoffs.cautions import caution, collect_cautions
+from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import knockoff_source
 from knockoffs.diagnostics.dry_run import LEVELS, simulate
@@ -127,17 +127,16 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         `groups` (one label a row, such as the patient) keeps rows that belong together on one side of every split
         of the statistic. The generator does not know them.
         """
-        recorded: list[warnings.WarningMessage] = []
+        cautions: list[str] = []
         try:
-            with warnings.catch_warnings(record=True) as recorded:
-                warnings.simplefilter("always", KnockoffWarning)
+            with collect_cautions() as cautions:
                 self._fit(X, y, groups)
-        finally:  # the report keeps them, and the caller sees them as coming from the call of fit
-            for w in recorded:
-                warnings.warn(w.message, w.category, stacklevel=2)
-        said = dict.fromkeys(str(w.message) for w in recorded if issubclass(w.category, KnockoffWarning))
-        said.pop(self.selection_.explanation, None)
-        self.selection_ = replace(self.selection_, cautions=tuple(said))
+                said = dict.fromkeys(cautions)
+                said.pop(self.selection_.explanation, None)
+                self.selection_ = replace(self.selection_, cautions=tuple(said))
+        finally:  # shown also where the fit ends in an error
+            for message in dict.fromkeys(cautions):
+                caution(message)
         return self
 
     def _fit(self, X: Any, y: Any, groups: Any) -> None:
@@ -253,7 +252,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         found = self.certificate_
         if found is not None and found.verdict != "pass":
             said = " ".join([*found.reasons, *found.advice])
-            warnings.warn(f"Check of the knockoffs: {found.verdict}. {said}", KnockoffWarning, stacklevel=2)
+            caution(f"Check of the knockoffs: {found.verdict}. {said}")
 
     def _prepared_statistic(self, task: str, seed: int) -> Any:
         statistic = HoldoutStatistic() if self.statistic is None else self.statistic
@@ -324,7 +323,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             versions=versions_in_use(),
         )
         if not selected.any():
-            warnings.warn(explanation, KnockoffWarning, stacklevel=2)
+            caution(explanation)
 
 
 def _explanation(ws: Array, selected: Flags, evalues: Array, fdr: float, offset: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS, STATISTICS
 from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target
 from knockoffs.benchmarks.store import Result, Store
-from knockoffs.checks import KnockoffWarning
+from knockoffs.cautions import collect_cautions
 from knockoffs.datasets.real import check_data_file
 from knockoffs.engine.training import Report
 from knockoffs.statistics.models import require_model
@@ -130,8 +129,7 @@ def _as_in_runs() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore", KnockoffWarning)
+        with threadpool_limits(1), collect_cautions():
             yield
     finally:
         torch.set_num_threads(threads)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from knockoffs.arrays import Flags
-from knockoffs.checks import KnockoffWarning
+from knockoffs.cautions import KnockoffWarning
 from knockoffs.engine.training import TrainingDivergedError
 from knockoffs.files import read_frame
 from knockoffs.generators.base import KnockoffGenerator

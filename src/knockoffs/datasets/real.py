@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import warnings
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -16,7 +15,8 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from knockoffs.arrays import Array, Flags
-from knockoffs.checks import KnockoffWarning, check_choice, check_count
+from knockoffs.cautions import caution
+from knockoffs.checks import check_choice, check_count
 from knockoffs.randomness import RandomState, random_generator
 
 VARIABLE = "KNOCKOFFS_DATA"
@@ -91,11 +91,9 @@ def check_data_file(data: str | os.PathLike[str] | None, file: str) -> None:
     with path.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != CHECKSUMS[file]:
-        warnings.warn(
+        caution(
             f"{str(path)!r} is not the file that the published figures were made from: its SHA-256 is {found}, "
-            f"not {CHECKSUMS[file]}. Results will differ.",
-            KnockoffWarning,
-            stacklevel=3,
+            f"not {CHECKSUMS[file]}. Results will differ."
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from knockoffs.arrays import Array, Flags
-from knockoffs.checks import KnockoffWarning
+from knockoffs.cautions import collect_cautions
 from knockoffs.datasets.responses import Response, liang_response, linear_response
 from knockoffs.engine.training import Report
 from knockoffs.filtering import fdp, knockoff_select, power
@@ -130,8 +129,7 @@ def _replicate(
     X: Any, X_tilde: Any, response: Response, statistic: Any, task: Task, seed: int
 ) -> tuple[Array, Flags]:
     y = response.y if task == "regression" else (response.y > np.median(response.y)).astype(int)
-    with warnings.catch_warnings():  # said once, by the selection itself
-        warnings.simplefilter("ignore", KnockoffWarning)
+    with collect_cautions():  # given once, by the selection itself
         return _compute(statistic, X, X_tilde, y, task, seed), response.relevant
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
 from knockoffs.arrays import Indices
-from knockoffs.checks import KnockoffWarning
+from knockoffs.cautions import caution, collect_cautions
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import MIN_ROWS, check_swap
 from knockoffs.engine.training import TrainingDivergedError
@@ -36,11 +35,10 @@ def certify(generator: Any, X: Any, *, ready: bool, groups: Any, seed: int, prog
     if len(fitted) < LEAST_FITTED:
         return None
     try:
-        with warnings.catch_warnings():  # the generator itself has said them
-            warnings.simplefilter("ignore", KnockoffWarning)
+        with collect_cautions():  # the generator itself has given them
             twin = generator.fit(_safe_indexing(X, fitted))
     except (ValueError, TrainingDivergedError) as error:
-        warnings.warn(f"The knockoffs could not be checked: {error}", KnockoffWarning, stacklevel=2)
+        caution(f"The knockoffs could not be checked: {error}")
         return None
     subject = f"{type(twin).__name__} fitted on {len(fitted)} of the rows, checked on the other {len(seen)}"
     return _checked(twin, X, seen, groups, rng, subject=subject, progress=progress)

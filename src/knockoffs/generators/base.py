@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
@@ -13,7 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Indices
-from knockoffs.checks import KnockoffWarning, check_choice, check_count
+from knockoffs.cautions import caution
+from knockoffs.checks import check_choice, check_count
 from knockoffs.persistence import ModelFileError, read_model, write_model
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.tables import column_name, listing, read_table, write_like
@@ -117,11 +117,9 @@ class TableModel(BaseEstimator):
                 "to learn how the columns depend on each other. Collect more rows."
             )
         if len(values) < FEW_ROWS:
-            warnings.warn(
+            caution(
                 f"X has only {len(values)} rows: how its columns depend on each other can hardly be learned, and "
-                "knockoffs that miss it do not bound false discoveries. A few hundred rows or more make sense.",
-                KnockoffWarning,
-                stacklevel=4,
+                "knockoffs that miss it do not bound false discoveries. A few hundred rows or more make sense."
             )
 
     def _require_columns(self, core: Array, all_columns: int) -> None:
@@ -150,12 +148,10 @@ class TableModel(BaseEstimator):
         few = [j for j, levels in enumerate(self.levels_) if levels is not None and len(levels) < FEW_VALUES]
         if few and self._spreads_discrete:
             which = listing([column_name(names, modelled[j]) for j in few])
-            warnings.warn(
+            caution(
                 f"{which}: fewer than {FEW_VALUES} distinct values. They are modelled as if spread evenly around "
                 "each value, so their knockoffs depend too little on the other columns (correlations up to "
-                "a quarter too small): take discoveries among and near these columns with care.",
-                KnockoffWarning,
-                stacklevel=4,
+                "a quarter too small): take discoveries among and near these columns with care."
             )
 
     def _warn_of_dependence(self, core: Array, names: list[str] | None) -> None:
@@ -168,21 +164,15 @@ class TableModel(BaseEstimator):
         if (own < DEPENDENT).any():
             modelled = np.flatnonzero(self.modelled_)
             which = listing([column_name(names, modelled[j]) for j in np.flatnonzero(own < DEPENDENT)])
-            warnings.warn(
+            caution(
                 f"{which}: a linear combination of other columns (less than {DEPENDENT:g} of its variance is "
-                "its own). Its knockoff is all but a copy, so it cannot be selected. Drop what others add up to.",
-                KnockoffWarning,
-                stacklevel=4,
+                "its own). Its knockoff is all but a copy, so it cannot be selected. Drop what others add up to."
             )
 
     def _warn_of_special_columns(self, names: list[str] | None) -> None:
         if self.constant_.any():
             which = listing([column_name(names, j) for j in np.flatnonzero(self.constant_)])
-            warnings.warn(
-                f"{which}: constant. The knockoff is the constant, and such a feature is never selected.",
-                KnockoffWarning,
-                stacklevel=4,
-            )
+            caution(f"{which}: constant. The knockoff is the constant, and such a feature is never selected.")
         if self.duplicate_.any():
             which = listing(
                 [
@@ -190,11 +180,9 @@ class TableModel(BaseEstimator):
                     for j in np.flatnonzero(self.duplicate_)
                 ]
             )
-            warnings.warn(
+            caution(
                 f"{which}: duplicates. The only valid knockoff of a duplicated column is a copy, so neither can "
-                "be selected. Keep one of each.",
-                KnockoffWarning,
-                stacklevel=4,
+                "be selected. Keep one of each."
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,7 +11,8 @@ from scipy.linalg.blas import dger
 from sklearn.covariance import empirical_covariance, ledoit_wolf
 
 from knockoffs.arrays import Array
-from knockoffs.checks import KnockoffWarning, check_choice
+from knockoffs.cautions import caution
+from knockoffs.checks import check_choice
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.randomness import RandomState
 
@@ -211,12 +211,10 @@ def invertible(covariance: Array) -> Array:
         )
     if smallest >= SINGULAR:
         return covariance
-    warnings.warn(
+    caution(
         f"the covariance is all but singular (smallest eigenvalue of the correlations {smallest:.1e}); it is "
         f"raised to {SINGULAR:g}, and columns that others add up to get near-copies, which cannot be selected. "
-        'Drop such columns, collect more rows, or use covariance="ledoit-wolf".',
-        KnockoffWarning,
-        stacklevel=4,
+        'Drop such columns, collect more rows, or use covariance="ledoit-wolf".'
     )
     share = (SINGULAR - smallest) / (1 - smallest)
     correlation = (1 - share) * correlation + share * np.eye(len(correlation))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from dataclasses import asdict
 from typing import Any, Protocol
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from knockoffs.arrays import Array
-from knockoffs.checks import KnockoffWarning, check_count, check_fraction, check_number
+from knockoffs.cautions import caution
+from knockoffs.checks import check_count, check_fraction, check_number
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import KnockoffGenerator
@@ -112,11 +112,9 @@ class NeuralGenerator(KnockoffGenerator):
             problem = "training did not improve on its random start on held-out rows"
         else:
             return
-        warnings.warn(
+        caution(
             f"{problem}. Do not use them; lower learning_rate, train longer, or use another generator. history_ "
-            "holds the losses.",
-            KnockoffWarning,
-            stacklevel=4,
+            "holds the losses."
         )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,7 +10,8 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.checks import KnockoffWarning, check_count, check_number
+from knockoffs.cautions import caution
+from knockoffs.checks import check_count, check_number
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import Problem, TaskChoice
 from knockoffs.statistics.crossfit import CrossFitted, Part, Split, differences_of
@@ -79,11 +79,9 @@ class HoldoutStatistic(CrossFitted):
         if self.blocks is not None:
             check_count("blocks", self.blocks)
         if self.mixture == 0 and self.folds is not None and self.folds > 2:
-            warnings.warn(
+            caution(
                 f"mixture=0 with folds={self.folds} exceeds its level even with exact knockoffs (0.143 for 0.1 "
-                "measured with 5 folds). Pass folds=2, mixture=0.5, or use MidpointStatistic.",
-                KnockoffWarning,
-                stacklevel=4,
+                "measured with 5 folds). Pass folds=2, mixture=0.5, or use MidpointStatistic."
             )
 
     def _steps(self, problem: Problem) -> int:
