@@ -29,12 +29,11 @@ def test_collected_cautions_are_not_shown_and_go_to_the_innermost_collector() ->
 
 
 def test_a_collector_hears_nothing_of_other_threads() -> None:
-    with collect_cautions() as messages:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", KnockoffWarning)
-            other = threading.Thread(target=caution, args=("elsewhere",))
-            other.start()
-            other.join()
+    with collect_cautions() as messages, warnings.catch_warnings():
+        warnings.simplefilter("ignore", KnockoffWarning)
+        other = threading.Thread(target=caution, args=("elsewhere",))
+        other.start()
+        other.join()
     assert messages == []
 
 
