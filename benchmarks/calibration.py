@@ -20,7 +20,6 @@ from rich.table import Table
 from knockoffs import DDLK, HoldoutStatistic, LassoStatistic, MidpointStatistic, fdp, knockoff_select, power
 from knockoffs.arrays import Array
 from knockoffs.datasets import Response, gene_walk, liang_response, load_expression
-from knockoffs.diagnostics.check import knockoff_source
 from knockoffs.diagnostics.dry_run import simulate
 
 LEVELS = (0.1, 0.2, 0.3)
@@ -69,7 +68,7 @@ def run(walk: int, statistics: list[str], replicates: int) -> list[Row]:
         statistic = STATISTICS[name]().set_params(random_state=walk)
         dry = simulate(
             x,
-            knockoff_source(model, x, x),
+            lambda seed: model.sample(x, random_state=seed),
             statistic,
             replicates=replicates,
             offset=1,

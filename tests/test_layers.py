@@ -17,7 +17,17 @@ ROOT = Path(knockoffs.__file__).parent
 LAYERS = (
     {"cli", "__main__"},
     {"report", "plots", "benchmarks"},
-    {"selector", "selection", "hazards", "statistics", "generators", "diagnostics", "datasets", "filtering"},
+    {
+        "selector",
+        "selection",
+        "row_structure",
+        "hazards",
+        "statistics",
+        "generators",
+        "diagnostics",
+        "datasets",
+        "filtering",
+    },
     {"tables", "files", "persistence", "progress", "randomness", "arrays", "cautions", "checks"},
     {"engine"},
 )

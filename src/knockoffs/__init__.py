@@ -11,9 +11,10 @@ from knockoffs.generators.deep import DeepKnockoffs
 from knockoffs.generators.gan import KnockoffGAN
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.generators.gaussian_mixture import GaussianMixtureKnockoffs
+from knockoffs.generators.hierarchical import HierarchicalKnockoffs
 from knockoffs.generators.hmm import HMMKnockoffs
 from knockoffs.generators.joint import JointDensity
-from knockoffs.generators.registry import load_generator
+from knockoffs.generators.loading import load_generator
 from knockoffs.report import write_report
 from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector
@@ -28,6 +29,7 @@ __all__ = [
     "GaussianKnockoffs",
     "GaussianMixtureKnockoffs",
     "HMMKnockoffs",
+    "HierarchicalKnockoffs",
     "HoldoutStatistic",
     "ImportanceStatistic",
     "JointDensity",

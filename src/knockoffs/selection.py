@@ -6,7 +6,7 @@ import math
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from knockoffs.filtering import draw_level
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+RowHandling = Literal["independent", "groups modelled", "groups ignored by the generator"]
+UNBOUNDED: RowHandling = "groups ignored by the generator"  # false discoveries are then not bounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +34,8 @@ class Selection:
         qualifies.
     explanation : one sentence: how many were found, or why none.
     level : the level of the filter: `fdr`, or less where `calibrate=True` lowered it.
+    groups : number of groups of rows that belong together; None where rows are independent of each other.
+    row_handling : how dependence between rows was dealt with; nothing is bounded where the generator ignored it.
     cautions : what was warned of on the way.
     """
 
@@ -45,6 +51,8 @@ class Selection:
     offset: int
     task: str
     rows: int
+    groups: int | None
+    row_handling: RowHandling
     generator: str
     statistic: str
     exact: bool | None
@@ -100,6 +108,8 @@ class Selection:
             "draw_level": draw_level(self.level, self.n_draws),
             "task": self.task,
             "rows": self.rows,
+            "groups": self.groups,
+            "row_handling": self.row_handling,
             "features": len(self.names),
             "generator": self.generator,
             "statistic": self.statistic,

@@ -6,9 +6,10 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 from sklearn.utils import check_array
 
-from knockoffs.arrays import Array
+from knockoffs.arrays import Array, Indices
 
 NUMERIC = "biuf"  # kinds of numpy types
 
@@ -127,3 +128,15 @@ def listing(items: list[str], most: int = 5) -> str:
     """At most `most` of the items, and how many more there are."""
     more = f" and {len(items) - most} more" if len(items) > most else ""
     return ", ".join(items[:most]) + more
+
+
+def group_labels(groups: Any, *, rows: int, who: str) -> Indices:
+    """The group of each row as a number from 0 on."""
+    labels = np.asarray(groups)
+    if labels.shape != (rows,):
+        entries = f"{len(labels)} entries" if labels.ndim == 1 else f"shape {labels.shape}"
+        raise ValueError(f"{who}: groups has {entries}; pass one for each of the {rows} rows.")
+    missing = np.asarray(pd.isna(labels))
+    if missing.any():
+        raise ValueError(f"{who}: groups lacks {missing.sum()} labels. Fill them in or drop those rows.")
+    return np.unique(labels, return_inverse=True)[1]

@@ -19,7 +19,8 @@ from knockoffs.cautions import KnockoffWarning
 from knockoffs.engine.training import TrainingDivergedError
 from knockoffs.files import read_frame
 from knockoffs.generators.base import KnockoffGenerator
-from knockoffs.generators.registry import GENERATORS, load_generator
+from knockoffs.generators.loading import load_generator
+from knockoffs.generators.registry import GENERATORS
 from knockoffs.tables import listing
 
 INTERRUPTED = 130

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from knockoffs.arrays import Array
+from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.divergence import has_densities, swap_divergence
@@ -20,10 +20,12 @@ from knockoffs.diagnostics.joint import SwapTest, compare_swaps, covariance_erro
 from knockoffs.diagnostics.pairs import Pairs
 from knockoffs.diagnostics.randomisation import draw_signs
 from knockoffs.engine.training import Report
+from knockoffs.generators.hierarchical import draw_knockoffs
+from knockoffs.generators.hierarchy import group_means
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.holdout import HoldoutStatistic
-from knockoffs.tables import listing, read_table
+from knockoffs.tables import group_labels, listing, read_table
 
 MIN_ROWS = 20
 FEATURE_ROWS, FEATURE_DRAWS = 10_000, 2_000  # the most rows that tests use, and random swaps for their p-values
@@ -34,6 +36,7 @@ def check_swap(
     generator: Any,
     X: Any = None,
     *,
+    groups: Any = None,
     dry_run: bool = False,
     statistic: Any = None,
     levels: Sequence[float] = LEVELS,
@@ -53,6 +56,8 @@ def check_swap(
     ----------
     generator : a fitted generator, any callable `f(X)` that returns knockoffs, or a pair `(X, X_tilde)`.
     X : rows that the generator was **not** fitted on (not with a pair). Of more than 2,000 a random part is used.
+    groups : one label per row, for rows that belong together. Groups are then what is independent: the tests
+        compare one row of each group, and the group's mean, with their knockoffs.
     dry_run : also simulate responses on X, select features with `statistic`, and count false discoveries.
     statistic, levels, replicates, offset : of the dry run: `HoldoutStatistic()` by default, levels q at which
         to select, simulated responses of each kind, offset of the filter.
@@ -75,16 +80,20 @@ def check_swap(
     check_choice("offset", offset, (0, 1))
     for level in levels:
         check_fraction("levels", level)
-    source = _source(generator, X)
+    source = _source(generator, X, groups)
     rng = random_generator(random_state, stream=6)
-    if len(source.x) < MIN_ROWS:
+    independent = len(source.x) if source.groups is None else int(source.groups.max()) + 1
+    if independent < MIN_ROWS:
+        what = "rows" if source.groups is None else "groups of rows"
         raise ValueError(
-            f"check_swap: X has {len(source.x)} rows; at least {MIN_ROWS} are needed to see anything."
+            f"check_swap: X has {independent} {what}; at least {MIN_ROWS} are needed to see anything."
         )
     x_tilde = source.draw(int(rng.integers(2**31)))
     copied = (source.x == x_tilde).all(0)
     with progress_bars(progress) as report:
-        per_feature, tests, errors, alike = _compare(source.x[:, ~copied], x_tilde[:, ~copied], rng, report)
+        per_feature, tests, errors, alike = _compare(
+            *_independent_pairs(source.x[:, ~copied], x_tilde[:, ~copied], source.groups, rng), rng, report
+        )
         divergence = None
         if source.densities is not None:
             divergence = swap_divergence(source.densities, source.x, x_tilde, rng)
@@ -97,6 +106,7 @@ def check_swap(
                 replicates=replicates,
                 offset=offset,
                 rng=rng,
+                groups=source.groups,
                 n_jobs=n_jobs,
                 report=report,
             ).rates(levels)
@@ -113,8 +123,8 @@ def check_swap(
             divergence=divergence,
             dry_run=tuple(rates),
             rows=len(source.x),
-            feature_rows=min(len(source.x), FEATURE_ROWS),
-            swap_rows=min(len(source.x), SWAP_ROWS),
+            feature_rows=min(independent, FEATURE_ROWS),
+            swap_rows=min(independent, SWAP_ROWS),
             subject=subject or source.subject,
             learned=source.learned,
         )
@@ -131,16 +141,18 @@ class _Source(NamedTuple):
     densities: Any
     learned: bool
     subject: str
+    groups: Indices | None
 
 
-def _source(generator: Any, X: Any) -> _Source:
+def _source(generator: Any, X: Any, groups: Any) -> _Source:
     if isinstance(generator, (tuple, list)):
         if len(generator) != 2 or X is not None:
             raise ValueError("check_swap: pass a generator and X, or one pair (X, X_tilde), and nothing else.")
         X, pair = generator[0], generator[1]
         x, names = read_table(X, who="check_swap")
         x_tilde = _knockoff_values(pair, x, names)
-        return _Source(X, x, _names(names, x), lambda seed: x_tilde, None, False, "a pair of tables")
+        labels = _labels(groups, len(x))
+        return _Source(X, x, _names(names, x), lambda seed: x_tilde, None, False, "a pair of tables", labels)
     if X is None:
         raise ValueError("check_swap: X is missing. Pass rows that the generator was not fitted on.")
     is_table = hasattr(generator, "shape")  # two tables, which were to be a pair
@@ -152,17 +164,17 @@ def _source(generator: Any, X: Any) -> _Source:
     x, names = read_table(X, who="check_swap")
     densities = _OnArrays(generator) if has_densities(generator) else None
     kind = type(generator).__name__ if hasattr(generator, "sample") else "a function"
-    return _Source(X, x, _names(names, x), knockoff_source(generator, X, x), densities, True, kind)
+    labels = _labels(groups, len(x))
+    draw = partial(_draw, generator, X, x, groups)
+    return _Source(X, x, _names(names, x), draw, densities, True, kind, labels)
 
 
-def knockoff_source(generator: Any, X: Any, x: Array) -> Callable[[int], Array]:
-    """A function that draws knockoffs of all rows of X (its values: x) for a seed."""
-    return partial(_draw, generator, X, x)
+def _labels(groups: Any, rows: int) -> Indices | None:
+    return None if groups is None else group_labels(groups, rows=rows, who="check_swap")
 
 
-def _draw(generator: Any, X: Any, x: Array, seed: int) -> Array:
-    sampled = generator.sample(X, random_state=seed) if hasattr(generator, "sample") else generator(X)
-    return _knockoff_values(sampled, x)
+def _draw(generator: Any, X: Any, x: Array, groups: Any, seed: int) -> Array:
+    return _knockoff_values(draw_knockoffs(generator, X, groups=groups, random_state=seed), x)
 
 
 def _knockoff_values(table: Any, x: Array, names: list[str] | None = None) -> Array:
@@ -202,17 +214,45 @@ class _OnArrays:
         return self._generator.log_prob(self._table(x), self._table(x_tilde))
 
 
+def _independent_pairs(
+    x: Array, x_tilde: Array, groups: Indices | None, rng: np.random.Generator
+) -> tuple[Array, Array, Indices]:
+    """Rows that are independent of each other, with their knockoffs, and the feature of each column.
+
+    Of groups these are one row, drawn at random, and beside it the group's mean, where the two differ: knockoffs
+    that are right row by row may be too little alike within a group, which shows in its mean.
+    """
+    features = np.arange(x.shape[1])
+    if groups is None or x.shape[1] == 0:
+        return x, x_tilde, features
+    chosen = one_of_each_group(np.arange(len(x)), groups, rng)
+    mean, mean_tilde = group_means(x, groups)[1], group_means(x_tilde, groups)[1]
+    differs = ((x[chosen] != mean) | (x_tilde[chosen] != mean_tilde)).any(0)
+    return (
+        np.hstack([x[chosen], mean[:, differs]]),
+        np.hstack([x_tilde[chosen], mean_tilde[:, differs]]),
+        np.concatenate([features, features[differs]]),
+    )
+
+
+def one_of_each_group(rows: Indices, groups: Indices, rng: np.random.Generator) -> Indices:
+    """One row at random of each group, in the order of the groups."""
+    shuffled = rng.permutation(rows)
+    _, first = np.unique(groups[shuffled], return_index=True)
+    return shuffled[first]
+
+
 def _compare(
-    x: Array, x_tilde: Array, rng: np.random.Generator, report: Report | None
+    x: Array, x_tilde: Array, feature: Indices, rng: np.random.Generator, report: Report | None
 ) -> tuple[PerFeature | None, list[SwapTest], tuple[float, float], list[tuple[int, int]]]:
     """Tests on the features that differ from their knockoffs."""
     if x.shape[1] == 0:
         return None, [], (0.0, 0.0), []
     order = rng.permutation(len(x))
-    pairs = _some(x, x_tilde, order[:FEATURE_ROWS])
+    pairs = _some(x, x_tilde, feature, order[:FEATURE_ROWS])
     per_feature = compare_features(pairs, draw_signs(rng, FEATURE_DRAWS, pairs.rows))
     if len(order) > SWAP_ROWS:
-        pairs = _some(x, x_tilde, order[:SWAP_ROWS])
+        pairs = _some(x, x_tilde, feature, order[:SWAP_ROWS])
     tests = []
     for test in compare_swaps(pairs, draw_signs(rng, SWAP_DRAWS, pairs.rows), rng):
         tests.append(test)
@@ -221,8 +261,8 @@ def _compare(
     return per_feature, tests, covariance_errors(pairs), near_duplicates(pairs)
 
 
-def _some(x: Array, x_tilde: Array, rows: Any) -> Pairs:
-    return Pairs(x[rows], x_tilde[rows])
+def _some(x: Array, x_tilde: Array, feature: Indices, rows: Indices) -> Pairs:
+    return Pairs(x[rows], x_tilde[rows], feature)
 
 
 def _of_all_features(found: PerFeature | None, columns: Any, features: int) -> PerFeature:

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import collect_cautions
 from knockoffs.datasets.responses import Response, liang_response, linear_response
 from knockoffs.engine.training import Report
@@ -72,17 +72,21 @@ def simulate(
     offset: int,
     rng: np.random.Generator,
     task: Task = "regression",
+    groups: Indices | None = None,
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> DryRun:
     """Compute w for simulated responses of the rows of X, for classification cut in two at their medians.
 
-    Knockoffs are drawn anew for each by `draw_knockoffs(seed)`.
+    Knockoffs are drawn anew for each by `draw_knockoffs(seed)`. With `groups` (the group of each row) each group
+    adds a normal number of its own to the response, as large as the noise.
     """
     x, _ = read_table(X, who="dry run")
     tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in _kinds(x)]
     work = (
-        delayed(_replicate)(X, write_like(X, draw_knockoffs(seed)), respond(x, kind, seed), statistic, task, seed)
+        delayed(_replicate)(
+            X, write_like(X, draw_knockoffs(seed)), respond(x, kind, seed, groups), statistic, task, groups, seed
+        )
         for kind, seed in tasks
     )
     ws: dict[str, list[Array]] = {kind: [] for kind in _kinds(x)}
@@ -100,8 +104,11 @@ def simulate(
     )
 
 
-def respond(x: Array, kind: str, seed: int) -> Response:
-    """A sparse linear response, or the paper's non-linear one, of random columns in standard units."""
+def respond(x: Array, kind: str, seed: int, groups: Indices | None = None) -> Response:
+    """A sparse linear response, or the paper's non-linear one, of random columns in standard units.
+
+    Each of the `groups` adds a normal number to the response of its rows.
+    """
     rng = np.random.default_rng(seed)
     varying = rng.permutation(np.flatnonzero(x.std(0) > 0))
     z = (x[:, varying] - x[:, varying].mean(0)) / x[:, varying].std(0)
@@ -112,6 +119,8 @@ def respond(x: Array, kind: str, seed: int) -> Response:
         y, chosen = liang_response(z, relevant=count, random_state=seed)
     relevant = np.zeros(x.shape[1], dtype=bool)
     relevant[varying[chosen]] = True
+    if groups is not None:
+        y = y + rng.standard_normal(groups.max() + 1)[groups]
     return Response(y, relevant)
 
 
@@ -126,20 +135,28 @@ def _relevant(features: int) -> int:
 
 
 def _replicate(
-    X: Any, X_tilde: Any, response: Response, statistic: Any, task: Task, seed: int
+    X: Any,
+    X_tilde: Any,
+    response: Response,
+    statistic: Any,
+    task: Task,
+    groups: Indices | None,
+    seed: int,
 ) -> tuple[Array, Flags]:
     y = response.y if task == "regression" else (response.y > np.median(response.y)).astype(int)
     with collect_cautions():  # given once, by the selection itself
-        return _compute(statistic, X, X_tilde, y, task, seed), response.relevant
+        return _compute(statistic, X, X_tilde, y, task, groups, seed), response.relevant
 
 
-def _compute(statistic: Any, X: Any, X_tilde: Any, y: Array, task: Task, seed: int) -> Array:
+def _compute(
+    statistic: Any, X: Any, X_tilde: Any, y: Array, task: Task, groups: Indices | None, seed: int
+) -> Array:
     if not hasattr(statistic, "compute"):
         return np.asarray(statistic(X, X_tilde, y), dtype=np.float64)
     own = clone(statistic)
     settings = {"random_state": seed, "task": task}
     own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)})
-    return own.compute(X, X_tilde, y)
+    return own.compute(X, X_tilde, y, groups=groups)
 
 
 def _mean_and_error(values: Array) -> tuple[float, float]:

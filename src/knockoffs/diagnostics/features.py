@@ -32,20 +32,32 @@ class PerFeature(NamedTuple):
 
 
 def compare_features(pairs: Pairs, signs: Signs) -> PerFeature:
-    distances = np.stack([_distances(pairs, j, signs) for j in range(pairs.features)])
-    shifts = _shifts(pairs, signs)
+    distances = _worst_of_each_feature(
+        pairs, np.stack([_distances(pairs, j, signs) for j in range(pairs.columns)])
+    )
+    shifts = _worst_of_each_feature(pairs, _shifts(pairs, signs))
+    main = pairs.main_columns
     return PerFeature(
         ks=distances[:, 0].astype(np.float64),
         ks_p=_familywise(distances),
         shift=shifts[:, 0].astype(np.float64),
         shift_p=_familywise(shifts),
-        correlation=_correlation(pairs.raw, pairs.raw_tilde),
-        freedom=2 * pairs.half_variance / pairs.own_variance,
+        correlation=_correlation(pairs.raw[:, main], pairs.raw_tilde[:, main]),
+        freedom=(2 * pairs.half_variance / pairs.own_variance)[main],
     )
 
 
+def _worst_of_each_feature(pairs: Pairs, statistics: Array) -> Array:
+    """The largest statistic among a feature's columns, `[features, draws]`."""
+    if pairs.columns == pairs.features:
+        return statistics
+    worst = np.zeros((pairs.features, statistics.shape[1]), dtype=statistics.dtype)
+    np.maximum.at(worst, pairs.feature, statistics)
+    return worst
+
+
 def _distances(pairs: Pairs, j: int, signs: Signs) -> Array:
-    """Kolmogorov-Smirnov distance of feature j and its knockoff for each draw of row swaps."""
+    """Kolmogorov-Smirnov distance of column j and its knockoff for each draw of row swaps."""
     x, x_tilde = pairs.x[:, j], pairs.x_tilde[:, j]
     grid = np.unique(np.quantile(np.concatenate([x, x_tilde]), np.arange(1, GRID) / GRID))
     below = (x[:, None] <= grid).astype(np.float32) - (x_tilde[:, None] <= grid)
@@ -53,12 +65,12 @@ def _distances(pairs: Pairs, j: int, signs: Signs) -> Array:
 
 
 def _shifts(pairs: Pairs, signs: Signs) -> Array:
-    """|z| for location and for spread, whichever is larger, `[features, draws]`.
+    """|z| for location and for spread, whichever is larger, `[columns, draws]`.
 
     The direction for spread is the score of a scaled knockoff where all else is Gaussian.
     """
     conditional = pairs.middle @ np.linalg.inv(pairs.middle_covariance) + pairs.middle / pairs.half_variance
-    found = np.zeros((pairs.features, signs.shape[1]), dtype=np.float32)
+    found = np.zeros((pairs.columns, signs.shape[1]), dtype=np.float32)
     for direction in (np.ones_like(conditional), conditional):
         terms = pairs.half * direction
         terms /= np.sqrt(np.maximum((terms**2).sum(0), TINY))
@@ -89,8 +101,10 @@ def _unit_length(x: Array) -> Array:
 
 def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]]:
     """Pairs of features that hardly differ: a large partial correlation, little variance of their own."""
-    precision = np.linalg.inv(pairs.covariance)
+    main = pairs.main_columns
+    precision = np.linalg.inv(pairs.covariance[np.ix_(main, main)])
+    own_variance = 1 / np.diag(precision)
     scale = np.sqrt(np.diag(precision))
     partial = np.triu(np.abs(precision) / np.outer(scale, scale), k=1)
     alike: Flags = partial > least
-    return [(int(j), int(k)) for j, k in np.argwhere(alike) if min(pairs.own_variance[[j, k]]) < 0.1]
+    return [(int(j), int(k)) for j, k in np.argwhere(alike) if min(own_variance[[j, k]]) < 0.1]

@@ -36,11 +36,12 @@ class SwapTest(NamedTuple):
 
 
 def compare_swaps(pairs: Pairs, signs: Signs, rng: np.random.Generator) -> Iterator[SwapTest]:
-    """Covariance, kernel and classifier for the full swap and some random swaps of half the columns."""
+    """Covariance, kernel and classifier for the full swap and some random swaps of half the features."""
     middle = pairs.middle @ inverse_root(pairs.middle_covariance)
     half = pairs.half / np.sqrt(pairs.half_variance)
     whitener = inverse_root(pairs.covariance)
-    for name, columns in _swaps(pairs.features, rng):
+    for name, features in _swaps(pairs.features, rng):
+        columns = features[pairs.feature]
         yield _by_the_others("covariance", name, _covariance_kernel(middle, half, columns), signs)
         yield _by_the_others("kernel", name, _exponential_kernel(pairs, whitener, columns), signs)
         yield _classifier(name, pairs, columns, rng, draws=signs.shape[1])
@@ -115,7 +116,8 @@ def covariance_errors(pairs: Pairs) -> tuple[float, float]:
     """
     if pairs.features < 2:
         return 0.0, 0.0
-    z, z_tilde = pairs.x - pairs.x.mean(0), pairs.x_tilde - pairs.x_tilde.mean(0)
+    x, x_tilde = pairs.x[:, pairs.main_columns], pairs.x_tilde[:, pairs.main_columns]
+    z, z_tilde = x - x.mean(0), x_tilde - x_tilde.mean(0)
     covariance = z.T @ z / len(z)
     others = ~np.eye(pairs.features, dtype=bool)
 

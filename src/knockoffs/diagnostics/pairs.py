@@ -15,19 +15,22 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 from sklearn.covariance import ledoit_wolf
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.arrays import Array, Flags, Indices
 
 TINY = 1e-9
 
 
 class Pairs:
-    """Features that differ from their knockoffs, on a scale that any increasing map of a column leaves as it is.
+    """Columns that differ from their knockoffs, on a scale that any increasing map of a column leaves as it is.
 
-    The scale are normal scores of the ranks among a column's values and knockoff values together.
+    The scale are normal scores of the ranks among a column's values and knockoff values together. `feature` says
+    to which feature each column belongs; a feature's columns are swapped together. By default each column is a
+    feature.
     """
 
-    def __init__(self, x: Array, x_tilde: Array) -> None:
+    def __init__(self, x: Array, x_tilde: Array, feature: Indices | None = None) -> None:
         self.raw, self.raw_tilde = x, x_tilde
+        self.feature = np.arange(x.shape[1]) if feature is None else feature
         both = np.concatenate([x, x_tilde])
         scores = ndtri((rankdata(both, axis=0) - 0.5) / len(both))
         scores /= np.maximum(scores.std(0), TINY)  # ties pull the scores together
@@ -38,8 +41,12 @@ class Pairs:
         return self.x.shape[0]
 
     @property
-    def features(self) -> int:
+    def columns(self) -> int:
         return self.x.shape[1]
+
+    @property
+    def features(self) -> int:
+        return int(self.feature.max()) + 1
 
     @cached_property
     def middle(self) -> Array:
@@ -56,7 +63,7 @@ class Pairs:
 
     @cached_property
     def middle_covariance(self) -> Array:
-        return ledoit_wolf(self.middle)[0] + TINY * np.eye(self.features)
+        return ledoit_wolf(self.middle)[0] + TINY * np.eye(self.columns)
 
     @cached_property
     def covariance(self) -> Array:
@@ -67,6 +74,11 @@ class Pairs:
     def own_variance(self) -> Array:
         """What of each feature's variance the other features do not explain linearly."""
         return 1 / np.diag(np.linalg.inv(self.covariance))
+
+    @cached_property
+    def main_columns(self) -> Indices:
+        """The first column of each feature."""
+        return np.unique(self.feature, return_index=True)[1]
 
     def swapped(self, columns: Flags) -> tuple[Array, Array]:
         """[x, x̃] with these columns exchanged."""

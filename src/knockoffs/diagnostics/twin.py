@@ -12,31 +12,34 @@ from knockoffs.cautions import caution, collect_cautions
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import MIN_ROWS, check_swap
 from knockoffs.engine.training import TrainingDivergedError
+from knockoffs.generators.hierarchical import fit_generator
 
 FITTED_SHARE = 0.7
 LEAST_ROWS = 100
 LEAST_FITTED = 50
 
 
-def certify(generator: Any, X: Any, *, ready: bool, groups: Any, seed: int, progress: bool) -> Certificate | None:
+def certify(
+    generator: Any, X: Any, *, ready: bool, groups: Indices | None, seed: int, progress: bool
+) -> Certificate | None:
     """Fit a generator that is not `ready` on a random part of X and check it on the rest.
 
     This twin learns from fewer rows than the generator that is used, so it is if anything the worse of the two.
     One that is ready is checked on all rows. None where rows (or groups of rows) are too few.
     """
     rows = len(X)
-    if rows < LEAST_ROWS:
+    if rows < LEAST_ROWS or _independent(np.arange(rows), groups) < MIN_ROWS:
         return None
     rng = np.random.default_rng(seed)
     if ready:
         subject = f"the generator as passed, on all {rows} rows; too kind if it was fitted on these"
         return _checked(generator, X, np.arange(rows), groups, rng, subject=subject, progress=progress)
     fitted, seen = _split(rows, groups, rng)
-    if len(fitted) < LEAST_FITTED:
+    if len(fitted) < LEAST_FITTED or _independent(seen, groups) < MIN_ROWS:
         return None
     try:
         with collect_cautions():  # the generator itself has given them
-            twin = generator.fit(_safe_indexing(X, fitted))
+            twin = fit_generator(generator, _safe_indexing(X, fitted), None if groups is None else groups[fitted])
     except (ValueError, TrainingDivergedError) as error:
         caution(f"The knockoffs could not be checked: {error}")
         return None
@@ -44,43 +47,52 @@ def certify(generator: Any, X: Any, *, ready: bool, groups: Any, seed: int, prog
     return _checked(twin, X, seen, groups, rng, subject=subject, progress=progress)
 
 
-def certify_pair(X: Any, X_tilde: Any, *, groups: Any, seed: int, progress: bool) -> Certificate | None:
+def certify_pair(X: Any, X_tilde: Any, *, groups: Indices | None, seed: int, progress: bool) -> Certificate | None:
     """Check knockoffs that a function has made; None where rows are too few."""
-    if len(X) < LEAST_ROWS:
+    if len(X) < LEAST_ROWS or _independent(np.arange(len(X)), groups) < MIN_ROWS:
         return None
     rng = np.random.default_rng(seed)
-    chosen = one_of_each_group(np.arange(len(X)), groups, rng)
-    if len(chosen) < MIN_ROWS:
-        return None
-    subject = f"knockoffs of a function, on {len(chosen)} rows; too kind if it was fitted on these"
-    pair = (_safe_indexing(X, chosen), _safe_indexing(X_tilde, chosen))
-    return check_swap(pair, random_state=rng, progress=progress, subject=subject)
+    subject = f"knockoffs of a function, on {len(X)} rows; too kind if it was fitted on these"
+    subject += _about_groups(groups)
+    return check_swap((X, X_tilde), groups=groups, random_state=rng, progress=progress, subject=subject)
 
 
 def _checked(
-    generator: Any, X: Any, rows: Indices, groups: Any, rng: np.random.Generator, *, subject: str, progress: bool
-) -> Certificate | None:
-    chosen = one_of_each_group(rows, groups, rng)
-    if len(chosen) < MIN_ROWS:
-        return None
-    if groups is not None:
-        subject += f", one row of each of {len(chosen)} groups"
-    return check_swap(generator, _safe_indexing(X, chosen), random_state=rng, progress=progress, subject=subject)
+    generator: Any,
+    X: Any,
+    rows: Indices,
+    groups: Indices | None,
+    rng: np.random.Generator,
+    *,
+    subject: str,
+    progress: bool,
+) -> Certificate:
+    labels = None if groups is None else groups[rows]
+    return check_swap(
+        generator,
+        _safe_indexing(X, rows),
+        groups=labels,
+        random_state=rng,
+        progress=progress,
+        subject=subject + _about_groups(labels),
+    )
 
 
-def _split(rows: int, groups: Any, rng: np.random.Generator) -> tuple[Indices, Indices]:
+def _about_groups(groups: Indices | None) -> str:
+    if groups is None:
+        return ""
+    return f", by one row of each of {len(np.unique(groups))} groups and the groups' means"
+
+
+def _independent(rows: Indices, groups: Indices | None) -> int:
+    """How many of the rows are independent of each other."""
+    return len(rows) if groups is None else len(np.unique(groups[rows]))
+
+
+def _split(rows: int, groups: Indices | None, rng: np.random.Generator) -> tuple[Indices, Indices]:
     """Random rows to fit on, about 70 % of them, and the others; groups stay together."""
-    labels = np.arange(rows) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    labels = np.arange(rows) if groups is None else groups
     order = rng.permutation(labels.max() + 1)
     before = np.cumsum(np.bincount(labels)[order]) - np.bincount(labels)[order]
     to_fit = np.isin(labels, order[before < FITTED_SHARE * rows])
     return np.flatnonzero(to_fit), np.flatnonzero(~to_fit)
-
-
-def one_of_each_group(rows: Indices, groups: Any, rng: np.random.Generator) -> Indices:
-    """Rows that are independent of each other, as the tests need: one at random of each group."""
-    if groups is None:
-        return rows
-    shuffled = rng.permutation(rows)
-    _, first = np.unique(np.asarray(groups)[shuffled], return_index=True)
-    return np.sort(shuffled[first])

@@ -84,9 +84,11 @@ class TableModel(BaseEstimator):
 
     def _blur(self, core: Array, rng: np.random.Generator) -> Array:
         """Whole numbers spread evenly over the cell around them, so that a density can describe them."""
-        if not self._spreads_discrete:
-            return core
-        core, place = core.copy(), rng.random(core.shape)
+        return self._blur_at(core, rng.random(core.shape)) if self._spreads_discrete else core
+
+    def _blur_at(self, core: Array, place: Array) -> Array:
+        """Values of discrete columns moved to these places (0 to 1) in the cells around them."""
+        core = core.copy()
         for j, levels in enumerate(self.levels_):
             if levels is not None:
                 half = np.diff(levels) / 2
@@ -189,49 +191,19 @@ class TableModel(BaseEstimator):
 class KnockoffGenerator(TableModel, ABC):
     """A generator of knockoffs: learns from X alone, never from a response.
 
-    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on the modelled columns, and
-    `_state` / `_restore` for model files.
+    It has `fit` and `sample`; subclasses write `_state` and `_restore` for model files.
     """
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the law of the rows of X. `y` is there for pipelines and is ignored."""
-        self._check_settings()
-        rng = random_generator(self.random_state)
-        self._fitted = False  # until the fit has gone through
-        core = self._read_for_fit(X)
-        self._fit(self._blur(core, rng), rng)
-        self._fitted = True
-        return self
-
-    def sample(self, X: Any, *, n_draws: int | None = None, random_state: RandomState = None) -> Any:
-        """Knockoffs of the rows of X as a table like X, or a list of `n_draws` independent such tables.
-
-        Without `random_state` the estimator's own is used, in a stream apart from that of the fit. A row's
-        knockoff depends on that row, its position and the seed, not on the other rows. So two tables sampled with
-        one seed share their noise: sample all rows in one call, or pass another `random_state` for each table.
-        """
-        core = self._read(X)
-        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
-        if n_draws is None:
-            return self._sample_table(X, core, rng)
-        check_count("n_draws", n_draws)
-        return [self._sample_table(X, core, draw) for draw in rng.spawn(n_draws)]
-
-    def _sample_table(self, X: Any, core: Array, rng: np.random.Generator) -> Any:
-        blur, draw = rng.spawn(2)
-        drawn = self._sharpen(self._sample(self._blur(core, blur), draw))
-        values = self._complete(drawn)
-        copied = self.duplicated_ | self.constant_  # a copy is always valid, also where a constant varies by now
-        if copied.any():
-            original, _ = read_table(X, who=type(self).__name__)
-            values[:, copied] = original[:, copied]
-        return write_like(X, values)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file (safetensors with a JSON header)."""
+        header, arrays = self._content()
+        write_model(path, type(self).__name__, header, arrays)
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a model file holds."""
         check_is_fitted(self)
         header, arrays = self._state()
-        params = {k: v for k, v in self.get_params(deep=False).items() if k not in ("random_state", "model")}
+        params = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_IN_FILES}
         arrays |= {f"param.{k}": np.asarray(params.pop(k)) for k in [*params] if _is_array(params[k])}
         seed = self.random_state if isinstance(self.random_state, (int, np.integer)) else None
         names = getattr(self, "feature_names_in_", None)
@@ -243,7 +215,7 @@ class KnockoffGenerator(TableModel, ABC):
         }
         arrays |= {f"table.{name}": getattr(self, f"{name}_") for name in _TABLE_ARRAYS}
         header |= {"params": params | {"random_state": None if seed is None else int(seed)}, "table": table}
-        write_model(path, type(self).__name__, header, arrays)
+        return header, arrays
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **overrides: Any) -> Self:
@@ -279,15 +251,18 @@ class KnockoffGenerator(TableModel, ABC):
         model._fitted = True
         return model
 
+    def _as_table(self, X: Any, drawn: Array) -> Any:
+        """Drawn values of the modelled columns as a table like X, with all its columns."""
+        values = self._complete(drawn)
+        copied = self.duplicated_ | self.constant_  # a copy is always valid, also where a constant varies by now
+        if copied.any():
+            original, _ = read_table(X, who=type(self).__name__)
+            values[:, copied] = original[:, copied]
+        return write_like(X, values)
+
     @abstractmethod
     def _check_settings(self) -> None:
         """Raise an error for arguments that are out of range."""
-
-    @abstractmethod
-    def _fit(self, core: Array, rng: np.random.Generator) -> None: ...
-
-    @abstractmethod
-    def _sample(self, core: Array, rng: np.random.Generator) -> Array: ...
 
     @abstractmethod
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]: ...
@@ -296,10 +271,52 @@ class KnockoffGenerator(TableModel, ABC):
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None: ...
 
 
+class RowwiseGenerator(KnockoffGenerator):
+    """A generator for rows that are independent of each other.
+
+    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on the modelled columns.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the law of the rows of X. `y` is there for pipelines and is ignored."""
+        self._check_settings()
+        rng = random_generator(self.random_state)
+        self._fitted = False  # until the fit has gone through
+        core = self._read_for_fit(X)
+        self._fit(self._blur(core, rng), rng)
+        self._fitted = True
+        return self
+
+    def sample(self, X: Any, *, n_draws: int | None = None, random_state: RandomState = None) -> Any:
+        """Knockoffs of the rows of X as a table like X, or a list of `n_draws` independent such tables.
+
+        Without `random_state` the estimator's own is used, in a stream apart from that of the fit. A row's
+        knockoff depends on that row, its position and the seed, not on the other rows. So two tables sampled with
+        one seed share their noise: sample all rows in one call, or pass another `random_state` for each table.
+        """
+        core = self._read(X)
+        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
+        if n_draws is None:
+            return self._sample_table(X, core, rng)
+        check_count("n_draws", n_draws)
+        return [self._sample_table(X, core, draw) for draw in rng.spawn(n_draws)]
+
+    def _sample_table(self, X: Any, core: Array, rng: np.random.Generator) -> Any:
+        blur, draw = rng.spawn(2)
+        return self._as_table(X, self._sharpen(self._sample(self._blur(core, blur), draw)))
+
+    @abstractmethod
+    def _fit(self, core: Array, rng: np.random.Generator) -> None: ...
+
+    @abstractmethod
+    def _sample(self, core: Array, rng: np.random.Generator) -> Array: ...
+
+
 def _is_array(value: Any) -> bool:
     return hasattr(value, "__array__") and not isinstance(value, np.generic)
 
 
+_NOT_IN_FILES = ("random_state", "model", "generator")  # seeds, and objects that `_state` describes
 _TABLE_ARRAYS = ("constant", "constant_value", "first_alike", "duplicate", "duplicated", "modelled")
 
 
@@ -321,3 +338,8 @@ def _first_alike(values: Array) -> Indices:
     return np.array(
         [seen.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(values.T)], dtype=np.intp
     )
+
+
+def below(arrays: dict[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
+    """The arrays whose names begin with `name.`, without that beginning."""
+    return {key.removeprefix(f"{name}."): value for key, value in arrays.items() if key.startswith(f"{name}.")}

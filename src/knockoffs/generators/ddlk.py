@@ -20,7 +20,7 @@ from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.engine.transforms import Scale
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.base import RowwiseGenerator, below
 from knockoffs.generators.batches import draw_noise, split_rows, torch_device
 from knockoffs.generators.entropy import (
     FIRST,
@@ -47,7 +47,7 @@ class SwapDivergence(NamedTuple):
     standard_error: float
 
 
-class DDLK(KnockoffGenerator):
+class DDLK(RowwiseGenerator):
     """Deep direct likelihood knockoffs (Sudarshan, Tansey and Ranganath, 2020).
 
     Stage 1 fits the density of the covariates, q_joint, by maximum likelihood. Stage 2 fits the knockoff
@@ -287,9 +287,9 @@ class DDLK(KnockoffGenerator):
         networks = {}
         for name, shape in header["networks"].items():
             networks[name] = network = AutoregressiveDensity.of_shape(shape).to(device)
-            weights = {k: torch.as_tensor(v) for k, v in _below(arrays, name).items()}
+            weights = {k: torch.as_tensor(v) for k, v in below(arrays, name).items()}
             network.load_state_dict(weights)
-        scale = Scale(**{k: torch.as_tensor(v) for k, v in _below(arrays, "scale").items()})
+        scale = Scale(**{k: torch.as_tensor(v) for k, v in below(arrays, "scale").items()})
         self.history_ = [History(**h) for h in header["history"]]
         self._joint = JointModel(scale, networks["joint"], None, self.history_)
         self._knockoff = networks["knockoff"]
@@ -298,8 +298,3 @@ class DDLK(KnockoffGenerator):
         self.entropy_ = header.get("entropy", self.entropy)
         self.entropy_path_ = [EntropyStep(**step) for step in header.get("entropy_path", [])]
         self.entropy_reason_ = header.get("entropy_reason", f"λ = {self.entropy_:g} was given.")
-
-
-def _below(arrays: dict[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
-    """The arrays whose names begin with `name.`, without that beginning."""
-    return {key.removeprefix(f"{name}."): value for key, value in arrays.items() if key.startswith(f"{name}.")}

@@ -13,7 +13,7 @@ from sklearn.covariance import empirical_covariance, ledoit_wolf
 from knockoffs.arrays import Array
 from knockoffs.cautions import caution
 from knockoffs.checks import check_choice
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.randomness import RandomState
 
 Method = Literal["mvr", "maxent", "sdp", "equi"]
@@ -22,7 +22,7 @@ METHODS = get_args(Method)
 SINGULAR = 1e-6  # smallest eigenvalue of a correlation matrix that is inverted as it is
 
 
-class GaussianKnockoffs(KnockoffGenerator):
+class GaussianKnockoffs(RowwiseGenerator):
     """Knockoffs of the Gaussian law with the columns' mean and covariance (Candès et al. 2018).
 
     Exact where the rows are Gaussian and `covariance` and `mean` are the true ones. Otherwise they match the first

@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.gaussian import (
     METHODS,
     KnockoffLaw,
@@ -29,7 +29,7 @@ from knockoffs.randomness import RandomState
 REGULARISATION = 1e-3  # of a column's variance
 
 
-class GaussianMixtureKnockoffs(KnockoffGenerator):
+class GaussianMixtureKnockoffs(RowwiseGenerator):
     """Knockoffs of a mixture of Gaussians (Gimenez, Ghorbani and Zou 2019).
 
     A row's cluster is drawn from its posterior, then a Gaussian knockoff within that cluster. Exact where the rows

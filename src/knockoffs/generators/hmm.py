@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from knockoffs.arrays import Array
 from knockoffs.checks import check_choice, check_count
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.hmm_model import CategoricalEmissions, HiddenMarkovModel, fit_hmm
 from knockoffs.generators.markov import markov_knockoffs
 from knockoffs.randomness import RandomState
@@ -19,7 +19,7 @@ Emissions = Literal["gaussian", "categorical"]
 MOST_VALUES = 50
 
 
-class HMMKnockoffs(KnockoffGenerator):
+class HMMKnockoffs(RowwiseGenerator):
     """Hidden Markov model knockoffs (Sesia, Sabatti and Candès 2017).
 
     Columns are places along a chain of hidden states, in their order in the table. A row's states are drawn from

@@ -16,7 +16,7 @@ from knockoffs.cautions import caution
 from knockoffs.checks import check_count, check_fraction, check_number
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.training import History, Report
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.batches import split_rows, torch_device
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import torch_generator
@@ -33,7 +33,7 @@ class Sampler(Protocol):
     def __call__(self, x: Tensor, noise: Tensor) -> Tensor: ...
 
 
-class NeuralGenerator(KnockoffGenerator):
+class NeuralGenerator(RowwiseGenerator):
     """Subclasses write `_network` (the sampler, unfitted) and `_train` (which fits it in place)."""
 
     learning_rate: float

@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import type_of_target
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
-from knockoffs.tables import read_table
+from knockoffs.tables import group_labels, read_table
 
 Task = Literal["regression", "classification"]
 MOST_CLASSES = 20
@@ -64,7 +63,7 @@ class Statistic(BaseEstimator, ABC):
                 f"{who}: X has shape {x.shape}, X_tilde {x_tilde.shape}: pass one knockoff for each cell."
             )
         task, target = read_target(y, self.task, rows=len(x), who=who)
-        labels = None if groups is None else _group_labels(groups, rows=len(x), who=who)
+        labels = None if groups is None else group_labels(groups, rows=len(x), who=who)
         problem = Problem(x, x_tilde, target, task, labels)
         w = self._compute(problem, random_generator(self.random_state), report or _say_nothing)
         return np.where((x == x_tilde).all(0), 0.0, w)  # a copy tells no more than its feature
@@ -143,10 +142,3 @@ def require_enough_for(data: Problem, name: str, folds: int) -> None:
                 f"{name}={folds} needs as many rows of each class; the rarest has {rarest}. Pass fewer {name}, "
                 'join rare classes, or pass task="regression" if y is a quantity.'
             )
-
-
-def _group_labels(groups: Any, *, rows: int, who: str) -> Indices:
-    labels = LabelEncoder().fit_transform(np.asarray(groups))
-    if len(labels) != rows:
-        raise ValueError(f"{who}: groups has {len(labels)} entries; pass one for each of the {rows} rows.")
-    return labels

@@ -1,0 +1,244 @@
+"""Knockoffs of rows that belong together, such as the visits of one patient."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.cautions import collect_cautions
+from knockoffs.checks import check_count
+from knockoffs.engine.transforms import Scale, normal_scale
+from knockoffs.generators.base import MIN_COLUMNS, MIN_ROWS, KnockoffGenerator, below
+from knockoffs.generators.ddlk import DDLK
+from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
+from knockoffs.generators.registry import GENERATORS
+from knockoffs.randomness import RandomState, random_generator
+from knockoffs.tables import group_labels
+
+PARTS = ("between", "within")
+
+
+class HierarchicalKnockoffs(KnockoffGenerator):
+    r"""Knockoffs of a table whose rows come in groups that are independent of each other.
+
+    Knockoffs that are drawn row by row are less alike within a group than the rows themselves, so that features
+    which a group has in common seem to matter. Here each row is taken apart, on a scale on which its columns are
+    close to normal, into $x_{gi} = a_g + e_{gi}$: a part that its group has in common and a part of its own, drawn
+    from their distribution given all rows of the group. Two generators, one for each part, give knockoffs of both,
+    and their sum is the knockoff of the row. Any random a that depends on the rows alone gives valid knockoffs as
+    long as a and e have knockoffs of their own; they are exact for hierarchical Gaussian rows with known
+    covariances. Columns that are constant within every group (the sex of a patient) have knockoffs that are
+    constant within every group.
+
+    What is assumed: groups are independent of each other, the order of rows within a group does not matter (so a
+    drift over the visits of a patient is not modelled), and the e of different rows are independent of each other.
+
+    Parameters
+    ----------
+    generator : KnockoffGenerator, default=None
+        Unfitted generator for both parts; `DDLK()` by default. Independent groups are what it learns from, so
+        there should be as many of them as it would need rows.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed; the same seed gives the same knockoffs on the same machine.
+
+    Attributes
+    ----------
+    between_, within_ : KnockoffGenerator
+        The generators of a and of e; `within_` is None where no column varies within groups.
+    hierarchy_ : Hierarchy
+        The hierarchical Gaussian from which a is drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import GaussianKnockoffs, HierarchicalKnockoffs
+    >>> rng = np.random.default_rng(0)
+    >>> patient = np.repeat(np.arange(50), 4)
+    >>> X = rng.normal(size=(50, 3))[patient] + rng.normal(size=(200, 3))
+    >>> X[:, 0] = patient % 2
+    >>> model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(X, groups=patient)
+    >>> X_tilde = model.sample(X, groups=patient)
+    >>> all(len(set(X_tilde[patient == p, 0])) == 1 for p in range(50))
+    True
+    """
+
+    def __init__(self, generator: KnockoffGenerator | None = None, *, random_state: RandomState = None) -> None:
+        self.generator = generator
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+        """Learn the distribution of the groups of rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            The features.
+        y : object, default=None
+            Ignored; it is there for pipelines.
+        groups : array-like of shape (n_rows,)
+            One label per row; rows with the same label belong together.
+        """
+        self._check_settings()
+        rng = random_generator(self.random_state)
+        self._fitted = False
+        core = self._read_for_fit(X)
+        labels = self._labels(groups, len(core))
+        if labels.max() + 1 < MIN_ROWS:
+            raise ValueError(
+                f"groups has {labels.max() + 1} different labels; at least {MIN_ROWS} groups are needed, since "
+                "only different groups are independent of each other. Collect more groups."
+            )
+        core = self._blur_groups(core, labels, rng)
+        self._scale = normal_scale(torch.as_tensor(core))
+        z = self._scale.forward(torch.as_tensor(core))[0].numpy()
+        self._constant_within = _constant_within(z, labels)
+        self.hierarchy_ = fit_hierarchy(z, labels)
+        common, own = self._parts(z, labels, rng)
+        seeds = [int(seed) for seed in rng.integers(2**31, size=len(PARTS))]
+        self.between_ = self._fit_part(common, seeds[0])
+        self.within_ = self._fit_part(own, seeds[1]) if own.any() else None
+        self._fitted = True
+        return self
+
+    def sample(
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        n_draws: int | None = None,
+        random_state: RandomState = None,
+    ) -> Any:
+        """Draw knockoffs of the rows of X, a table like X, or a list of `n_draws` independent such tables.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            The features.
+        groups : array-like of shape (n_rows,)
+            One label per row. All rows of a group must be passed together: their knockoffs depend on each other.
+        n_draws : int, default=None
+            How many tables to draw.
+        random_state : int, Generator, RandomState or None, default=None
+            Seed; by default the estimator's own, in a stream apart from that of the fit.
+        """
+        core = self._read(X)
+        labels = self._labels(groups, len(core))
+        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
+        if n_draws is None:
+            return self._as_table(X, self._draw(core, labels, rng))
+        check_count("n_draws", n_draws)
+        return [self._as_table(X, self._draw(core, labels, draw)) for draw in rng.spawn(n_draws)]
+
+    def _labels(self, groups: Any, rows: int) -> Indices:
+        if groups is None:
+            raise ValueError(
+                "HierarchicalKnockoffs: groups is missing. Pass one label per row; rows with the same label "
+                "belong together. For rows that are independent of each other use the generator itself."
+            )
+        return group_labels(groups, rows=rows, who="HierarchicalKnockoffs")
+
+    def _draw(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
+        if len(core) == 0:
+            return core
+        blur, parts, for_between, for_within = rng.spawn(4)
+        z = self._scale.forward(torch.as_tensor(self._blur_groups(core, labels, blur)))[0].numpy()
+        common, own = self._parts(z, labels, parts)
+        drawn = self._sample_part(self.between_, common, for_between)[labels]
+        if self.within_ is not None:
+            drawn = drawn + self._sample_part(self.within_, own, for_within)
+        x = torch.maximum(self._scale.inverse(torch.as_tensor(drawn)), self._scale.lowest)
+        return self._sharpen(x.numpy())
+
+    def _blur_groups(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
+        """Spread discrete values over their cells, by one draw per group: what is constant there stays so."""
+        return self._blur_at(core, rng.random((labels.max(initial=0) + 1, core.shape[1]))[labels])
+
+    def _parts(self, z: Array, labels: Indices, rng: np.random.Generator) -> tuple[Array, Array]:
+        """What each group has in common (one row per group), and what is each row's own."""
+        noise = rng.standard_normal((labels.max() + 1, z.shape[1]))
+        common = self.hierarchy_.draw_common_parts(z, labels, noise)
+        # exactly, since rounding would make a column that varies out of one that does not
+        common[:, self._constant_within] = group_means(z, labels)[1][:, self._constant_within]
+        own = z - common[labels]
+        own[:, self._constant_within] = 0.0
+        return common, own
+
+    def _fit_part(self, part: Array, seed: int) -> KnockoffGenerator:
+        model = clone(DDLK() if self.generator is None else self.generator).set_params(random_state=seed)
+        with collect_cautions():  # about the parts, which the user does not know
+            # A generator takes two varying columns or more; what is added here is cut off from its draws.
+            missing = max(0, MIN_COLUMNS - np.count_nonzero(part.std(0) > 0))
+            return model.fit(_with_noise(part, part.shape[1] + missing, np.random.default_rng(seed)))
+
+    def _sample_part(self, model: KnockoffGenerator, part: Array, rng: np.random.Generator) -> Array:
+        return model.sample(_with_noise(part, model.n_features_in_, rng), random_state=rng)[:, : part.shape[1]]
+
+    def _check_settings(self) -> None:
+        if not (self.generator is None or isinstance(self.generator, KnockoffGenerator)):
+            raise ValueError(
+                f"generator={self.generator!r} is not valid: pass an unfitted generator such as DDLK(), or None."
+            )
+        if isinstance(self.generator, HierarchicalKnockoffs):
+            raise ValueError("generator is a HierarchicalKnockoffs already: pass the generator for its parts.")
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header: dict[str, Any] = {"default_generator": self.generator is None, "parts": {}}
+        arrays: dict[str, NDArray[Any]] = {"constant_within": self._constant_within}
+        arrays |= {f"scale.{name}": tensor.numpy() for name, tensor in self._scale.tensors().items()}
+        arrays |= {f"hierarchy.{name}": array for name, array in self.hierarchy_.arrays().items()}
+        for name, model in (("between", self.between_), ("within", self.within_)):
+            if model is not None:
+                own_header, own_arrays = model._content()
+                header["parts"][name] = {"kind": type(model).__name__, "header": own_header}
+                arrays |= {f"{name}.{key}": array for key, array in own_arrays.items()}
+        return header, arrays
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        kinds = {kind.__name__: kind for kind in GENERATORS.values()}
+        models = {
+            name: kinds[part["kind"]]._from_file(part["header"], below(arrays, name), {})
+            for name, part in header["parts"].items()
+        }
+        self.between_, self.within_ = models["between"], models.get("within")
+        if not header["default_generator"]:
+            self.generator = clone(self.between_).set_params(random_state=None)
+        self._scale = Scale(**{k: torch.as_tensor(v) for k, v in below(arrays, "scale").items()})
+        self.hierarchy_ = Hierarchy(**below(arrays, "hierarchy"))
+        self._constant_within = arrays["constant_within"]
+
+
+def fit_generator(generator: Any, X: Any, groups: Any) -> Any:
+    """Fit a generator; one that knows groups of rows gets them."""
+    return generator.fit(X, groups=groups) if knows_groups(generator) else generator.fit(X)
+
+
+def draw_knockoffs(generator: Any, X: Any, *, groups: Any, **settings: Any) -> Any:
+    """Knockoffs of X from a generator, or from a function `f(X)`, which has no settings."""
+    if not hasattr(generator, "sample"):
+        return generator(X)
+    if knows_groups(generator):
+        settings["groups"] = groups
+    return generator.sample(X, **settings)
+
+
+def knows_groups(generator: Any) -> bool:
+    """Whether the generator draws knockoffs of groups of rows instead of single rows."""
+    inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
+    return isinstance(inner, HierarchicalKnockoffs)
+
+
+def _constant_within(z: Array, labels: Indices) -> Flags:
+    """Which columns have one value in each group."""
+    first = np.unique(labels, return_index=True)[1]
+    return (z == z[first][labels]).all(0)
+
+
+def _with_noise(part: Array, columns: int, rng: np.random.Generator) -> Array:
+    """Add columns that depend on nothing, up to this many in all."""
+    return np.column_stack([part, rng.standard_normal((len(part), columns - part.shape[1]))])
