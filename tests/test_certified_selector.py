@@ -129,17 +129,17 @@ def test_a_generator_with_a_seed_of_its_own_is_left_alone() -> None:
 
 
 def test_rows_of_one_patient_are_not_taken_for_independent_ones() -> None:
-    """Exact knockoffs of 50 patients with four equal rows each: nothing is wrong, so nothing must be found."""
+    """Exact knockoffs of 120 patients with four equal rows each: nothing is wrong, so nothing must be found."""
     verdicts = []
     for seed in range(5):
-        x = np.repeat(LAW.sample(50, random_state=seed), 4, axis=0)
-        y = x[:, :6].sum(1) + np.random.default_rng(seed).normal(size=200)
+        x = np.repeat(LAW.sample(120, random_state=seed), 4, axis=0)
+        y = x[:, :6].sum(1) + np.random.default_rng(seed).normal(size=480)
 
         def knockoffs(table: Any, seed: int = seed) -> Any:
             return LAW.knockoffs(np.asarray(table), random_state=seed + 50)
 
         fitted = selector(knockoffs, random_state=seed)
-        fit_and_listen(fitted, x, y, groups=np.repeat(np.arange(50), 4))
+        fit_and_listen(fitted, x, y, groups=np.repeat(np.arange(120), 4))
         verdicts.append(fitted.certificate_.validity)
     assert verdicts == ["pass"] * 5
 

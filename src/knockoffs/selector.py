@@ -177,8 +177,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         distinct = rows.distinct_rows(X)
         self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
         self.statistic_ = self._prepared_statistic(task, for_statistic)
-        tables = self._draw(distinct, rows.groups, for_draws)
-        table = rows.distinct_rows(values if names is None else X)
+        table = rows.distinct_rows(values) if names is None else distinct
+        tables = self._draw(distinct, np.shape(table), rows.groups, for_draws)
         self.certificate_ = self._certificate(generator, table, tables[0], rows, for_checks)
         tables = [rows.all_rows(drawn) for drawn in tables]
         ws = self._statistics(X, tables, y, rows.kept_together)
@@ -316,7 +316,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             return statistic
         return _with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=task)
 
-    def _draw(self, X: Any, groups: Indices | None, seed: int) -> list[Any]:
+    def _draw(self, X: Any, shape: tuple[int, ...], groups: Indices | None, seed: int) -> list[Any]:
         if hasattr(self.generator_, "sample"):
             own = getattr(self.generator_, "random_state", None)
             tables = draw_knockoffs(
@@ -329,9 +329,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         else:
             tables = [self.generator_(X) for _ in range(self.n_draws)]
         for table in tables:
-            if np.shape(table) != np.shape(X):
+            if np.shape(table) != shape:
                 raise ValueError(
-                    f"generator returned a table of shape {np.shape(table)} for X of shape {np.shape(X)}: return "
+                    f"generator returned a table of shape {np.shape(table)} for X of shape {shape}: return "
                     "one knockoff for each cell."
                 )
             read_table(table, who="the generator's knockoffs")

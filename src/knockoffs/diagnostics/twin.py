@@ -91,7 +91,7 @@ def _independent(rows: Indices, groups: Indices | None) -> int:
 
 def _split(rows: int, groups: Indices | None, rng: np.random.Generator) -> tuple[Indices, Indices]:
     """Random rows to fit on, about 70 % of them, and the others; groups stay together."""
-    labels = np.arange(rows) if groups is None else groups
+    labels = np.arange(rows) if groups is None else np.unique(groups, return_inverse=True)[1]
     order = rng.permutation(labels.max() + 1)
     before = np.cumsum(np.bincount(labels)[order]) - np.bincount(labels)[order]
     to_fit = np.isin(labels, order[before < FITTED_SHARE * rows])

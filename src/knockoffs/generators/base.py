@@ -60,7 +60,7 @@ class TableModel(BaseEstimator):
         core = values[:, self.modelled_]
         self._require_columns(core, values.shape[1])
         self._require_sane_range(core, names)
-        self.levels_ = [_levels(column) for column in core.T]
+        self.levels_ = [discrete_levels(column) for column in core.T]
         self._warn_of_few_values(names)
         self._warn_of_dependence(core, names)
         return core
@@ -320,7 +320,7 @@ _NOT_IN_FILES = ("random_state", "model", "generator")  # seeds, and objects tha
 _TABLE_ARRAYS = ("constant", "constant_value", "first_alike", "duplicate", "duplicated", "modelled")
 
 
-def _levels(column: Array) -> Array | None:
+def discrete_levels(column: Array) -> Array | None:
     """The values of a discrete column: whole-numbered (below 2^53, where not all floats are), or full of ties."""
     values, counts = np.unique(column, return_counts=True)
     whole = np.all(values == np.rint(values)) and np.abs(values).max() < 2**53

@@ -14,7 +14,7 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import collect_cautions
 from knockoffs.checks import check_count
 from knockoffs.engine.transforms import Scale, normal_scale
-from knockoffs.generators.base import MIN_COLUMNS, MIN_ROWS, KnockoffGenerator, below
+from knockoffs.generators.base import MIN_COLUMNS, MIN_ROWS, KnockoffGenerator, below, discrete_levels
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import GENERATORS
@@ -94,6 +94,8 @@ class HierarchicalKnockoffs(KnockoffGenerator):
                 f"groups has {labels.max() + 1} different labels; at least {MIN_ROWS} groups are needed, since "
                 "only different groups are independent of each other. Collect more groups."
             )
+        # A value that is repeated within its group alone does not make a column discrete.
+        self.levels_ = [discrete_levels(_once_per_group(column, labels)) for column in core.T]
         core = self._blur_groups(core, labels, rng)
         self._scale = normal_scale(torch.as_tensor(core))
         z = self._scale.forward(torch.as_tensor(core))[0].numpy()
@@ -231,6 +233,10 @@ def knows_groups(generator: Any) -> bool:
     """Whether the generator draws knockoffs of groups of rows instead of single rows."""
     inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
     return isinstance(inner, HierarchicalKnockoffs)
+
+
+def _once_per_group(column: Array, labels: Indices) -> Array:
+    return np.unique(np.column_stack([labels, column]), axis=0)[:, 1]
 
 
 def _constant_within(z: Array, labels: Indices) -> Flags:
