@@ -236,7 +236,7 @@ def knows_groups(generator: Any) -> bool:
 
 
 def _once_per_group(column: Array, labels: Indices) -> Array:
-    return np.unique(np.column_stack([labels, column]), axis=0)[:, 1]
+    return np.unique(np.column_stack([labels.astype(np.float64), column]), axis=0)[:, 1]
 
 
 def _constant_within(z: Array, labels: Indices) -> Flags:

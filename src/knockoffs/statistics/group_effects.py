@@ -14,50 +14,45 @@ from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.generators.hierarchy import group_means
-from knockoffs.statistics.base import Problem
 
 FOLDS = 5
 PENALTIES = 10.0 ** np.arange(-1, 6)
 
 
-def without_group_effects(problem: Problem) -> Problem:
-    """The problem with y, x and x̃ freed of a part of their groups' means.
+def without_group_effects(x: Array, x_tilde: Array, y: Array, groups: Indices) -> tuple[Array, Array, Array]:
+    """x, x̃ and a quantity y freed of a part of their groups' means.
 
     The part is the same for a feature and its knockoff and does not change when they are swapped, so a statistic
-    keeps its flip-sign property. Classes are left as they are, and so is a problem without groups.
+    keeps its flip-sign property.
     """
-    if problem.groups is None or problem.task == "classification":
-        return problem
-    ratio = variance_ratio(problem)
+    ratio = variance_ratio(np.hstack([x, x_tilde]), y, groups)
     if ratio == 0:
-        return problem
-    x, x_tilde, y = (
-        subtract_group_means(table - table.mean(0), problem.groups, ratio)
-        for table in (problem.x, problem.x_tilde, problem.y[:, None])
+        return x, x_tilde, y
+    return (
+        subtract_group_means(x, groups, ratio),
+        subtract_group_means(x_tilde, groups, ratio),
+        subtract_group_means(y[:, None], groups, ratio)[:, 0],
     )
-    return problem._replace(x=x, x_tilde=x_tilde, y=y[:, 0])
 
 
 def subtract_group_means(table: Array, groups: Indices, ratio: float) -> Array:
-    """Subtract the share θ of each group's mean; `ratio` is that of the variances between and within groups."""
-    counts, means = group_means(table, groups)
+    """Subtract the share θ of each group's mean from centred columns.
+
+    `ratio` is that of the variances between and within groups.
+    """
+    counts, means = group_means(table - table.mean(0), groups)
     share = 1 - 1 / np.sqrt(1 + counts * ratio)
-    return table - (share[:, None] * means)[groups]
+    return table - table.mean(0) - (share[:, None] * means)[groups]
 
 
-def variance_ratio(problem: Problem) -> float:
-    """var u / var ε, estimated from what a ridge regression on [x, x̃], cross-fitted by groups, leaves of y."""
-    groups = problem.groups
-    assert groups is not None
+def variance_ratio(table: Array, y: Array, groups: Indices) -> float:
+    """var u / var ε, estimated from what a ridge regression on the table, cross-fitted by groups, leaves of y."""
     counts = np.bincount(groups)
     spare = len(groups) - len(counts)  # degrees of freedom within groups
     if len(counts) < FOLDS or spare == 0:
         return 0.0
-    both = np.hstack([problem.x, problem.x_tilde])
-    deviation = both.std(0)
-    standardised = (both - both.mean(0)) / np.where(deviation > 0, deviation, 1.0)
-    predicted = cross_val_predict(RidgeCV(PENALTIES), standardised, problem.y, groups=groups, cv=GroupKFold(FOLDS))
-    left = (problem.y - predicted)[:, None]
+    predicted = cross_val_predict(RidgeCV(PENALTIES), table, y, groups=groups, cv=GroupKFold(FOLDS))
+    left = (y - predicted)[:, None]
     means = group_means(left, groups)[1]
     within = ((left - means[groups]) ** 2).sum() / spare
     between = (means**2).mean() - within * (1 / counts).mean()
