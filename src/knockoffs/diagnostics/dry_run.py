@@ -56,7 +56,7 @@ class DryRun:
         """The largest level up to `fdr` whose expected FDP, plus its standard error, is at most `fdr`.
 
         For every kind of response. A heuristic: the true response may be harder than the simulated ones. With
-        exact knockoffs too the level is lowered now and then, by chance.
+        exact knockoffs the level is lowered in more than half of the runs, since few responses are simulated.
         """
         levels = [fdr, *(fdr * twentieths / 20 for twentieths in range(19, 0, -1))]
         held = (level for level in levels if all(r.fdp + r.fdp_error <= fdr for r in self.rates([level])))
@@ -73,10 +73,11 @@ def simulate(
     rng: np.random.Generator,
     task: Task = "regression",
     groups: Indices | None = None,
+    class_shares: Sequence[float] = (0.5, 0.5),
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> DryRun:
-    """Compute w for simulated responses of the rows of X, for classification cut in two at their medians.
+    """Compute w for simulated responses of the rows of X, for classification cut into classes of these shares.
 
     Knockoffs are drawn anew for each by `draw_knockoffs(seed)`. With `groups` (the group of each row) each group
     adds a normal number of its own to the response, as large as the noise.
@@ -85,7 +86,13 @@ def simulate(
     tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in _kinds(x)]
     work = (
         delayed(_replicate)(
-            X, write_like(X, draw_knockoffs(seed)), respond(x, kind, seed, groups), statistic, task, groups, seed
+            X,
+            write_like(X, draw_knockoffs(seed)),
+            _with_classes(respond(x, kind, seed, groups), task, class_shares),
+            statistic,
+            task,
+            groups,
+            seed,
         )
         for kind, seed in tasks
     )
@@ -124,6 +131,14 @@ def respond(x: Array, kind: str, seed: int, groups: Indices | None = None) -> Re
     return Response(y, relevant)
 
 
+def _with_classes(response: Response, task: Task, shares: Sequence[float]) -> Response:
+    """For classification the response cut at its quantiles: classes with these shares of the rows."""
+    if task == "regression":
+        return response
+    cuts = np.quantile(response.y, np.minimum(np.cumsum(shares)[:-1], 1.0))
+    return Response(np.searchsorted(cuts, response.y).astype(np.float64), response.relevant)
+
+
 def _kinds(x: Array) -> tuple[str, ...]:
     return ("linear", "non-linear") if np.count_nonzero(x.std(0) > 0) >= 8 else ("linear",)
 
@@ -143,9 +158,8 @@ def _replicate(
     groups: Indices | None,
     seed: int,
 ) -> tuple[Array, Flags]:
-    y = response.y if task == "regression" else (response.y > np.median(response.y)).astype(int)
     with collect_cautions():  # given once, by the selection itself
-        return _compute(statistic, X, X_tilde, y, task, groups, seed), response.relevant
+        return _compute(statistic, X, X_tilde, response.y, task, groups, seed), response.relevant
 
 
 def _compute(

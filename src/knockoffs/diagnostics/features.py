@@ -10,6 +10,7 @@ from knockoffs.arrays import Array, Flags
 from knockoffs.diagnostics.pairs import TINY, Pairs
 from knockoffs.diagnostics.randomisation import Signs
 
+SAME = 0.9  # correlation from which on two features count as near-duplicates
 GRID = 64  # places of a column at which its distribution and its knockoff's are compared
 
 
@@ -100,11 +101,12 @@ def _unit_length(x: Array) -> Array:
 
 
 def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]]:
-    """Pairs of features that hardly differ: a large partial correlation, little variance of their own."""
+    """Pairs of features that hardly differ: correlated, also given the others, and with little variance left."""
     main = pairs.main_columns
     precision = np.linalg.inv(pairs.covariance[np.ix_(main, main)])
     own_variance = 1 / np.diag(precision)
     scale = np.sqrt(np.diag(precision))
     partial = np.triu(np.abs(precision) / np.outer(scale, scale), k=1)
-    alike: Flags = partial > least
+    correlation = np.corrcoef(pairs.x[:, main].T).reshape(len(main), len(main))
+    alike: Flags = (partial > least) & (np.abs(correlation) > SAME)
     return [(int(j), int(k)) for j, k in np.argwhere(alike) if min(own_variance[[j, k]]) < 0.1]

@@ -15,6 +15,7 @@ from knockoffs.diagnostics.randomisation import Signs, draw_signs, p_value, quad
 
 HALF_SWAPS = 3
 MOST_COLUMNS = 200
+CLASSIFIER_ROWS = 80  # with fewer, the leaves of the trees hold too few rows for a difference to be significant
 HIGHEST = 4.0  # of the kernel's exponent: a few rows that are almost alike must not outweigh all others
 
 
@@ -44,7 +45,8 @@ def compare_swaps(pairs: Pairs, signs: Signs, rng: np.random.Generator) -> Itera
         columns = features[pairs.feature]
         yield _by_the_others("covariance", name, _covariance_kernel(middle, half, columns), signs)
         yield _by_the_others("kernel", name, _exponential_kernel(pairs, whitener, columns), signs)
-        yield _classifier(name, pairs, columns, rng, draws=signs.shape[1])
+        if pairs.rows >= CLASSIFIER_ROWS:
+            yield _classifier(name, pairs, columns, rng, draws=signs.shape[1])
 
 
 def _swaps(features: int, rng: np.random.Generator) -> Iterator[tuple[str, Flags]]:

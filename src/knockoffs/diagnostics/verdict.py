@@ -151,17 +151,13 @@ def _advice(found: Findings, validity: Verdict, power: Verdict) -> list[str]:
     advice = []
     if validity != "pass":
         if found.divergence is not None:  # DDLK, which assumes least already
-            advice.append("Fit on more rows; a lower entropy setting of DDLK trades power for validity.")
+            advice.append("Fit on more rows if there are any.")
         elif found.learned:
             advice.append("Fit on more rows, or try another generator (DDLK assumes least).")
         else:
             advice.append("Make the knockoffs with a generator that is fitted to these rows, such as DDLK.")
-        advice.append(
-            "HoldoutStatistic (the mixture) holds its level best with imperfect knockoffs; calibrate=True lowers "
-            "the working level by what a dry run shows."
-        )
     if power != "pass":
-        advice.append("A higher entropy setting, or GaussianKnockoffs(method='maxent'), moves knockoffs away.")
+        advice.append("Leave out features that the others explain almost completely, or put their mean for them.")
     for j, k in list(found.near_duplicates)[:3]:
         advice.append(
             f"{found.names[j]!r} and {found.names[k]!r} are near-duplicates: keep one, or put their mean for both."
