@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality statistics methods certificate entropy calibration paper clean
+.PHONY: setup demo test check slow speed quality statistics groups methods certificate entropy calibration paper clean
 
 setup: $(INSTALLED)
 
@@ -17,7 +18,7 @@ demo: setup
 	$(ONE_CORE) $(BIN)/knockoffs demo --out out
 
 test: setup
-	$(ONE_CORE) $(BIN)/python -m pytest -m "not slow"
+	$(ONE_CORE) $(BIN)/python -m pytest -m "not slow" --numprocesses $(JOBS) --dist loadfile
 
 check: setup
 	$(BIN)/ruff check .
@@ -35,6 +36,9 @@ quality: setup
 
 statistics: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.statistics
+
+groups: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.groups
 
 methods: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.methods

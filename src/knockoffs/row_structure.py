@@ -55,7 +55,7 @@ def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
     if labels is not None and labels.max(initial=-1) + 1 == len(labels):
         labels = None  # every row is a group of its own
     distinct, place = _distinct_rows(values, labels)
-    if len(distinct) == len(values) or not _has_continuous_column(values[distinct]):
+    if len(distinct) == len(values) or not _has_continuous_column(values):
         return RowStructure(None, None, labels)
     caution(
         f"{len(values) - len(distinct)} of {len(values)} rows repeat another row exactly, also in columns that "
@@ -77,8 +77,9 @@ def _distinct_rows(values: Array, labels: Indices | None) -> tuple[Indices, Indi
     return first[order], rank[place]
 
 
-def _has_continuous_column(distinct: Array) -> bool:
+def _has_continuous_column(values: Array) -> bool:
     """Whether different rows hardly ever share a value of some column, so that equal rows cannot be chance."""
+    distinct = values[_distinct_rows(values, None)[0]]
     flags: Flags = np.array([len(np.unique(column)) >= CONTINUOUS * len(distinct) for column in distinct.T])
     return bool(flags.any())
 
