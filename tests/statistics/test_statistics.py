@@ -38,6 +38,10 @@ RELEVANT = np.arange(8) < 3
 Y = X[:, :3].sum(1) + 0.5 * np.random.default_rng(1).normal(size=400)
 CLASSES = np.array(["low", "middle", "high"])[np.digitize(Y, [-1, 1])]
 
+# as models see them by default
+TOGETHER = np.concatenate([X, X_TILDE])
+Z, Z_TILDE = ((table - TOGETHER.mean(0)) / TOGETHER.std(0) for table in (X, X_TILDE))
+
 EXACT = [
     LassoStatistic(random_state=0),
     ImportanceStatistic(Ridge(), random_state=0),
@@ -130,7 +134,7 @@ class Counted(LinearRegression):
 def test_every_feature_is_mixed_in_one_model_of_each_fold(blocks: int | None, models: int) -> None:
     Counted.mixed.clear()
     reports = []
-    statistic = HoldoutStatistic(Counted(), blocks=blocks, folds=2, random_state=0)
+    statistic = HoldoutStatistic(Counted(), blocks=blocks, folds=2, standardise=False, random_state=0)
     w = statistic.compute(X, X_TILDE, Y, report=lambda *args: reports.append(args))
     assert len(Counted.mixed) == 2 * models
     for fold in (Counted.mixed[:models], Counted.mixed[models:]):
@@ -289,9 +293,9 @@ def test_a_single_group_to_learn_from_is_split() -> None:
 
 
 def test_the_unit_of_y_does_not_matter() -> None:
-    """w of 1000 y + 5 is a million times w of y, up to rounding, which training can blow up a little."""
+    """w of 1000 y + 5 is w of y, up to rounding, which training can enlarge a little."""
     one, other = (HoldoutStatistic(folds=2, random_state=0).compute(X, X_TILDE, y) for y in (Y, 1000 * Y + 5))
-    np.testing.assert_allclose(other / 1e6, one, rtol=0.02, atol=1e-3 * np.abs(one).max())
+    np.testing.assert_allclose(other, one, rtol=0.02, atol=1e-3 * np.abs(one).max())
 
 
 def test_targets() -> None:
@@ -386,7 +390,10 @@ def test_the_midpoint_statistic_by_hand() -> None:
                 rows = middle[test].copy()
                 rows[:, j] = table[test, j]
                 total[j] += sign * ((model.predict(rows) - Y[test]) ** 2).sum()
-    np.testing.assert_allclose(statistic.compute(X, X_TILDE, Y), total / len(Y), rtol=1e-9)
+    given = MidpointStatistic(LinearRegression(), folds=3, standardise=False, random_state=4)
+    np.testing.assert_allclose(given.compute(X, X_TILDE, Y), total / len(Y), rtol=1e-9)
+    # least squares do not depend on units, and squared errors come in units of the variance of y
+    np.testing.assert_allclose(statistic.compute(X, X_TILDE, Y), total / len(Y) / Y.var(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["boosting", "lightgbm"])
@@ -426,12 +433,12 @@ def test_area_under_the_curve_by_hand(midpoint: bool) -> None:
     kind = MidpointStatistic if midpoint else HoldoutStatistic
     settings: dict[str, Any] = {} if midpoint else {"mixture": 0}
     statistic = kind(LogisticRegression(), scoring="roc_auc", folds=2, random_state=4, **settings)
-    base = (X + X_TILDE) / 2 if midpoint else X
+    base = (Z + Z_TILDE) / 2 if midpoint else Z
     expected = np.zeros(8)
     for train, test in statistic._splits(Problem(X, X_TILDE, y, "classification"), random_generator(4)):
         model = LogisticRegression().fit(base[train], y[train])
         for j in range(8):
-            for table, sign in ((X, 1), (X_TILDE, -1)):  # a score: larger is better
+            for table, sign in ((Z, 1), (Z_TILDE, -1)):  # a score: larger is better
                 rows = base[test].copy()
                 rows[:, j] = table[test, j]
                 area = area_under_curve(y[test], model.decision_function(rows))
@@ -447,12 +454,12 @@ def test_absolute_error_by_hand(folds: int | None) -> None:
     ).set_params(folds=folds)
     expected, held_out = np.zeros(8), 0
     for train, test in statistic._splits(Problem(X, X_TILDE, Y, "regression"), random_generator(4)):
-        model = Ridge().fit(X[train], Y[train])
+        model = Ridge().fit(Z[train], Y[train])  # linear in y, whose units thus do not matter
         held_out += len(test)
         for j in range(8):
-            swapped = X[test].copy()
-            swapped[:, j] = X_TILDE[test, j]
-            errors = np.abs(model.predict(swapped) - Y[test]) - np.abs(model.predict(X[test]) - Y[test])
+            swapped = Z[test].copy()
+            swapped[:, j] = Z_TILDE[test, j]
+            errors = np.abs(model.predict(swapped) - Y[test]) - np.abs(model.predict(Z[test]) - Y[test])
             expected[j] += errors.sum()
     if folds == 3:
         with pytest.warns(KnockoffWarning, match="folds=3"):
@@ -473,13 +480,13 @@ def test_a_scorer_is_as_good_as_its_name(mixture: float) -> None:
     assert named[RELEVANT].min() > np.abs(named[~RELEVANT]).max()
 
 
-def test_squared_error_as_a_scorer_is_the_default() -> None:
+def test_squared_error_as_a_scorer_is_the_default_in_the_units_of_y() -> None:
     for kind in (HoldoutStatistic, MidpointStatistic):
         default, scored = (
             kind(Ridge(), folds=4, scoring=scoring, random_state=0).compute(X, X_TILDE, Y)
             for scoring in (None, "neg_mean_squared_error")
         )
-        np.testing.assert_allclose(default, scored, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(default * Y.var(), scored, rtol=1e-9, atol=1e-12)
 
 
 def test_a_score_needs_an_estimator() -> None:

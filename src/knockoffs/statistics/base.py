@@ -16,6 +16,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
+from knockoffs.statistics.units import standardise, varies
 from knockoffs.tables import read_table
 
 Task = Literal["regression", "classification"]
@@ -23,39 +24,65 @@ MOST_CLASSES = 20
 TaskChoice = Literal["auto", "regression", "classification"]
 
 
+class GivenTarget(NamedTuple):
+    """A quantity y in the units that it was given in, and what leads from standard units back to these."""
+
+    y: Array
+    centre: float
+    deviation: float
+
+
 class Problem(NamedTuple):
-    """What a statistic works on: rows of x, of their knockoffs and of y, and which rows must stay together."""
+    """What a statistic works on: rows of x, of their knockoffs and of y, and which rows must stay together.
+
+    `given` is y in its own units, where `y` is in standard units.
+    """
 
     x: Array
     x_tilde: Array
     y: Array
     task: Task
     groups: Indices | None = None
+    given: GivenTarget | None = None
 
     @property
     def features(self) -> int:
         return self.x.shape[1]
 
     def rows(self, index: Indices) -> Problem:
-        return Problem(self.x[index], self.x_tilde[index], self.y[index], self.task)
+        given = None if self.given is None else self.given._replace(y=self.given.y[index])
+        return Problem(self.x[index], self.x_tilde[index], self.y[index], self.task, given=given)
+
+    def in_standard_units(self) -> Problem:
+        """Each column, together with its knockoff, with mean 0 and standard deviation 1; y too if a quantity."""
+        x, x_tilde = standardise(self.x, self.x_tilde).tables
+        if self.task == "classification":
+            return self._replace(x=x, x_tilde=x_tilde)
+        (y,), centre, deviation = standardise(self.y)
+        return self._replace(x=x, x_tilde=x_tilde, y=y, given=GivenTarget(self.y, float(centre), float(deviation)))
 
 
 class Statistic(BaseEstimator, ABC):
     """Computes w; subclasses write `_compute` on arrays.
 
     `exact` says whether the flip-sign property holds for any data: swapping a feature with its knockoff changes
-    the sign of its w and nothing else (in law). Only then, and with exact knockoffs, is the bound on false
-    discoveries a theorem.
+    the sign of its w and nothing else (in distribution). Only then, and with exact knockoffs, is the bound on
+    false discoveries a theorem.
+
+    Models see X and a quantity y in standard units (mean 0, standard deviation 1; a feature and its knockoff by a
+    common mean and standard deviation), so w has no unit and does not depend on those of y and X. With
+    `standardise=False` models see both as they were given.
     """
 
     exact: bool
+    standardise: bool = True
     task: TaskChoice
     random_state: RandomState
 
     def compute(self, X: Any, X_tilde: Any, y: Any, *, groups: Any = None, report: Report | None = None) -> Array:
-        """w, one number a column of X; the rows of X, its knockoffs X_tilde and y belong together.
+        """Return w, one number per column of X; the rows of X, of its knockoffs X_tilde and of y belong together.
 
-        `groups` (one label a row) keeps rows on one side of every split; `report` is called as the work goes on.
+        `groups` (one label per row) keeps rows on one side of every split; `report` is called as the work goes on.
         """
         who = type(self).__name__
         x, x_tilde = read_table(X, who=who)[0], read_table(X_tilde, who=who)[0]
@@ -66,6 +93,8 @@ class Statistic(BaseEstimator, ABC):
         task, target = read_target(y, self.task, rows=len(x), who=who)
         labels = None if groups is None else _group_labels(groups, rows=len(x), who=who)
         problem = Problem(x, x_tilde, target, task, labels)
+        if self.standardise:
+            problem = problem.in_standard_units()
         w = self._compute(problem, random_generator(self.random_state), report or _say_nothing)
         return np.where((x == x_tilde).all(0), 0.0, w)  # a copy tells no more than its feature
 
@@ -108,8 +137,8 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
         ) from None
     if not np.isfinite(values).all():
         raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
-    if values.min() == values.max():
-        raise ValueError(f"{who}: y is constant ({values[0]:g}). There is nothing to explain.")
+    if not varies(values.min(), values.max()):
+        raise ValueError(f"{who}: y is constant ({values[0]:g}) up to rounding. There is nothing to explain.")
     return task, values
 
 
@@ -129,6 +158,15 @@ def in_random_pair_order(problem: Problem, rng: np.random.Generator) -> tuple[Ar
     flipped = rng.random(problem.features) < 0.5
     table = np.hstack([np.where(flipped, x_tilde, x), np.where(flipped, x, x_tilde)])
     return table, np.where(flipped, -1.0, 1.0)
+
+
+def require_estimator_for(standardise: bool, estimator: Any) -> None:
+    """Refuse `standardise=False` for models of this package, which are made for standard units."""
+    if not standardise and (estimator is None or isinstance(estimator, str)):
+        raise ValueError(
+            f"standardise=False needs an estimator of your own; estimator={estimator!r} is made for columns in "
+            "standard units. Pass a scikit-learn estimator, or standardise=True."
+        )
 
 
 def require_enough_for(data: Problem, name: str, folds: int) -> None:
