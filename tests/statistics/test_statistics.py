@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.stats import rankdata
@@ -303,6 +305,76 @@ def test_targets() -> None:
     task, y = read_target(["b", "a", "b"], "auto", rows=3, who="T")
     assert (task, y.tolist()) == ("classification", [1, 0, 1])
     assert read_target([0, 1], "regression", rows=2, who="T")[0] == "regression"
+
+
+WHOLE = np.arange(30) % 3
+TARGETS = {
+    "objects": (WHOLE.astype(object), "classification"),
+    "nullable whole numbers": (pd.Series(WHOLE, dtype="Int64"), "classification"),
+    "nullable numbers": (pd.Series(WHOLE + 0.5, dtype="Float64"), "regression"),
+    "nullable booleans": (pd.Series(WHOLE > 0, dtype="boolean"), "classification"),
+    "arrow numbers": (pd.Series(WHOLE + 0.5, dtype="double[pyarrow]"), "regression"),
+    "arrow text": (pd.Series(WHOLE.astype(str), dtype="string[pyarrow]"), "classification"),
+    "booleans": (WHOLE > 0, "classification"),
+    "text": (WHOLE.astype(str), "classification"),
+    "bytes": (WHOLE.astype("S"), "classification"),
+    "categories": (pd.Categorical(WHOLE.astype(str)), "classification"),
+    "decimals": ([Decimal(int(v)) / 2 for v in WHOLE], "regression"),
+    "tensor": (torch.tensor(WHOLE + 0.5, requires_grad=True), "regression"),
+    "tensor of whole numbers": (torch.tensor(WHOLE), "classification"),
+    "half tensor": (torch.tensor(WHOLE + 0.5).bfloat16(), "regression"),
+    "nothing masked": (np.ma.array(WHOLE + 0.5), "regression"),
+    "counts": (np.arange(30), "regression"),
+    "a column": (pd.DataFrame({"y": WHOLE + 0.5}), "regression"),
+}
+
+
+@pytest.mark.parametrize(("y", "task"), TARGETS.values(), ids=TARGETS)
+def test_targets_of_all_types(y: Any, task: str) -> None:
+    found, values = read_target(y, "auto", rows=30, who="T")
+    assert found == task
+    different, order = np.unique(values, return_inverse=True)
+    expected = np.arange(30) if len(different) == 30 else np.minimum(WHOLE, len(different) - 1)
+    np.testing.assert_array_equal(order, expected)
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (np.ma.array(WHOLE, mask=WHOLE == 1), "10 missing values"),
+        (np.ma.array(WHOLE.astype(str), mask=WHOLE == 1), "10 missing values"),
+        (pd.Series([None, *WHOLE[1:]], dtype="Int64"), "1 missing values"),
+        (pd.Series([None, *WHOLE[1:]], dtype="double[pyarrow]"), "1 missing values"),
+        (np.array([1, "a", 2.5] * 10, dtype=object), "y holds classes of several types"),
+        (WHOLE + 1j, "complex128 does not hold real numbers"),
+        (np.arange(30).astype("datetime64[D]"), "days since a date"),
+        ([0.0, 1.0, np.inf] * 10, "infinite values"),
+        ([[1, 2], [3]] * 15, "y is no array"),
+    ],
+    ids=["masked", "masked text", "NA", "arrow NA", "mixed", "complex", "dates", "infinite", "ragged"],
+)
+def test_targets_that_are_refused(y: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^T: .*{said}"):
+        read_target(y, "auto", rows=30, who="T")
+
+
+def test_rows_and_columns_in_another_order_are_refused() -> None:
+    names = [f"patient {i}" for i in range(400)]
+    x, x_tilde = (pd.DataFrame(table, index=names).add_prefix("x") for table in (X, X_TILDE))
+    y, groups = pd.Series(Y, index=names), pd.Series(np.arange(400) // 4, index=names)
+    statistic = LassoStatistic(random_state=0)
+    expected = statistic.compute(X, X_TILDE, Y, groups=groups.to_numpy())
+    np.testing.assert_array_equal(statistic.compute(x, x_tilde, y, groups=groups), expected)
+    numbered, numbered_groups = x_tilde.reset_index(drop=True), groups.reset_index(drop=True)
+    np.testing.assert_array_equal(statistic.compute(x, numbered, y, groups=numbered_groups), expected)
+    for (bad_x_tilde, bad_y, bad_groups), said in (
+        ((x_tilde, y[::-1], groups), "y has the row labels"),
+        ((x_tilde, y, groups[::-1]), "groups has the row labels"),
+        ((x_tilde[::-1], y, groups), "X_tilde has the row labels"),
+        ((x_tilde[x.columns[::-1]], y, groups), "X_tilde has the columns"),
+    ):
+        with pytest.raises(ValueError, match=f"LassoStatistic: {said} of X in another order"):
+            statistic.compute(x, bad_x_tilde, bad_y, groups=bad_groups)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sklearn.svm import LinearSVR
 
 from knockoffs import knockoff_select
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.hazards import copies_of_target
 from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, MidpointStatistic, Statistic
 from knockoffs.statistics.base import read_target
 from knockoffs.statistics.registry import STATISTICS
@@ -123,6 +124,14 @@ def test_columns_that_vary_by_rounding_errors_alone_become_zero() -> None:
 def test_a_target_that_varies_by_rounding_errors_alone_is_constant() -> None:
     with pytest.raises(ValueError, match=r"T: y is constant \(0\.1\) up to rounding"):
         read_target(0.1 + 1e-17 * np.arange(50), "regression", rows=50, who="T")
+
+
+@pytest.mark.parametrize("y_unit", [1e-300, 1.0, 1e300])
+@pytest.mark.parametrize("x_unit", [1e-300, 1.0, 1e300])
+def test_copies_of_the_target_are_found_in_any_unit(y_unit: float, x_unit: float) -> None:
+    x = x_unit * np.column_stack([X[:, 0], Y, X[:, 1], 3 - 2 * Y])
+    np.testing.assert_array_equal(copies_of_target(x, y_unit * Y), [1, 3])
+    np.testing.assert_array_equal(copies_of_target(x[:, [0, 2]], y_unit * Y), [])
 
 
 def test_estimators_that_need_the_numbers_as_they_are() -> None:

@@ -23,7 +23,7 @@ from knockoffs.engine.training import Report
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.holdout import HoldoutStatistic
-from knockoffs.tables import listing, read_table
+from knockoffs.tables import listing, read_table, require_same_order
 
 MIN_ROWS = 20
 FEATURE_ROWS, FEATURE_DRAWS = 10_000, 2_000  # the most rows that tests use, and random swaps for their p-values
@@ -139,7 +139,7 @@ def _source(generator: Any, X: Any) -> _Source:
             raise ValueError("check_swap: pass a generator and X, or one pair (X, X_tilde), and nothing else.")
         X, pair = generator[0], generator[1]
         x, names = read_table(X, who="check_swap")
-        x_tilde = _knockoff_values(pair, x, names)
+        x_tilde = _knockoff_values(pair, X, x, names)
         return _Source(X, x, _names(names, x), lambda seed: x_tilde, None, False, "a pair of tables")
     if X is None:
         raise ValueError("check_swap: X is missing. Pass rows that the generator was not fitted on.")
@@ -162,15 +162,16 @@ def knockoff_source(generator: Any, X: Any, x: Array) -> Callable[[int], Array]:
 
 def _draw(generator: Any, X: Any, x: Array, seed: int) -> Array:
     sampled = generator.sample(X, random_state=seed) if hasattr(generator, "sample") else generator(X)
-    return _knockoff_values(sampled, x)
+    return _knockoff_values(sampled, X, x)
 
 
-def _knockoff_values(table: Any, x: Array, names: list[str] | None = None) -> Array:
+def _knockoff_values(table: Any, X: Any, x: Array, names: list[str] | None = None) -> Array:
     x_tilde, own_names = read_table(table, who="check_swap: the knockoffs")
     if x_tilde.shape != x.shape:
         raise ValueError(
             f"check_swap: X has shape {x.shape}, its knockoffs {x_tilde.shape}: one knockoff a cell is needed."
         )
+    require_same_order(X, X_tilde=table, who="check_swap")
     if names is not None and own_names is not None and names != own_names:
         raise ValueError(
             f"check_swap: X has the columns {listing(names)}, its knockoffs {listing(own_names)}. Put them in "

@@ -10,14 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import LabelEncoder
-from sklearn.utils.multiclass import type_of_target
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.units import standardise, varies
-from knockoffs.tables import read_table
+from knockoffs.tables import as_numpy, read_table, require_same_order
 
 Task = Literal["regression", "classification"]
 MOST_CLASSES = 20
@@ -90,6 +89,7 @@ class Statistic(BaseEstimator, ABC):
             raise ValueError(
                 f"{who}: X has shape {x.shape}, X_tilde {x_tilde.shape}: pass one knockoff for each cell."
             )
+        require_same_order(X, X_tilde=X_tilde, y=y, groups=groups, who=who)
         task, target = read_target(y, self.task, rows=len(x), who=who)
         labels = None if groups is None else _group_labels(groups, rows=len(x), who=who)
         problem = Problem(x, x_tilde, target, task, labels)
@@ -109,7 +109,23 @@ def _say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
 def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task, Array]:
     """The task (by the type of y where it is "auto") and y as numbers: values, or classes from 0 on."""
     check_choice("task", task, ("auto", "regression", "classification"))
-    target = np.asarray(y)
+    target = _read_vector(y, rows, who)
+    if task != "classification" and target.dtype.kind in "cmMV":
+        raise ValueError(
+            f"{who}: y of type {target.dtype} does not hold real numbers. Pass numbers (such as days since a "
+            "date), or task='classification'."
+        )
+    if task == "auto":
+        task = "regression" if _is_quantity(target) else "classification"
+    return task, _classes(target, who) if task == "classification" else _quantity(target, who)
+
+
+def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:
+    """One finite value per row, under the simplest type that holds them all."""
+    try:
+        target = np.asarray(as_numpy(y))
+    except ValueError as error:
+        raise ValueError(f"{who}: y is no array ({error}). Pass one value for each of the {rows} rows.") from None
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if target.shape != (rows,):
@@ -119,15 +135,36 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
         raise ValueError(f"{who}: y has {missing.sum()} missing values. Drop those rows from X and y.")
     if target.dtype.kind == "O":
         target = pd.Series(target.tolist()).infer_objects().to_numpy()
-    if task == "auto":
-        task = "regression" if _is_quantity(target) else "classification"
-    if task == "classification":
+        if pd.api.types.infer_dtype(target) in ("decimal", "integer"):  # exact numbers that numpy has no type for
+            target = target.astype(np.float64)
+    if target.dtype.kind == "f" and not np.isfinite(target).all():
+        raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
+    return target
+
+
+def _is_quantity(target: NDArray[Any]) -> bool:
+    """Whether y is a number rather than a class: any fraction, or over 20 different whole numbers (counts)."""
+    if target.dtype.kind not in "iuf":
+        return False
+    return bool((target != np.rint(target)).any()) or len(np.unique(target)) > MOST_CLASSES
+
+
+def _classes(target: NDArray[Any], who: str) -> Array:
+    try:
         classes, codes = np.unique(target, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{who}: y has one class only ({classes.tolist()[0]!r}). Pass rows of at least two classes."
-            )
-        return task, codes.astype(np.float64)
+    except TypeError:
+        raise ValueError(
+            f"{who}: y holds classes of several types, such as text and numbers. Pass classes of one type, for "
+            "example by y.astype(str)."
+        ) from None
+    if len(classes) < 2:
+        raise ValueError(
+            f"{who}: y has one class only ({classes.tolist()[0]!r}). Pass rows of at least two classes."
+        )
+    return codes.astype(np.float64)
+
+
+def _quantity(target: NDArray[Any], who: str) -> Array:
     try:
         values = target.astype(np.float64)
     except (TypeError, ValueError):
@@ -139,14 +176,7 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
         raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
     if not varies(values.min(), values.max()):
         raise ValueError(f"{who}: y is constant ({values[0]:g}) up to rounding. There is nothing to explain.")
-    return task, values
-
-
-def _is_quantity(target: NDArray[Any]) -> bool:
-    """Whether y is a number rather than a class: any fraction, or over 20 different whole numbers (counts)."""
-    if target.dtype.kind in "iuf" and len(np.unique(target)) > MOST_CLASSES:
-        return True
-    return type_of_target(target) == "continuous"
+    return values
 
 
 def in_random_pair_order(problem: Problem, rng: np.random.Generator) -> tuple[Array, Array]:
