@@ -9,11 +9,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from knockoffs.tables import column_name, listing, read_table, write_like
+from knockoffs.tables import column_name, listing, read_table, require_same_order, write_like
 
 KINDS = {
     "pandas": lambda frame: frame,
@@ -142,6 +143,99 @@ def test_arrays_without_numbers_are_refused_like_columns_without(bad: np.ndarray
 def test_columns_that_share_a_name_are_refused() -> None:
     with pytest.raises(ValueError, match=r"several columns named 'a'. Give each its own name"):
         read_table(pd.DataFrame(np.eye(3), columns=["a", "b", "a"]), who="Test")
+
+
+def test_a_shared_name_among_many_columns_is_found_at_once() -> None:
+    """In a tenth of a second; counting every name anew would take minutes."""
+    table = pd.DataFrame(np.zeros((1, 100_000)), columns=[*range(99_999), 7])
+    with pytest.raises(ValueError, match=r"several columns named 7\."):
+        read_table(table, who="Test")
+
+
+@pytest.mark.parametrize("dtype", [float, int, bool, object])
+def test_masked_cells_are_missing(dtype: type) -> None:
+    mask = np.array([[False, True], [False, False], [False, True]])
+    with pytest.raises(ValueError, match=r"missing values.*in column 1 \(2\)\."):
+        read_table(np.ma.array(np.ones((3, 2), dtype=dtype), mask=mask), who="Test")
+    values, _ = read_table(np.ma.array(np.ones((3, 2), dtype=dtype), mask=False), who="Test")
+    np.testing.assert_array_equal(values, 1)
+
+
+@pytest.mark.parametrize(
+    "kind", ["Int64", "Float64", "boolean", "int64[pyarrow]", "double[pyarrow]", "bool[pyarrow]"]
+)
+def test_missing_cells_of_extension_types_are_missing(kind: str) -> None:
+    table = pd.DataFrame({"good": [1.0, 2.0, 3.0], "bad": pd.Series([1, None, 0], dtype=kind)})
+    with pytest.raises(ValueError, match=r"missing values.*column 'bad' \(1\)\."):
+        read_table(table, who="Test")
+    with pytest.raises(ValueError, match=r"missing values.*column 1 \(1\)\."):
+        read_table(table.to_numpy(dtype=object), who="Test")
+
+
+def test_tensors_are_read() -> None:
+    x = torch.tensor([[1.0, 2.5], [3.0, 4.0]])
+    for tensor in (x, x.clone().requires_grad_(), x.bfloat16(), x.double()):
+        np.testing.assert_array_equal(read_table(tensor, who="Test")[0], x.numpy())
+
+
+# order of rows and columns --------------------------------------------------------------------------------------
+
+LABELS = {
+    "numbers": pd.RangeIndex(5),
+    "names": pd.Index([f"patient {i}" for i in range(5)]),
+    "dates": pd.date_range("2020-01-01", periods=5),
+    "several levels": pd.MultiIndex.from_product([["a"], range(5)]),
+    "a missing label": pd.Index([1.0, np.nan, 2.0, 3.0, 4.0]),
+    "several types": pd.Index([0, "a", 1.5, None, "b"], dtype=object),
+}
+ORDER = [0, 3, 2, 4, 1]
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("other", ["y", "groups", "X_tilde"])
+def test_row_labels_in_another_order_are_refused(labels: pd.Index, other: str) -> None:
+    X = pd.DataFrame(np.eye(5), index=labels)
+    table = X if other == "X_tilde" else X[0]
+    require_same_order(X, who="Test", **{other: table})
+    with pytest.raises(
+        ValueError,
+        match=rf"^Test: {other} has the row labels of X in another order: row 1 is .*"
+        rf"Pass {other}\.loc\[X\.index\] to pair rows by label, or {other}\.to_numpy\(\)",
+    ):
+        require_same_order(X, who="Test", **{other: table.iloc[ORDER]})
+    require_same_order(X, who="Test", **{other: table.iloc[ORDER].to_numpy()})
+    require_same_order(X, who="Test", **{other: table.iloc[ORDER].loc[X.index]})
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("others", LABELS.values(), ids=LABELS)
+def test_labels_of_unrelated_sets_are_ignored(labels: pd.Index, others: pd.Index) -> None:
+    if labels is not others:
+        require_same_order(pd.DataFrame(np.eye(5), index=labels), y=pd.Series(range(5), index=others), who="Test")
+
+
+def test_labels_that_occur_twice() -> None:
+    """In one order they pass; in another they are refused, though they cannot say which rows belong together."""
+    X = pd.DataFrame(np.eye(4), index=["a", "a", "b", "c"])
+    require_same_order(X, y=pd.Series(range(4), index=["a", "a", "b", "c"]), who="Test")
+    require_same_order(X, y=pd.Series(range(4), index=["a", "b", "b", "c"]), who="Test")  # another set
+    with pytest.raises(
+        ValueError, match=r"row 1 is 'a' in X and 'b' in y\. Bring both into one order.*y\.to_numpy"
+    ):
+        require_same_order(X, y=pd.Series(range(4), index=["a", "b", "a", "c"]), who="Test")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_in_another_order_are_refused(kind: str) -> None:
+    X = KINDS[kind](pd.DataFrame(np.eye(3), columns=["a", "b", "c"]))
+    reordered = KINDS[kind](pd.DataFrame(np.eye(3), columns=["a", "c", "b"]))
+    require_same_order(X, X_tilde=X, who="Test")
+    said = r"another order: 'a', 'c', 'b' instead of 'a', 'b', 'c'\. Pass X_tilde\[list"
+    with pytest.raises(ValueError, match=said):
+        require_same_order(X, X_tilde=reordered, who="Test")
+    for unlabelled in (np.eye(3), np.eye(3).tolist(), KINDS[kind](pd.DataFrame(np.eye(3), columns=[*"xyz"]))):
+        require_same_order(X, X_tilde=unlabelled, who="Test")
+        require_same_order(unlabelled, X_tilde=X, who="Test")
 
 
 def test_columns_of_arrays_are_named_by_number() -> None:

@@ -11,6 +11,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.cautions import caution
 from knockoffs.filtering import draw_level
 from knockoffs.statistics.base import MOST_CLASSES
+from knockoffs.statistics.units import standardise
 from knockoffs.tables import column_name, listing
 
 
@@ -61,10 +62,8 @@ def identifiers(values: Array) -> Indices:
 
 def copies_of_target(values: Array, target: Array) -> Indices:
     """Columns that are the target in other units, or its classes under other numbers."""
-    deviation = values.std(0)
-    centred = (values - values.mean(0)) / np.where(deviation > 0, deviation, 1.0)
-    correlation = centred.T @ (target - target.mean()) / (len(target) * target.std())
-    copies = np.abs(correlation) > 1 - 1e-9
+    (columns,), (y,) = standardise(values).tables, standardise(target).tables
+    copies = np.abs(columns.T @ y) / len(y) > 1 - 1e-9  # the correlation
     classes = len(np.unique(target))
     if classes <= min(MOST_CLASSES, len(target) // 2):
         for j, column in enumerate(values.T):

@@ -41,7 +41,7 @@ from knockoffs.row_structure import RowStructure, row_structure
 from knockoffs.selection import UNBOUNDED, RowHandling, Selection, versions_in_use
 from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic
 from knockoffs.statistics.base import Task, TaskChoice, read_target
-from knockoffs.tables import read_table
+from knockoffs.tables import read_table, require_same_order
 
 DRY_RUNS = 10  # simulated responses of each kind for a calibration
 PICTURED = 12  # features whose data and knockoffs are kept for the report
@@ -170,6 +170,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 f"(shape={values.shape}) while a minimum of 1 is required."
             )
         validate_data(self, X, skip_check_array=True, reset=True)
+        require_same_order(X, y=y, groups=groups, who="KnockoffSelector")
         task, target = read_target(y, self.task, rows=len(values), who="KnockoffSelector")
         self._check_groups(groups)
         rows = row_structure(values, groups, who="KnockoffSelector")

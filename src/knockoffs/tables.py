@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+import torch
 from sklearn.utils import check_array
 
 from knockoffs.arrays import Array, Indices
@@ -17,7 +19,7 @@ NUMERIC = "biuf"  # kinds of numpy types
 def read_table(X: Any, *, who: str) -> tuple[Array, list[str] | None]:
     """The numbers of a numeric table as float64, and its column names where it has them.
 
-    Raises an error that names the column for text, dates, missing and infinite cells.
+    Raises an error that names the column for text, dates, missing (or masked) and infinite cells.
     """
     _require_different_names(X, who)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -26,9 +28,74 @@ def read_table(X: Any, *, who: str) -> tuple[Array, list[str] | None]:
         values = _frame_values(frame, who)
     else:
         names = None
-        values = _array_values(X, who)
+        values = _array_values(as_numpy(X), who)
     _require_finite(values, names, who)
     return values, names
+
+
+def as_numpy(values: Any) -> Any:
+    """Tensors and masked arrays as plain arrays, masked cells as missing ones; anything else as it is."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+    if np.ma.is_masked(values):
+        kind = np.float64 if values.dtype.kind in NUMERIC else object
+        return np.ma.filled(values.astype(kind), np.nan)
+    return values
+
+
+def require_same_order(X: Any, *, who: str, X_tilde: Any = None, y: Any = None, groups: Any = None) -> None:
+    """Refuse rows or columns that carry the labels of X in another order, since they are paired by position.
+
+    Labels of another set, such as a new 0, 1, 2, ... beside the names of patients, are ignored: they do not say
+    how to pair rows.
+    """
+    for name, other in (("X_tilde", X_tilde), ("y", y), ("groups", groups)):
+        labels, other_labels = _row_labels(X), _row_labels(other)
+        if labels is None or other_labels is None or not _is_reordered(labels, other_labels):
+            continue
+        row = int(np.argmax(labels != other_labels))
+        label, other_label = (found[row : row + 1].tolist()[0] for found in (labels, other_labels))
+        remedy = (
+            f"Pass {name}.loc[X.index] to pair rows by label"
+            if labels.is_unique
+            else "Bring both into one order (labels that occur twice cannot tell which rows belong together)"
+        )
+        raise ValueError(
+            f"{who}: {name} has the row labels of X in another order: row {row} is {label!r} in X and "
+            f"{other_label!r} in {name}. {remedy}, or {name}.to_numpy() if the order is meant."
+        )
+    names, other_names = _column_names(X), _column_names(X_tilde)
+    if names is not None and other_names is not None and _is_reordered(names, other_names):
+        raise ValueError(
+            f"{who}: X_tilde has the columns of X in another order: {_quoted(other_names)} instead of "
+            f"{_quoted(names)}. Pass X_tilde[list(X.columns)], or rename its columns if the order "
+            "is meant."
+        )
+
+
+def _row_labels(table: Any) -> pd.Index | None:
+    return table.index if isinstance(table, (pd.DataFrame, pd.Series)) else None
+
+
+def _column_names(table: Any) -> pd.Index | None:
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    return pd.Index(frame.columns, tupleize_cols=False) if isinstance(frame, nw.DataFrame) else None
+
+
+def _quoted(names: pd.Index) -> str:
+    return listing([repr(name) for name in names.tolist()])
+
+
+def _is_reordered(labels: pd.Index, other: pd.Index) -> bool:
+    """Whether both hold the same labels, each as often, in different orders."""
+    if len(labels) != len(other) or labels.equals(other):
+        return False
+    if labels[0] not in other or other[0] not in labels:  # mostly enough, and fast
+        return False
+    codes = pd.factorize(labels.append(other), use_na_sentinel=False)[0]
+    first, second = (np.bincount(half, minlength=len(codes)) for half in np.split(codes, 2))
+    return bool((first == second).all())
 
 
 def write_like(X: Any, values: Array) -> Any:
@@ -63,9 +130,8 @@ def _fits(values: Array, dtype: Any) -> bool:
 def _require_different_names(X: Any, who: str) -> None:
     if not (hasattr(X, "iloc") and hasattr(X, "columns")):  # only pandas takes a name twice
         return
-    names = list(X.columns)
-    if len(set(names)) < len(names):
-        twice = sorted({repr(name) for name in names if names.count(name) > 1})
+    twice = sorted(repr(name) for name, count in Counter(X.columns).items() if count > 1)
+    if twice:
         raise ValueError(f"{who}: X has several columns named {listing(twice)}. Give each its own name.")
 
 
@@ -86,7 +152,10 @@ def _array_values(X: Any, who: str) -> Array:
         try:
             if values.dtype.kind in "mMc":
                 raise ValueError("not a real number")
-            numbers[:, j] = values[:, j].astype(np.float64)
+            column = values[:, j]
+            if values.dtype.kind == "O":
+                column = np.where(pd.isna(column), np.nan, column)  # pandas.NA is no number
+            numbers[:, j] = column.astype(np.float64)
         except (TypeError, ValueError) as error:
             message = f"{_not_numbers(who, column_name(None, j), values.dtype)} ({error})"
             raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from None

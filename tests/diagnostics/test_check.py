@@ -297,6 +297,8 @@ ERRORS = {
     "two tables": ((FRAME, OTHER), {}, r"pair \(X, X_tilde\)"),
     "a class": ((GaussianKnockoffs, X), {}, r"fitted generator"),
     "columns in another order": (((FRAME, OTHER[NAMES[::-1]]),), {}, r"(?i)column|names"),
+    "other columns first": ((lambda t: t[NAMES[::-1]], FRAME), {}, r"the columns of X in another order"),
+    "rows in another order": (((FRAME, OTHER[::-1]),), {}, r"row labels of X in another order.*\.loc\[X\.index\]"),
     "an offset": (((X, X_TILDE),), {"offset": 2}, r"offset=2 is not valid"),
 }
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.stats import rankdata
@@ -37,6 +39,10 @@ X_TILDE = LAW.knockoffs(X, random_state=0)
 RELEVANT = np.arange(8) < 3
 Y = X[:, :3].sum(1) + 0.5 * np.random.default_rng(1).normal(size=400)
 CLASSES = np.array(["low", "middle", "high"])[np.digitize(Y, [-1, 1])]
+
+# as models see them by default
+TOGETHER = np.concatenate([X, X_TILDE])
+Z, Z_TILDE = ((table - TOGETHER.mean(0)) / TOGETHER.std(0) for table in (X, X_TILDE))
 
 EXACT = [
     LassoStatistic(random_state=0),
@@ -130,7 +136,7 @@ class Counted(LinearRegression):
 def test_every_feature_is_mixed_in_one_model_of_each_fold(blocks: int | None, models: int) -> None:
     Counted.mixed.clear()
     reports = []
-    statistic = HoldoutStatistic(Counted(), blocks=blocks, folds=2, random_state=0)
+    statistic = HoldoutStatistic(Counted(), blocks=blocks, folds=2, standardise=False, random_state=0)
     w = statistic.compute(X, X_TILDE, Y, report=lambda *args: reports.append(args))
     assert len(Counted.mixed) == 2 * models
     for fold in (Counted.mixed[:models], Counted.mixed[models:]):
@@ -289,9 +295,9 @@ def test_a_single_group_to_learn_from_is_split() -> None:
 
 
 def test_the_unit_of_y_does_not_matter() -> None:
-    """w of 1000 y + 5 is a million times w of y, up to rounding, which training can blow up a little."""
+    """w of 1000 y + 5 is w of y, up to rounding, which training can enlarge a little."""
     one, other = (HoldoutStatistic(folds=2, random_state=0).compute(X, X_TILDE, y) for y in (Y, 1000 * Y + 5))
-    np.testing.assert_allclose(other / 1e6, one, rtol=0.02, atol=1e-3 * np.abs(one).max())
+    np.testing.assert_allclose(other, one, rtol=0.02, atol=1e-3 * np.abs(one).max())
 
 
 def test_targets() -> None:
@@ -299,6 +305,76 @@ def test_targets() -> None:
     task, y = read_target(["b", "a", "b"], "auto", rows=3, who="T")
     assert (task, y.tolist()) == ("classification", [1, 0, 1])
     assert read_target([0, 1], "regression", rows=2, who="T")[0] == "regression"
+
+
+WHOLE = np.arange(30) % 3
+TARGETS = {
+    "objects": (WHOLE.astype(object), "classification"),
+    "nullable whole numbers": (pd.Series(WHOLE, dtype="Int64"), "classification"),
+    "nullable numbers": (pd.Series(WHOLE + 0.5, dtype="Float64"), "regression"),
+    "nullable booleans": (pd.Series(WHOLE > 0, dtype="boolean"), "classification"),
+    "arrow numbers": (pd.Series(WHOLE + 0.5, dtype="double[pyarrow]"), "regression"),
+    "arrow text": (pd.Series(WHOLE.astype(str), dtype="string[pyarrow]"), "classification"),
+    "booleans": (WHOLE > 0, "classification"),
+    "text": (WHOLE.astype(str), "classification"),
+    "bytes": (WHOLE.astype("S"), "classification"),
+    "categories": (pd.Categorical(WHOLE.astype(str)), "classification"),
+    "decimals": ([Decimal(int(v)) / 2 for v in WHOLE], "regression"),
+    "tensor": (torch.tensor(WHOLE + 0.5, requires_grad=True), "regression"),
+    "tensor of whole numbers": (torch.tensor(WHOLE), "classification"),
+    "half tensor": (torch.tensor(WHOLE + 0.5).bfloat16(), "regression"),
+    "nothing masked": (np.ma.array(WHOLE + 0.5), "regression"),
+    "counts": (np.arange(30), "regression"),
+    "a column": (pd.DataFrame({"y": WHOLE + 0.5}), "regression"),
+}
+
+
+@pytest.mark.parametrize(("y", "task"), TARGETS.values(), ids=TARGETS)
+def test_targets_of_all_types(y: Any, task: str) -> None:
+    found, values = read_target(y, "auto", rows=30, who="T")
+    assert found == task
+    different, order = np.unique(values, return_inverse=True)
+    expected = np.arange(30) if len(different) == 30 else np.minimum(WHOLE, len(different) - 1)
+    np.testing.assert_array_equal(order, expected)
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (np.ma.array(WHOLE, mask=WHOLE == 1), "10 missing values"),
+        (np.ma.array(WHOLE.astype(str), mask=WHOLE == 1), "10 missing values"),
+        (pd.Series([None, *WHOLE[1:]], dtype="Int64"), "1 missing values"),
+        (pd.Series([None, *WHOLE[1:]], dtype="double[pyarrow]"), "1 missing values"),
+        (np.array([1, "a", 2.5] * 10, dtype=object), "y holds classes of several types"),
+        (WHOLE + 1j, "complex128 does not hold real numbers"),
+        (np.arange(30).astype("datetime64[D]"), "days since a date"),
+        ([0.0, 1.0, np.inf] * 10, "infinite values"),
+        ([[1, 2], [3]] * 15, "y is no array"),
+    ],
+    ids=["masked", "masked text", "NA", "arrow NA", "mixed", "complex", "dates", "infinite", "ragged"],
+)
+def test_targets_that_are_refused(y: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^T: .*{said}"):
+        read_target(y, "auto", rows=30, who="T")
+
+
+def test_rows_and_columns_in_another_order_are_refused() -> None:
+    names = [f"patient {i}" for i in range(400)]
+    x, x_tilde = (pd.DataFrame(table, index=names).add_prefix("x") for table in (X, X_TILDE))
+    y, groups = pd.Series(Y, index=names), pd.Series(np.arange(400) // 4, index=names)
+    statistic = LassoStatistic(random_state=0)
+    expected = statistic.compute(X, X_TILDE, Y, groups=groups.to_numpy())
+    np.testing.assert_array_equal(statistic.compute(x, x_tilde, y, groups=groups), expected)
+    numbered, numbered_groups = x_tilde.reset_index(drop=True), groups.reset_index(drop=True)
+    np.testing.assert_array_equal(statistic.compute(x, numbered, y, groups=numbered_groups), expected)
+    for (bad_x_tilde, bad_y, bad_groups), said in (
+        ((x_tilde, y[::-1], groups), "y has the row labels"),
+        ((x_tilde, y, groups[::-1]), "groups has the row labels"),
+        ((x_tilde[::-1], y, groups), "X_tilde has the row labels"),
+        ((x_tilde[x.columns[::-1]], y, groups), "X_tilde has the columns"),
+    ):
+        with pytest.raises(ValueError, match=f"LassoStatistic: {said} of X in another order"):
+            statistic.compute(x, bad_x_tilde, bad_y, groups=bad_groups)
 
 
 @pytest.mark.parametrize(
@@ -386,7 +462,10 @@ def test_the_midpoint_statistic_by_hand() -> None:
                 rows = middle[test].copy()
                 rows[:, j] = table[test, j]
                 total[j] += sign * ((model.predict(rows) - Y[test]) ** 2).sum()
-    np.testing.assert_allclose(statistic.compute(X, X_TILDE, Y), total / len(Y), rtol=1e-9)
+    given = MidpointStatistic(LinearRegression(), folds=3, standardise=False, random_state=4)
+    np.testing.assert_allclose(given.compute(X, X_TILDE, Y), total / len(Y), rtol=1e-9)
+    # least squares do not depend on units, and squared errors come in units of the variance of y
+    np.testing.assert_allclose(statistic.compute(X, X_TILDE, Y), total / len(Y) / Y.var(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["boosting", "lightgbm"])
@@ -426,12 +505,12 @@ def test_area_under_the_curve_by_hand(midpoint: bool) -> None:
     kind = MidpointStatistic if midpoint else HoldoutStatistic
     settings: dict[str, Any] = {} if midpoint else {"mixture": 0}
     statistic = kind(LogisticRegression(), scoring="roc_auc", folds=2, random_state=4, **settings)
-    base = (X + X_TILDE) / 2 if midpoint else X
+    base = (Z + Z_TILDE) / 2 if midpoint else Z
     expected = np.zeros(8)
     for train, test in statistic._splits(Problem(X, X_TILDE, y, "classification"), random_generator(4)):
         model = LogisticRegression().fit(base[train], y[train])
         for j in range(8):
-            for table, sign in ((X, 1), (X_TILDE, -1)):  # a score: larger is better
+            for table, sign in ((Z, 1), (Z_TILDE, -1)):  # a score: larger is better
                 rows = base[test].copy()
                 rows[:, j] = table[test, j]
                 area = area_under_curve(y[test], model.decision_function(rows))
@@ -447,12 +526,12 @@ def test_absolute_error_by_hand(folds: int | None) -> None:
     ).set_params(folds=folds)
     expected, held_out = np.zeros(8), 0
     for train, test in statistic._splits(Problem(X, X_TILDE, Y, "regression"), random_generator(4)):
-        model = Ridge().fit(X[train], Y[train])
+        model = Ridge().fit(Z[train], Y[train])  # linear in y, whose units thus do not matter
         held_out += len(test)
         for j in range(8):
-            swapped = X[test].copy()
-            swapped[:, j] = X_TILDE[test, j]
-            errors = np.abs(model.predict(swapped) - Y[test]) - np.abs(model.predict(X[test]) - Y[test])
+            swapped = Z[test].copy()
+            swapped[:, j] = Z_TILDE[test, j]
+            errors = np.abs(model.predict(swapped) - Y[test]) - np.abs(model.predict(Z[test]) - Y[test])
             expected[j] += errors.sum()
     if folds == 3:
         with pytest.warns(KnockoffWarning, match="folds=3"):
@@ -473,13 +552,13 @@ def test_a_scorer_is_as_good_as_its_name(mixture: float) -> None:
     assert named[RELEVANT].min() > np.abs(named[~RELEVANT]).max()
 
 
-def test_squared_error_as_a_scorer_is_the_default() -> None:
+def test_squared_error_as_a_scorer_is_the_default_in_the_units_of_y() -> None:
     for kind in (HoldoutStatistic, MidpointStatistic):
         default, scored = (
             kind(Ridge(), folds=4, scoring=scoring, random_state=0).compute(X, X_TILDE, Y)
             for scoring in (None, "neg_mean_squared_error")
         )
-        np.testing.assert_allclose(default, scored, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(default * Y.var(), scored, rtol=1e-9, atol=1e-12)
 
 
 def test_a_score_needs_an_estimator() -> None:

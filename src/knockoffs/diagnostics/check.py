@@ -25,7 +25,7 @@ from knockoffs.generators.hierarchy import group_means
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.holdout import HoldoutStatistic
-from knockoffs.tables import group_labels, listing, read_table
+from knockoffs.tables import group_labels, listing, read_table, require_same_order
 
 MIN_ROWS = 20
 FEATURE_ROWS, FEATURE_DRAWS = 10_000, 2_000  # the most rows that tests use, and random swaps for their p-values
@@ -152,7 +152,7 @@ def _source(generator: Any, X: Any, groups: Any) -> _Source:
             raise ValueError("check_swap: pass a generator and X, or one pair (X, X_tilde), and nothing else.")
         X, pair = generator[0], generator[1]
         x, names = read_table(X, who="check_swap")
-        x_tilde = _knockoff_values(pair, x, names)
+        x_tilde = _knockoff_values(pair, X, x, names)
         labels = _labels(groups, len(x))
         return _Source(X, x, _names(names, x), lambda seed: x_tilde, None, False, "a pair of tables", labels)
     if X is None:
@@ -176,15 +176,16 @@ def _labels(groups: Any, rows: int) -> Indices | None:
 
 
 def _draw(generator: Any, X: Any, x: Array, groups: Any, seed: int) -> Array:
-    return _knockoff_values(draw_knockoffs(generator, X, groups=groups, random_state=seed), x)
+    return _knockoff_values(draw_knockoffs(generator, X, groups=groups, random_state=seed), X, x)
 
 
-def _knockoff_values(table: Any, x: Array, names: list[str] | None = None) -> Array:
+def _knockoff_values(table: Any, X: Any, x: Array, names: list[str] | None = None) -> Array:
     x_tilde, own_names = read_table(table, who="check_swap: the knockoffs")
     if x_tilde.shape != x.shape:
         raise ValueError(
             f"check_swap: X has shape {x.shape}, its knockoffs {x_tilde.shape}: one knockoff a cell is needed."
         )
+    require_same_order(X, X_tilde=table, who="check_swap")
     if names is not None and own_names is not None and names != own_names:
         raise ValueError(
             f"check_swap: X has the columns {listing(names)}, its knockoffs {listing(own_names)}. Put them in "

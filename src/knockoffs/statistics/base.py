@@ -9,52 +9,87 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import type_of_target
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
-from knockoffs.tables import group_labels, read_table
+from knockoffs.statistics.group_effects import without_group_effects
+from knockoffs.statistics.units import standardise, varies
+from knockoffs.tables import as_numpy, group_labels, read_table, require_same_order
 
 Task = Literal["regression", "classification"]
 MOST_CLASSES = 20
 TaskChoice = Literal["auto", "regression", "classification"]
 
 
+class GivenTarget(NamedTuple):
+    """A quantity y in the units that it was given in, and what leads from standard units back to these."""
+
+    y: Array
+    centre: float
+    deviation: float
+
+
 class Problem(NamedTuple):
-    """What a statistic works on: rows of x, of their knockoffs and of y, and which rows must stay together."""
+    """What a statistic works on: rows of x, of their knockoffs and of y, and which rows must stay together.
+
+    `given` is y in its own units, where `y` is in standard units.
+    """
 
     x: Array
     x_tilde: Array
     y: Array
     task: Task
     groups: Indices | None = None
+    given: GivenTarget | None = None
 
     @property
     def features(self) -> int:
         return self.x.shape[1]
 
     def rows(self, index: Indices) -> Problem:
-        return Problem(self.x[index], self.x_tilde[index], self.y[index], self.task)
+        given = None if self.given is None else self.given._replace(y=self.given.y[index])
+        return Problem(self.x[index], self.x_tilde[index], self.y[index], self.task, given=given)
+
+    def in_standard_units(self) -> Problem:
+        """Each column, together with its knockoff, with mean 0 and standard deviation 1; y too if a quantity."""
+        x, x_tilde = standardise(self.x, self.x_tilde).tables
+        if self.task == "classification":
+            return self._replace(x=x, x_tilde=x_tilde)
+        (y,), centre, deviation = standardise(self.y)
+        return self._replace(x=x, x_tilde=x_tilde, y=y, given=GivenTarget(self.y, float(centre), float(deviation)))
+
+    def without_group_effects(self) -> Problem:
+        """A quantity y, and x and x̃ with it, freed of what the rows of a group have in common."""
+        if self.groups is None or self.task == "classification":
+            return self
+        x, x_tilde, y = without_group_effects(self.x, self.x_tilde, self.y, self.groups)
+        return self._replace(x=x, x_tilde=x_tilde, y=y, given=None if y is not self.y else self.given)
 
 
 class Statistic(BaseEstimator, ABC):
     """Computes w; subclasses write `_compute` on arrays.
 
     `exact` says whether the flip-sign property holds for any data: swapping a feature with its knockoff changes
-    the sign of its w and nothing else (in law). Only then, and with exact knockoffs, is the bound on false
-    discoveries a theorem.
+    the sign of its w and nothing else (in distribution). Only then, and with exact knockoffs, is the bound on
+    false discoveries a theorem.
+
+    Models see X and a quantity y in standard units (mean 0, standard deviation 1; a feature and its knockoff by a
+    common mean and standard deviation), so w has no unit and does not depend on those of y and X. With
+    `standardise=False` models see both as they were given.
     """
 
     exact: bool
+    standardise: bool = True
     task: TaskChoice
     random_state: RandomState
 
     def compute(self, X: Any, X_tilde: Any, y: Any, *, groups: Any = None, report: Report | None = None) -> Array:
-        """w, one number a column of X; the rows of X, its knockoffs X_tilde and y belong together.
+        """Return w, one number per column of X; the rows of X, of its knockoffs X_tilde and of y belong together.
 
-        `groups` (one label a row) keeps rows on one side of every split; `report` is called as the work goes on.
+        `groups` (one label per row) keeps rows on one side of every split, and what the rows of a group have in
+        common beyond the features is filtered out of a quantity y; `report` is called as the work goes on.
         """
         who = type(self).__name__
         x, x_tilde = read_table(X, who=who)[0], read_table(X_tilde, who=who)[0]
@@ -62,9 +97,12 @@ class Statistic(BaseEstimator, ABC):
             raise ValueError(
                 f"{who}: X has shape {x.shape}, X_tilde {x_tilde.shape}: pass one knockoff for each cell."
             )
+        require_same_order(X, X_tilde=X_tilde, y=y, groups=groups, who=who)
         task, target = read_target(y, self.task, rows=len(x), who=who)
         labels = None if groups is None else group_labels(groups, rows=len(x), who=who)
         problem = Problem(x, x_tilde, target, task, labels)
+        if self.standardise:
+            problem = problem.in_standard_units().without_group_effects()
         w = self._compute(problem, random_generator(self.random_state), report or _say_nothing)
         return np.where((x == x_tilde).all(0), 0.0, w)  # a copy tells no more than its feature
 
@@ -79,7 +117,23 @@ def _say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
 def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task, Array]:
     """The task (by the type of y where it is "auto") and y as numbers: values, or classes from 0 on."""
     check_choice("task", task, ("auto", "regression", "classification"))
-    target = np.asarray(y)
+    target = _read_vector(y, rows, who)
+    if task != "classification" and target.dtype.kind in "cmMV":
+        raise ValueError(
+            f"{who}: y of type {target.dtype} does not hold real numbers. Pass numbers (such as days since a "
+            "date), or task='classification'."
+        )
+    if task == "auto":
+        task = "regression" if _is_quantity(target) else "classification"
+    return task, _classes(target, who) if task == "classification" else _quantity(target, who)
+
+
+def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:
+    """One finite value per row, under the simplest type that holds them all."""
+    try:
+        target = np.asarray(as_numpy(y))
+    except ValueError as error:
+        raise ValueError(f"{who}: y is no array ({error}). Pass one value for each of the {rows} rows.") from None
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if target.shape != (rows,):
@@ -89,15 +143,36 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
         raise ValueError(f"{who}: y has {missing.sum()} missing values. Drop those rows from X and y.")
     if target.dtype.kind == "O":
         target = pd.Series(target.tolist()).infer_objects().to_numpy()
-    if task == "auto":
-        task = "regression" if _is_quantity(target) else "classification"
-    if task == "classification":
+        if pd.api.types.infer_dtype(target) in ("decimal", "integer"):  # exact numbers that numpy has no type for
+            target = target.astype(np.float64)
+    if target.dtype.kind == "f" and not np.isfinite(target).all():
+        raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
+    return target
+
+
+def _is_quantity(target: NDArray[Any]) -> bool:
+    """Whether y is a number rather than a class: any fraction, or over 20 different whole numbers (counts)."""
+    if target.dtype.kind not in "iuf":
+        return False
+    return bool((target != np.rint(target)).any()) or len(np.unique(target)) > MOST_CLASSES
+
+
+def _classes(target: NDArray[Any], who: str) -> Array:
+    try:
         classes, codes = np.unique(target, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{who}: y has one class only ({classes.tolist()[0]!r}). Pass rows of at least two classes."
-            )
-        return task, codes.astype(np.float64)
+    except TypeError:
+        raise ValueError(
+            f"{who}: y holds classes of several types, such as text and numbers. Pass classes of one type, for "
+            "example by y.astype(str)."
+        ) from None
+    if len(classes) < 2:
+        raise ValueError(
+            f"{who}: y has one class only ({classes.tolist()[0]!r}). Pass rows of at least two classes."
+        )
+    return codes.astype(np.float64)
+
+
+def _quantity(target: NDArray[Any], who: str) -> Array:
     try:
         values = target.astype(np.float64)
     except (TypeError, ValueError):
@@ -107,16 +182,9 @@ def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task,
         ) from None
     if not np.isfinite(values).all():
         raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
-    if values.min() == values.max():
-        raise ValueError(f"{who}: y is constant ({values[0]:g}). There is nothing to explain.")
-    return task, values
-
-
-def _is_quantity(target: NDArray[Any]) -> bool:
-    """Whether y is a number rather than a class: any fraction, or over 20 different whole numbers (counts)."""
-    if target.dtype.kind in "iuf" and len(np.unique(target)) > MOST_CLASSES:
-        return True
-    return type_of_target(target) == "continuous"
+    if not varies(values.min(), values.max()):
+        raise ValueError(f"{who}: y is constant ({values[0]:g}) up to rounding. There is nothing to explain.")
+    return values
 
 
 def in_random_pair_order(problem: Problem, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -128,6 +196,15 @@ def in_random_pair_order(problem: Problem, rng: np.random.Generator) -> tuple[Ar
     flipped = rng.random(problem.features) < 0.5
     table = np.hstack([np.where(flipped, x_tilde, x), np.where(flipped, x, x_tilde)])
     return table, np.where(flipped, -1.0, 1.0)
+
+
+def require_estimator_for(standardise: bool, estimator: Any) -> None:
+    """Refuse `standardise=False` for models of this package, which are made for standard units."""
+    if not standardise and (estimator is None or isinstance(estimator, str)):
+        raise ValueError(
+            f"standardise=False needs an estimator of your own; estimator={estimator!r} is made for columns in "
+            "standard units. Pass a scikit-learn estimator, or standardise=True."
+        )
 
 
 def require_enough_for(data: Problem, name: str, folds: int) -> None:

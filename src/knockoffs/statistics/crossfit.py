@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GroupKFold,
@@ -21,7 +22,14 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Problem, Statistic, TaskChoice, require_enough_for
+from knockoffs.statistics.base import (
+    GivenTarget,
+    Problem,
+    Statistic,
+    TaskChoice,
+    require_enough_for,
+    require_estimator_for,
+)
 from knockoffs.statistics.models import NAMED, make_model
 
 
@@ -53,6 +61,7 @@ class CrossFitted(Statistic):
         folds: int | None = 5,
         test_size: float | None = None,
         scoring: Any = None,
+        standardise: bool = True,
         task: TaskChoice = "auto",
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -61,6 +70,7 @@ class CrossFitted(Statistic):
         self.folds = folds
         self.test_size = test_size
         self.scoring = scoring
+        self.standardise = standardise
         self.task = task
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -99,6 +109,7 @@ class CrossFitted(Statistic):
     ) -> Iterable[Part]: ...
 
     def _check_settings(self) -> None:
+        require_estimator_for(self.standardise, self.estimator)
         if isinstance(self.estimator, str):
             check_choice("estimator", self.estimator, NAMED)
         if self.scoring is not None and self.estimator is None:
@@ -131,14 +142,28 @@ def differences_of(model: Any, base: Array, seen: Problem, columns: Indices, sco
 
 
 def differences(model: Any, base: Array, seen: Problem, column: int, scoring: Any) -> Array:
-    """Losses with x̃_j as column j of `base` minus losses with x_j, a number for each row."""
+    """Losses with x̃_j as column j of `base` minus losses with x_j, one number per row."""
     with_x, with_knockoff = base.copy(), base.copy()
     with_x[:, column] = seen.x[:, column]
     with_knockoff[:, column] = seen.x_tilde[:, column]
     if scoring is None:
         return losses(model, with_knockoff, seen) - losses(model, with_x, seen)
     scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
-    return np.full(len(base), scorer(model, with_x, seen.y) - scorer(model, with_knockoff, seen.y))
+    y = seen.y
+    if seen.given is not None:  # a scorer may know the units of y: those of a cost, or a logarithm
+        model, y = _InGivenUnits(model, seen.given), seen.given.y
+    return np.full(len(base), scorer(model, with_x, y) - scorer(model, with_knockoff, y))
+
+
+class _InGivenUnits(RegressorMixin, BaseEstimator):
+    """A fitted model of y in standard units that predicts y in the units that it was given in."""
+
+    def __init__(self, model: Any, given: GivenTarget) -> None:
+        self.model = model
+        self.given = given
+
+    def predict(self, x: Array) -> Array:
+        return np.asarray(self.model.predict(x)) * self.given.deviation + self.given.centre
 
 
 def losses(model: Any, x: Array, seen: Problem) -> Array:

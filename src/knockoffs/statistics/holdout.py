@@ -21,29 +21,45 @@ from knockoffs.statistics.networks import network_differences
 class HoldoutStatistic(CrossFitted):
     """The paper's statistic: held-out loss with x_j swapped for x̃_j, minus held-out loss.
 
-    Squared error for a real y, log-loss for classes. `mixture=0` fits one model on x; `mixture=0.5` is the paper's
-    mixture statistic: feature j's model is fitted on an equal mixture of x_j and x̃_j, which gives power away but
-    holds the level best where knockoffs are imperfect. Where y has heavy tails pass its ranks: squared errors hang
-    on a few rows. Approximate: swapping one feature also moves the others' w.
+    Squared error in units of the variance of y for a quantity, log-loss for classes. `mixture=0` fits one model on
+    x; `mixture=0.5` is the paper's mixture statistic: feature j's model is fitted on an equal mixture of x_j and
+    x̃_j, which gives power away but holds the level best where knockoffs are imperfect. Where y has heavy tails
+    pass its ranks: squared errors depend on a few rows. Approximate: swapping one feature also moves other w.
 
     Parameters
     ----------
-    estimator : any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees), `"linear+boosting"` (a
-        lasso, and trees for what it leaves) or `"lightgbm"`; by default networks, all trained at once: one hidden
-        layer beside straight lines that begin as ridge regression, with a group lasso on columns.
-    mixture : share of x̃_j in the training rows of feature j's model, 0 to below 1.
-    blocks : deal the features into so many blocks and fit one model for each block, with all of its features
-        mixed. None is the paper's: one model a feature. 20 blocks of 100 features take a third of the time.
-    folds : cross-fit in this many folds, so that every row is held out once; None for a single split. With
+    estimator : estimator, "boosting", "linear+boosting" or "lightgbm", default=None
+        Any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees), `"linear+boosting"` (a lasso,
+        and trees for what it leaves) or `"lightgbm"`. By default networks, all trained at once: one hidden layer
+        beside straight lines that begin as ridge regression, with a group lasso on columns.
+    mixture : float, default=0.5
+        Share of x̃_j in the training rows of feature j's model, 0 to below 1.
+    blocks : int or None, default=20
+        Number of blocks into which the features are divided at random; one model is fitted per block, with all of
+        its features mixed. None is the paper's: one model per feature. 20 blocks of 100 features take a third of
+        the time.
+    folds : int or None, default=5
+        Number of folds of the cross-fitting, by which every row is held out once; None for a single split. With
         `mixture=0` take 2 or None: with more it exceeds its level even with exact knockoffs (.143 ± .007 for .1
         with 5 folds; 2 folds .083 ± .007), and a warning says so. To first order a null w is a
         sum of products of chance correlations in different folds, skewed to the right where there are more than
         two. The mixture treats x_j and x̃_j alike and does not have this tilt, nor has `MidpointStatistic`.
-    test_size : share of held-out rows where `folds` is None; 0.15 by default.
-    scoring : a scikit-learn scorer or its name, larger is better; by default the losses above.
-    task : `"regression"`, `"classification"`, or `"auto"`: by the type of y.
-    n_jobs : cores, for the models of an `estimator`.
-    random_state : seed.
+    test_size : float, default=None
+        Share of held-out rows where `folds` is None; 0.15 by default.
+    scoring : str or callable, default=None
+        A scikit-learn scorer or its name; larger is better. By default the losses above. A scorer is
+        given y and its predictions in the units of y, so w comes in the units of the score.
+    standardise : bool, default=True
+        Whether the estimator sees X and a quantity y in standard units: mean 0 and standard deviation 1, with a
+        common mean and standard deviation for a feature and its knockoff. A fixed penalty then acts on
+        standardised columns, and w does not depend on the units and origins of X and y. Pass False for an
+        estimator that needs the numbers as they are, such as a Poisson regression or a pipeline with a logarithm.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What y is; `"auto"` decides by the type of y.
+    n_jobs : int, default=None
+        Number of cores for the models of an `estimator`.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
     """
 
     exact = False
@@ -57,6 +73,7 @@ class HoldoutStatistic(CrossFitted):
         folds: int | None = 5,
         test_size: float | None = None,
         scoring: Any = None,
+        standardise: bool = True,
         task: TaskChoice = "auto",
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -66,6 +83,7 @@ class HoldoutStatistic(CrossFitted):
             folds=folds,
             test_size=test_size,
             scoring=scoring,
+            standardise=standardise,
             task=task,
             n_jobs=n_jobs,
             random_state=random_state,

@@ -11,14 +11,36 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from knockoffs.arrays import Array
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Problem, Statistic, Task, TaskChoice, in_random_pair_order
+from knockoffs.statistics.base import (
+    Problem,
+    Statistic,
+    Task,
+    TaskChoice,
+    in_random_pair_order,
+    require_estimator_for,
+)
 
 
 class ImportanceStatistic(Statistic):
     """The difference between a feature's importance and its knockoff's in a model fitted on [x, x̃].
 
-    Exact: flip-sign holds for any data. `estimator` is any scikit-learn model with `feature_importances_` or
-    `coef_` (a random forest by default).
+    Exact: flip-sign holds for any data.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        Any scikit-learn model with `feature_importances_` or `coef_`; by default a random forest.
+    standardise : bool, default=True
+        Whether the estimator sees X and a quantity y in standard units: mean 0 and standard deviation 1, with a
+        common mean and standard deviation for a feature and its knockoff. A fixed penalty then acts on
+        standardised columns, and w does not depend on the units and origins of X and y. Pass False for an
+        estimator that needs the numbers as they are, such as a Poisson regression or a pipeline with a logarithm.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What y is; `"auto"` decides by the type of y.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+    n_jobs : int, default=None
+        Number of cores for the default forest.
     """
 
     exact = True
@@ -27,16 +49,19 @@ class ImportanceStatistic(Statistic):
         self,
         estimator: Any = None,
         *,
+        standardise: bool = True,
         task: TaskChoice = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
+        self.standardise = standardise
         self.task = task
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
+        require_estimator_for(self.standardise, self.estimator)
         table, sign = in_random_pair_order(problem, rng)
         model = self._model(problem.task, int(rng.integers(2**31))).fit(table, problem.y)
         first, second = np.split(importances(model, 2 * problem.features), 2)
@@ -50,7 +75,7 @@ class ImportanceStatistic(Statistic):
 
 
 def importances(model: Any, columns: int) -> Array:
-    """One number a column: `feature_importances_`, or |`coef_`| summed over classes."""
+    """One number per column: `feature_importances_`, or |`coef_`| summed over classes."""
     found = getattr(model, "feature_importances_", None)
     if found is None:
         coefficients = getattr(model, "coef_", None)

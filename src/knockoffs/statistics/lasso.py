@@ -25,6 +25,7 @@ from knockoffs.statistics.importance import importances
 class LassoStatistic(Statistic):
     """|b_j| - |b̃_j|, the coefficients of a lasso fitted on [x, x̃] at the penalty that cross-validates best.
 
+    The coefficients are those of columns in standard units, and of y in standard units where it is a quantity.
     Exact: flip-sign holds for any data. A logistic lasso for classes. Strong where y is close to linear in the
     features; on real data with imperfect knockoffs it exceeds its level more than `HoldoutStatistic` does.
     """
@@ -46,8 +47,6 @@ class LassoStatistic(Statistic):
 
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
         table, sign = in_random_pair_order(problem, rng)
-        deviation = table.std(0)
-        table = (table - table.mean(0)) / np.where(deviation > 0, deviation, 1.0)
         require_enough_for(problem, "cv", self.cv)
         # Shuffled, since files are often sorted by something.
         kind = StratifiedKFold if problem.task == "classification" else KFold

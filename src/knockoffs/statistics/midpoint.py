@@ -19,19 +19,32 @@ class MidpointStatistic(CrossFitted):
     One model is fitted on the midpoints $m = (x + \tilde x) / 2$, which no swap changes. Given it,
     $w_j = \ell(y, m_{-j}, \tilde x_j) - \ell(y, m_{-j}, x_j)$ changes sign when j is swapped and stays when
     another feature is. So it is exact (flip-sign holds for any data and any model), every row is scored, and it
-    costs one model a fold where the mixture of `HoldoutStatistic` fits 20. With exact knockoffs
+    costs one model per fold where the mixture of `HoldoutStatistic` fits 20. With exact knockoffs
     it has the mixture's level and nearly its power; where knockoffs are imperfect (real gene expression) the
     mixture held its level better.
 
     Parameters
     ----------
-    estimator : any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees), `"linear+boosting"` or
-        `"lightgbm"`; by default a network that uses few columns (see `HoldoutStatistic`).
-    folds : cross-fit in this many folds, so that every row is held out once; None for a single split.
-    test_size : share of held-out rows where `folds` is None; 0.15 by default.
-    scoring : a scikit-learn scorer or its name, larger is better; by default squared error or log-loss.
-    task : `"regression"`, `"classification"`, or `"auto"`: by the type of y.
-    random_state : seed.
+    estimator : estimator, "boosting", "linear+boosting" or "lightgbm", default=None
+        Any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees), `"linear+boosting"` or
+        `"lightgbm"`. By default a network that uses few columns (see `HoldoutStatistic`).
+    folds : int or None, default=5
+        Number of folds of the cross-fitting, by which every row is held out once; None for a single split.
+    test_size : float, default=None
+        Share of held-out rows where `folds` is None; 0.15 by default.
+    scoring : str or callable, default=None
+        A scikit-learn scorer or its name; larger is better. By default squared error in units
+        of the variance of y, or log-loss. A scorer is given y and its predictions in the units of y, so w comes
+        in the units of the score.
+    standardise : bool, default=True
+        Whether the estimator sees X and a quantity y in standard units: mean 0 and standard deviation 1, with a
+        common mean and standard deviation for a feature and its knockoff. A fixed penalty then acts on
+        standardised columns, and w does not depend on the units and origins of X and y. Pass False for an
+        estimator that needs the numbers as they are, such as a Poisson regression or a pipeline with a logarithm.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What y is; `"auto"` decides by the type of y.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
     """
 
     exact = True

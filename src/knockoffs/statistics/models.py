@@ -11,8 +11,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoCV, LogisticRegressionCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from knockoffs.arrays import Array
 from knockoffs.statistics.base import Task
@@ -57,9 +55,7 @@ class LinearRegressorWithTrees(BaseEstimator):
     def fit(self, x: Array, y: Array) -> Self:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of penalties that are too small to matter
-            self.linear_ = make_pipeline(StandardScaler(), LassoCV(cv=3, alphas=20, random_state=self.seed)).fit(
-                x, y
-            )
+            self.linear_ = LassoCV(cv=3, alphas=20, random_state=self.seed).fit(x, y)
         self.trees_ = _trees("regression", self.seed).fit(x, y - self.linear_.predict(x))
         return self
 
@@ -79,7 +75,7 @@ class LinearClassifierWithTrees(BaseEstimator):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.linear_ = make_pipeline(StandardScaler(), logistic).fit(x, y)
+            self.linear_ = logistic.fit(x, y)
         self.trees_ = _trees("classification", self.seed).fit(self._with_scores(x), y)
         self.classes_ = self.trees_.classes_
         return self

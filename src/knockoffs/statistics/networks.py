@@ -33,7 +33,7 @@ STEEPNESS = (0.0, 0.25, 0.5, 1.0, 2.0)
 
 
 class _Task(NamedTuple):
-    """y as networks learn it, `weight` nats a unit of loss, `unit` of the statistic a unit of loss."""
+    """y as networks learn it; a loss of 1 is `weight` nats, and `unit` in the statistic."""
 
     y: torch.Tensor
     outputs: int
@@ -58,7 +58,7 @@ def network_differences(
     """
     train, test = torch.as_tensor(split.train), torch.as_tensor(split.test)
     tables = (base, problem.x, problem.x_tilde)
-    # the mixture treats x and x̃ alike, also in their scale
+    # Midpoints vary less than features. The mixture treats x and x̃ alike, also in their scale.
     centre, deviation = _scale(
         np.concatenate([t[split.train] for t in (tables[1:] if mixture > 0 else tables[:1])])
     )
@@ -123,13 +123,12 @@ def _quantity(
     problem: Problem, split: Split, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
     """y in units of what straight lines leave of it, so that one penalty suits strong and weak responses."""
-    mean, deviation = map(float, _scale(problem.y[split.train]))
-    y = torch.as_tensor((problem.y - mean) / deviation)
+    y = torch.as_tensor(problem.y)
     found = [fit_ridge(table, y[split.train, None], held_out) for table in tables]
     left = max(float(np.mean([ridge.loss for ridge in found])), LEAST_RESIDUAL)
     lines = [Line(ridge.line.slope / left**0.5, ridge.line.intercept / left**0.5) for ridge in found]
     # a squared error of 1 is half a nat
-    return _Task((y / left**0.5).float(), 1, squared_error, 0.5, float(left * deviation**2)), lines
+    return _Task((y / left**0.5).float(), 1, squared_error, 0.5, left), lines
 
 
 def _classes(
