@@ -64,7 +64,7 @@ class AutoregressiveDensity(nn.Module):
     ) -> None:
         super().__init__()
         self.features, self.context = features, context
-        self.head = MixtureHead(components, smallest_scale=1e-3 if views is None else 0.05)
+        self.head = MixtureHead(int(components), smallest_scale=1e-3 if views is None else 0.05)
         outputs = self.head.outputs
         self.split = Views(hidden[0], outputs) if views is None else views
         fan_in = context + features

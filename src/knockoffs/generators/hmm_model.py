@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.generators.markov import draw_states
+from knockoffs.persistence import take_array
 
 SMALLEST_SHARE = 1e-2  # of a column's variance, for the variance within a state
 PSEUDO_COUNT = 0.1
@@ -92,12 +94,27 @@ class HiddenMarkovModel:
         return {"initial": self.initial, "transitions": self.transitions, **emissions}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> HiddenMarkovModel:
-        found = {name.removeprefix("emissions."): value for name, value in arrays.items()}
-        initial, transitions = found["initial"], found["transitions"]
-        if "mean" in found:
-            return cls(initial, transitions, GaussianEmissions(found["mean"], found["deviation"]))
-        return cls(initial, transitions, CategoricalEmissions(found["chance"]))
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], *, places: int) -> HiddenMarkovModel:
+        """Take the model that `arrays()` returned out of the arrays of a model file."""
+        take = partial(take_array, arrays, kinds="iuf")
+        initial = take("initial", (None,))
+        states = len(initial)
+        transitions = take("transitions", (places - 1, states, states))
+        _require_probabilities("initial", initial)
+        _require_probabilities("transitions", transitions)
+        if "emissions.chance" in arrays:
+            chance = take("emissions.chance", (places, states, None))
+            _require_probabilities("emissions.chance", chance)
+            return cls(initial, transitions, CategoricalEmissions(chance))
+        mean, deviation = (take(f"emissions.{name}", (places, states)) for name in ("mean", "deviation"))
+        if deviation.min() <= 0:
+            raise ValueError("the array 'emissions.deviation' has standard deviations that are not above 0")
+        return cls(initial, transitions, GaussianEmissions(mean, deviation))
+
+
+def _require_probabilities(name: str, array: NDArray[Any]) -> None:
+    if array.min() < 0 or not np.allclose(array.sum(-1), 1, atol=1e-6):
+        raise ValueError(f"the array {name!r} has probabilities that are below 0 or do not add up to 1")
 
 
 class _Posterior(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
@@ -15,15 +15,22 @@ from torch import Tensor
 from knockoffs.arrays import Array
 from knockoffs.checks import check_choice, check_count, check_fraction, check_number, check_widths
 from knockoffs.engine.chunks import in_chunks
-from knockoffs.engine.density import AutoregressiveDensity, Noise
+from knockoffs.engine.density import AutoregressiveDensity, Noise, Views
 from knockoffs.engine.stages import Phase, fit_joint
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
-from knockoffs.generators.base import TableModel
-from knockoffs.generators.batches import draw_noise, split_rows, torch_device
+from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device
 from knockoffs.generators.linear import Estimator, fit_factor, fit_shrunk, fit_sparse
-from knockoffs.generators.starts import ClusteredGaussian, cluster_rows, fit_clustered, joint_conditionals
+from knockoffs.generators.starts import (
+    MIN_CLUSTER,
+    ClusteredGaussian,
+    cluster_rows,
+    fit_clustered,
+    joint_conditionals,
+)
+from knockoffs.generators.table_model import TableModel
+from knockoffs.memory import FLOAT64
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
 
@@ -67,6 +74,37 @@ class NetworkSettings:
             Phase("shared network", True, self.learning_rate, self.schedule),
             Phase("own networks", False, self.learning_rate / 3, self.schedule),
         ]
+
+
+def starts_memory(settings: NetworkSettings, scale: ScaleName, rows: int, columns: int) -> float:
+    """Estimate the bytes of all candidates of `best_starts`, which are in memory together."""
+    if settings.start == "random" and scale != "auto":
+        return 0.0
+    scales = 2 if scale == "auto" else 1
+    # A matrix of columns by columns for each estimator; for each number of clusters one per cluster and two more.
+    matrices = len(ESTIMATORS) + sum(clusters + 2 for clusters in range(2, most_clusters(settings, rows) + 1))
+    return FLOAT64 * (10 + scales * matrices) * columns**2
+
+
+def most_clusters(settings: NetworkSettings, rows: int) -> int:
+    """Return the largest number of clusters that so many rows allow."""
+    return max(1, min(int(settings.components), rows // (2 * MIN_CLUSTER)))
+
+
+def density_maker(
+    settings: NetworkSettings, columns: int, *, context: int, seen: int
+) -> Callable[[], AutoregressiveDensity]:
+    """Return what makes a network of the shape that a fit trains, for one cluster."""
+    views = None if settings.start == "random" else Views(seen, 2)
+    return partial(
+        AutoregressiveDensity,
+        columns,
+        components=settings.components,
+        hidden=settings.hidden,
+        generator=torch.Generator(),
+        context=context,
+        views=views,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +260,7 @@ class JointDensity(TableModel):
         patience: int = 4,
         averaging: float = 0.97,
         validation_fraction: float = 0.15,
-        device: str = "auto",
+        device: DeviceName = "auto",
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:

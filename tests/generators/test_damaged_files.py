@@ -1,0 +1,161 @@
+"""Damaged model files: refused with a ModelFileError, or the same model; never another error or wrong numbers."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import knockoffs
+from knockoffs import (
+    DDLK,
+    AutoEncodingKnockoffs,
+    DeepKnockoffs,
+    GaussianKnockoffs,
+    GaussianMixtureKnockoffs,
+    HMMKnockoffs,
+    KnockoffGAN,
+)
+from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.persistence import ModelFileError
+
+from .mutations import CHECKSUMS, Checksum, ModelFile, mutations
+
+PACKAGE = str(Path(knockoffs.__file__).parent)
+GENERATORS: dict[str, Callable[[], KnockoffGenerator]] = {
+    "DDLK": lambda: DDLK(hidden=(4,), components=2, joint_epochs=1, knockoff_epochs=1),
+    "DDLK on scores": lambda: DDLK(hidden=(4,), components=2, joint_epochs=1, knockoff_epochs=1, scale="normal"),
+    "DDLK of the paper": lambda: DDLK.paper(hidden=(4, 3), components=2, joint_epochs=1, knockoff_epochs=1),
+    "Gaussian": GaussianKnockoffs,
+    "mixture": lambda: GaussianMixtureKnockoffs(clusters=2),
+    "deep": lambda: DeepKnockoffs(hidden=(4,), epochs=2),
+    "GAN": lambda: KnockoffGAN(hidden=4, epochs=20),
+    "auto-encoding": lambda: AutoEncodingKnockoffs(latent=2, hidden=(4,), epochs=2, learning_rate=1e-2),
+    "HMM": lambda: HMMKnockoffs(states=2, iterations=2),
+    "categorical HMM": lambda: HMMKnockoffs(states=2, emissions="categorical", iterations=2),
+}
+
+pytestmark = pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
+
+
+def table(kind: str) -> np.ndarray:
+    z = AutoregressiveGaussian(features=4, rho=0.6).sample(60, random_state=3)
+    whole = np.rint(2 * z).clip(-2, 2)
+    x = whole if kind == "categorical HMM" else np.column_stack([z[:, :2], np.exp(z[:, 2]), whole[:, 3]])
+    return np.insert(x, 2, 1.5, axis=1)  # a constant column too
+
+
+_SAVED: dict[str, tuple[type[KnockoffGenerator], bytes]] = {}
+
+
+def saved(kind: str, folder: Path) -> tuple[type[KnockoffGenerator], bytes]:
+    """Return the class and the file of a model that is fitted once."""
+    if kind not in _SAVED:
+        model = GENERATORS[kind]().set_params(random_state=0).fit(table(kind))
+        model.save(folder / "whole")
+        _SAVED[kind] = type(model), (folder / "whole").read_bytes()
+    return _SAVED[kind]
+
+
+def outcome(generator: type[KnockoffGenerator], path: Path, x: np.ndarray) -> np.ndarray | str:
+    """Return the knockoffs of a model file, or how it was refused; any other error goes through."""
+    try:
+        model = generator.load(path)
+    except ModelFileError as error:
+        if repr(str(path)) not in str(error):  # the message must name the file
+            raise
+        return "refused"
+    try:
+        return model.sample(x, random_state=1)
+    except ValueError as error:
+        last = error.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        assert last is not None
+        if not last.tb_frame.f_code.co_filename.startswith(PACKAGE):
+            raise  # not an error that this package raises on purpose
+        return "refused in sampling"
+
+
+def attack(kind: str, how: Checksum, count: int, folder: Path) -> Counter[str]:
+    """Damage a model file in `count` ways and count what comes of it."""
+    generator, content = saved(kind, folder)
+    x = table(kind)
+    (folder / "model").write_bytes(content)
+    expected = outcome(generator, folder / "model", x)
+    assert isinstance(expected, np.ndarray)
+    original = parts(content)
+    found: Counter[str] = Counter()
+    for damaged in mutations(content, how, count, seed=len(kind)):
+        (folder / "model").write_bytes(damaged)
+        drawn = outcome(generator, folder / "model", x)
+        if isinstance(drawn, str):
+            found[drawn] += 1
+            continue
+        assert np.isfinite(drawn).all()
+        if how == "kept":
+            generator.load(folder / "model").save(folder / "again")
+            assert parts((folder / "again").read_bytes()) == original, "a damaged file gave another model"
+        found["same" if np.array_equal(drawn, expected) else "other numbers"] += 1
+    return found
+
+
+def parts(content: bytes) -> tuple[dict[str, str], str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
+    """Return all that is in a model file, whatever the order in which it is written."""
+    model = ModelFile.parse(content)
+    arrays = {name: (str(a.dtype), a.shape, a.tobytes()) for name, a in model.arrays.items()}
+    return model.metadata, json.dumps(model.header, sort_keys=True), arrays
+
+
+@pytest.mark.parametrize("how", CHECKSUMS)
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_a_damaged_file_gives_a_clear_error_or_the_same_model(kind: str, how: Checksum, tmp_path: Path) -> None:
+    found = attack(kind, how, 24, tmp_path)
+    assert found["refused"] > 12
+    assert how != "kept" or found.keys() <= {"refused", "same"}
+
+
+HUGE = {
+    "DDLK": ("networks", "joint", "hidden"),
+    "DDLK of the paper": ("networks", "knockoff", "hidden"),
+    "deep": ("params", "hidden"),
+    "auto-encoding": ("params", "hidden"),
+}
+
+
+@pytest.mark.parametrize("widths", [[14_000, 14_000], [10**6] * 3, [1] * 300_000], ids=["wide", "wider", "deep"])
+@pytest.mark.parametrize("kind", HUGE)
+def test_a_header_that_asks_for_huge_networks_allocates_nothing(
+    kind: str, widths: list[int], tmp_path: Path
+) -> None:
+    generator, content = saved(kind, tmp_path)
+    model = ModelFile.parse(content)
+    entry = model.header
+    for name in HUGE[kind][:-1]:
+        entry = entry[name]
+    entry[HUGE[kind][-1]] = widths
+    (tmp_path / "model").write_bytes(model.content("recomputed"))
+    before = peak_memory()
+    with pytest.raises(ModelFileError, match=r"shape|hidden layers"):
+        generator.load(tmp_path / "model")
+    assert peak_memory() - before < 100 * 2**20
+
+
+def peak_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", CHECKSUMS)
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_many_damaged_files(kind: str, how: Checksum, tmp_path: Path) -> None:
+    found = attack(kind, how, 500, tmp_path)
+    assert found["refused"] > 250
+    assert how != "kept" or found.keys() <= {"refused", "same"}
