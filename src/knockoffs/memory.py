@@ -27,19 +27,19 @@ class NotEnoughMemoryError(MemoryError, ValueError):
     """The work needs more memory than the machine has; the message says how much, and the remedy."""
 
 
-def require_memory(who: str, task: str, columns: int, bytes_of: Callable[[int], float]) -> None:
-    """Raise a NotEnoughMemoryError before work that cannot fit.
+def require_memory(who: str, rows: int, columns: int, bytes_of: Callable[[int, int], float]) -> None:
+    """Raise a NotEnoughMemoryError before a fit that cannot succeed.
 
-    `bytes_of` estimates how many bytes the work needs for a given number of columns.
+    `bytes_of` estimates how many bytes the fit needs for a number of rows and a number of columns.
     """
-    limit, needed = memory_limit(), bytes_of(columns)
+    limit, needed = memory_limit(), bytes_of(rows, columns)
     if limit is None or needed <= limit:
         return
-    most = _most_columns(limit, columns, bytes_of)
+    most = _most_columns(limit, columns, lambda fewer: bytes_of(rows, fewer))
     raise NotEnoughMemoryError(
-        f"{who}: {task} needs about {_readable(needed)} of memory, and this machine (or its container) has "
-        f"{_readable(limit)}. Select fewer columns before the fit (about {most:,} would fit), or use a machine "
-        "with more memory."
+        f"{who}: a fit to {columns:,} columns needs about {_readable(needed)} of memory, and this machine (or its "
+        f"container) has {_readable(limit)}. Select fewer columns before the fit (about {most:,} would fit), or "
+        "use a machine with more memory."
     )
 
 

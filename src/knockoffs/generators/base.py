@@ -28,7 +28,6 @@ class KnockoffGenerator(TableModel, ABC):
     `_state` / `_restore` for model files.
     """
 
-    @torch.inference_mode(mode=False)  # gradients are needed, whatever the caller has switched off
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the distribution of the rows of X. `y` is there for pipelines and is ignored.
 
@@ -38,12 +37,12 @@ class KnockoffGenerator(TableModel, ABC):
         rng = random_generator(self.random_state)
         self._fitted = False  # until the fit has gone through
         core = self._read_for_fit(X)
-        self._require_memory(core)
-        self._fit(self._blur(core, rng), rng)
+        require_memory(type(self).__name__, len(core), core.shape[1], self._fit_memory)
+        with torch.inference_mode(mode=False):  # gradients are needed, even if the caller has switched them off
+            self._fit(self._blur(core, rng), rng)
         self._fitted = True
         return self
 
-    @torch.inference_mode(mode=False)
     def sample(self, X: Any, *, n_draws: int | None = None, random_state: RandomState = None) -> Any:
         """Knockoffs of the rows of X as a table like X, or a list of `n_draws` independent such tables.
 
@@ -61,9 +60,8 @@ class KnockoffGenerator(TableModel, ABC):
 
     def _sample_table(self, X: Any, core: Array, rng: np.random.Generator) -> Any:
         blur, draw = rng.spawn(2)
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # numpy's warnings name no columns: the check below does
+        # Numbers that overflow are found below, by a check that names their columns; numpy's warnings do not.
+        with np.errstate(over="ignore", invalid="ignore"):
             drawn = self._sample(self._blur(core, blur), draw)
         self._require_finite_draws(drawn)
         values = self._complete(self._sharpen(drawn))
@@ -113,12 +111,6 @@ class KnockoffGenerator(TableModel, ABC):
         model._check_settings()
         random_generator(model.random_state)  # raises an error for what is no seed
         return model
-
-    def _require_memory(self, core: Array) -> None:
-        rows, columns = core.shape
-        require_memory(
-            type(self).__name__, f"a fit to {columns:,} columns", columns, lambda d: self._fit_memory(rows, d)
-        )
 
     @abstractmethod
     def _fit_memory(self, rows: int, columns: int) -> float:

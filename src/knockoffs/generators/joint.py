@@ -22,6 +22,7 @@ from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
 from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device
 from knockoffs.generators.linear import Estimator, fit_factor, fit_shrunk, fit_sparse
+from knockoffs.generators.network_sizes import training_memory
 from knockoffs.generators.starts import (
     MIN_CLUSTER,
     ClusteredGaussian,
@@ -30,7 +31,7 @@ from knockoffs.generators.starts import (
     joint_conditionals,
 )
 from knockoffs.generators.table_model import TableModel
-from knockoffs.memory import FLOAT64
+from knockoffs.memory import FLOAT64, require_memory
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
 
@@ -84,6 +85,12 @@ def starts_memory(settings: NetworkSettings, scale: ScaleName, rows: int, column
     # A matrix of columns by columns for each estimator; for each number of clusters one per cluster and two more.
     matrices = len(ESTIMATORS) + sum(clusters + 2 for clusters in range(2, most_clusters(settings, rows) + 1))
     return FLOAT64 * (10 + scales * matrices) * columns**2
+
+
+def joint_memory(settings: NetworkSettings, scale: ScaleName, rows: int, columns: int) -> float:
+    """Estimate the bytes that stage 1 takes on a CPU."""
+    trained = training_memory(density_maker(settings, columns, context=0, seen=2))
+    return max(starts_memory(settings, scale, rows, columns), trained)
 
 
 def most_clusters(settings: NetworkSettings, rows: int) -> int:
@@ -287,8 +294,12 @@ class JointDensity(TableModel):
         check_fraction("validation_fraction", self.validation_fraction)
         self._fitted = False
         rng = random_generator(self.random_state)
-        x, held_out = split_rows(self._blur(self._read_for_fit(X), rng), self.validation_fraction, rng)
-        with progress_bars(self.progress) as report:
+        core = self._read_for_fit(X)
+        memory = partial(joint_memory, settings, self.scale)
+        require_memory(type(self).__name__, len(core), core.shape[1], memory)
+        x, held_out = split_rows(self._blur(core, rng), self.validation_fraction, rng)
+        # Gradients are needed, even if the caller has switched them off.
+        with torch.inference_mode(mode=False), progress_bars(self.progress) as report:
             self.model_ = fit_joint_model(
                 x,
                 held_out,
@@ -318,4 +329,6 @@ class JointDensity(TableModel):
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
         density = self.model_.density
         z = in_chunks(lambda *noise: density.sample(Noise(*noise)), *draw_noise(rng, n_samples, density))
-        return self._complete(self._sharpen(self.model_.from_scale(z)))
+        core = self.model_.from_scale(z)
+        self._require_finite_draws(core)
+        return self._complete(self._sharpen(core))
