@@ -92,7 +92,9 @@ class DDLK(KnockoffGenerator):
     batch_size, patience, averaging : rows of a mini-batch; epochs without progress on held-out rows before
         a phase ends; decay of the running mean of the weights.
     validation_fraction : share of the rows held out for early stopping and all choices.
-    device : `"auto"`, `"cpu"` or `"cuda"`.
+    device : str, torch.device or None, default="auto"
+        `"cpu"`, `"cuda"`, `"cuda:N"`, such a `torch.device`, or `"auto"` (None means the same): CUDA where there
+        is such a device, and the CPU otherwise. A model file does not keep it.
     random_state : seed; the same seed gives the same knockoffs on the same machine.
     progress : show progress bars.
 
