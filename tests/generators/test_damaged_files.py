@@ -110,6 +110,21 @@ def test_a_damaged_file_gives_a_clear_error_or_the_same_model(kind: str, how: Ch
     assert how != "kept" or found.keys() <= {"refused", "same"}
 
 
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_a_file_of_version_1_gives_the_same_model(kind: str, tmp_path: Path) -> None:
+    """Version 1 had no checksum, kept the device, and counted the columns of networks in the header."""
+    generator, content = saved(kind, tmp_path)
+    model = ModelFile.parse(content)
+    model.header["params"]["device"] = "cuda:7"
+    model.header["features"] = 4
+    (tmp_path / "old").write_bytes(model.content("removed"))
+    (tmp_path / "new").write_bytes(content)
+    old, new = (generator.load(tmp_path / name) for name in ("old", "new"))
+    np.testing.assert_array_equal(*(each.sample(table(kind), random_state=1) for each in (old, new)))
+    assert old.get_params() == new.get_params()
+    assert old.get_params().get("device", "auto") == "auto"
+
+
 HUGE = {
     "DDLK": ("networks", "joint", "hidden"),
     "DDLK of the paper": ("networks", "knockoff", "hidden"),

@@ -122,6 +122,7 @@ class HMMKnockoffs(KnockoffGenerator):
                 f"model has {len(model.transitions) + 1} places with {type(model.emissions).__name__}; the table "
                 f"has {places} columns that vary and differ; emissions={self.emissions!r}. Pass a model that fits."
             )
+        model.require_distributions()
         if isinstance(model.emissions, CategoricalEmissions):
             self._require_same_values(model.emissions)
 

@@ -74,6 +74,17 @@ class HiddenMarkovModel:
     transitions: Array  # [d - 1, K, K]: from, to
     emissions: GaussianEmissions | CategoricalEmissions
 
+    def require_distributions(self) -> None:
+        """Raise an error for probabilities that do not add up to 1 and for standard deviations of 0 or less."""
+        probabilities = {"initial": self.initial, "transitions": self.transitions}
+        if isinstance(self.emissions, CategoricalEmissions):
+            probabilities["emissions.chance"] = self.emissions.chance
+        elif not (self.emissions.deviation > 0).all():
+            raise ValueError("model: emissions.deviation must be above 0 at every place and in every state.")
+        for name, array in probabilities.items():
+            if not ((array >= 0).all() and np.allclose(array.sum(-1), 1, atol=1e-6)):
+                raise ValueError(f"model: the probabilities in {name} must be at least 0 and add up to 1.")
+
     def draw_states(self, x: Array, uniform: Array) -> Indices:
         """States of each row from their posterior: forward filtering, backward sampling."""
         forward, _ = _filter(self, self.emissions.log_prob(x))
@@ -100,21 +111,12 @@ class HiddenMarkovModel:
         initial = take("initial", (None,))
         states = len(initial)
         transitions = take("transitions", (places - 1, states, states))
-        _require_probabilities("initial", initial)
-        _require_probabilities("transitions", transitions)
         if "emissions.chance" in arrays:
-            chance = take("emissions.chance", (places, states, None))
-            _require_probabilities("emissions.chance", chance)
-            return cls(initial, transitions, CategoricalEmissions(chance))
+            return cls(
+                initial, transitions, CategoricalEmissions(take("emissions.chance", (places, states, None)))
+            )
         mean, deviation = (take(f"emissions.{name}", (places, states)) for name in ("mean", "deviation"))
-        if deviation.min() <= 0:
-            raise ValueError("the array 'emissions.deviation' has standard deviations that are not above 0")
         return cls(initial, transitions, GaussianEmissions(mean, deviation))
-
-
-def _require_probabilities(name: str, array: NDArray[Any]) -> None:
-    if array.min() < 0 or not np.allclose(array.sum(-1), 1, atol=1e-6):
-        raise ValueError(f"the array {name!r} has probabilities that are below 0 or do not add up to 1")
 
 
 class _Posterior(NamedTuple):
