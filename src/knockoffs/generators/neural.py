@@ -149,7 +149,7 @@ class NeuralGenerator(KnockoffGenerator):
         self.history_ = restore_history(header["history"])
         for name, kind in self._extra_types.items():
             setattr(self, name, as_type(kind, header[name], name))
-        hidden = self.get_params(deep=False)["hidden"]  # widths; the number None or an int stand for is small
+        hidden = self.get_params(deep=False)["hidden"]  # a tuple of widths; other values stand for few layers
         self._sampler = restore_network(
             partial(self._network, columns, torch.Generator()),
             "network",
