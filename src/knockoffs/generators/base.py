@@ -24,8 +24,8 @@ from knockoffs.tables import listing, read_table, write_like
 class KnockoffGenerator(TableModel, ABC):
     """A generator of knockoffs: learns from X alone, never from a response.
 
-    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on the modelled columns, `_fit_memory` for the memory
-    that a fit takes, and `_state` / `_restore` for model files.
+    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on the modelled columns, `_fit_memory` for the
+    memory that a fit takes, and `_state` / `_restore` for model files.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
