@@ -28,7 +28,18 @@ LAYERS = (
         "datasets",
         "filtering",
     },
-    {"tables", "files", "persistence", "progress", "randomness", "arrays", "cautions", "checks"},
+    {
+        "tables",
+        "files",
+        "persistence",
+        "progress",
+        "randomness",
+        "arrays",
+        "cautions",
+        "checks",
+        "memory",
+        "typed_json",
+    },
     {"engine"},
 )
 HEIGHT = {name: -depth for depth, names in enumerate(LAYERS) for name in names}

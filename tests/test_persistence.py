@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -9,7 +10,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from knockoffs.persistence import FORMAT, VERSION, ModelFileError, read_model, write_atomically, write_model
+from knockoffs.persistence import (
+    FORMAT,
+    VERSION,
+    ModelFileError,
+    checksum,
+    read_model,
+    write_atomically,
+    write_model,
+)
 
 HEADER = {"params": {"hidden": [8, 8], "name": "<b> é x̃", "entropy": 0.1, "seed": None}, "loss": [1.5, -2.0]}
 ARRAYS = {
@@ -35,6 +44,53 @@ def test_what_was_written_comes_back_to_the_bit(model_file: Path) -> None:
         for name, array in ARRAYS.items():
             assert arrays[name].dtype == array.dtype
             np.testing.assert_array_equal(arrays[name], array)
+
+
+def write_without_checksum(path: Path) -> None:
+    """Write a file as version 1 did."""
+    metadata = {"format": FORMAT, "version": "1", "kind": "Kind", "header": json.dumps(HEADER)}
+    save_file({name: np.ascontiguousarray(array) for name, array in ARRAYS.items()}, path, metadata=metadata)
+
+
+def test_a_file_of_version_1_is_read_without_a_checksum(tmp_path: Path) -> None:
+    write_without_checksum(tmp_path / "old")
+    header, arrays = read_model(tmp_path / "old", "Kind")
+    assert header == HEADER
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(arrays[name], array)
+
+
+def test_a_flipped_bit_of_the_arrays_or_the_header_is_found(model_file: Path) -> None:
+    content = model_file.read_bytes()
+    for place in (len(content) - 1, content.index(b"hidden") + 2):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        model_file.write_bytes(changed)
+        with pytest.raises(ModelFileError, match=r"model\.safetensors' is damaged: .*checksum\. Copy it again"):
+            read_model(model_file, "Kind")
+
+
+def test_the_checksum_covers_names_types_shapes_and_all_metadata() -> None:
+    metadata = {"kind": "Kind", "header": "{}"}
+    array = np.arange(6.0)
+    sums = [
+        checksum(metadata, {"a": array}),
+        checksum(metadata, {"b": array}),
+        checksum(metadata, {"a": array.reshape(2, 3)}),
+        checksum(metadata, {"a": array.view(np.int64)}),
+        checksum(metadata, {"a": array, "b": array[:0]}),
+        checksum(metadata | {"kind": "Other"}, {"a": array}),
+        checksum(metadata | {"more": ""}, {"a": array}),
+    ]
+    assert len(set(sums)) == len(sums)
+    assert checksum(metadata | {"checksum": "any"}, {"a": array}) == sums[0]
+
+
+def test_a_newer_file_whose_checksum_was_removed_is_refused(tmp_path: Path) -> None:
+    metadata = {"format": FORMAT, "version": str(VERSION), "kind": "Kind", "header": "{}"}
+    save_file({"w": np.ones(3)}, tmp_path / "model", metadata=metadata)
+    with pytest.raises(ModelFileError, match="checksum"):
+        read_model(tmp_path / "model", "Kind")
 
 
 def test_the_file_has_the_rights_of_any_new_file(model_file: Path, tmp_path: Path) -> None:

@@ -102,8 +102,9 @@ def write_like(X: Any, values: Array) -> Any:
     """`values` as a table like `X`: same kind, columns, dtypes and index."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
-        dtype = getattr(X, "dtype", np.dtype(object))
-        return values.astype(dtype) if dtype.kind in NUMERIC and _fits(values, dtype) else values
+        dtype = getattr(X, "dtype", None)
+        numeric = isinstance(dtype, np.dtype) and dtype.kind in NUMERIC  # tensors have types of their own
+        return values.astype(dtype) if numeric and _fits(values, dtype) else values
     arrays = [np.ascontiguousarray(column) for column in values.T]
     if frame.implementation.is_pandas():  # by its own types, of which narwhals keeps only the kind
         table = X.copy()
@@ -119,8 +120,11 @@ def write_like(X: Any, values: Array) -> Any:
 
 
 def _fits(values: Array, dtype: Any) -> bool:
-    """Whether the numbers survive the cast: whole and in range for whole numbers and booleans."""
+    """Whether the numbers survive the cast: in range, and whole for whole numbers and booleans."""
     kind = getattr(dtype, "kind", "f")
+    if kind == "f" and isinstance(dtype, np.dtype):
+        with np.errstate(over="ignore"):  # overflow is what is looked for
+            return bool(np.isfinite(values.astype(dtype)).all())
     if kind not in "biu" or len(values) == 0:
         return True
     low, high = (0, 1) if kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)

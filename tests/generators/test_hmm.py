@@ -405,3 +405,17 @@ def test_a_fitted_model_survives_files(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(loaded.sample(GENOTYPES), generator.sample(GENOTYPES))
     with pytest.raises(ValueError, match="did not see"):
         loaded.sample(GENOTYPES.replace(2, 7))
+
+
+def test_a_given_model_whose_probabilities_do_not_add_up_is_refused() -> None:
+    model = gaussian_model(2, 4)
+    x = rows_of(model, 60)
+    assert isinstance(model.emissions, GaussianEmissions)
+    flat = GaussianEmissions(model.emissions.mean, 0 * model.emissions.deviation)
+    for wrong, said in (
+        (HiddenMarkovModel(2 * model.initial, model.transitions, model.emissions), "probabilities in initial"),
+        (HiddenMarkovModel(model.initial, -model.transitions, model.emissions), "probabilities in transitions"),
+        (HiddenMarkovModel(model.initial, model.transitions, flat), r"emissions\.deviation must be above 0"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            HMMKnockoffs(model=wrong).fit(x)

@@ -64,7 +64,7 @@ class AutoregressiveDensity(nn.Module):
     ) -> None:
         super().__init__()
         self.features, self.context = features, context
-        self.head = MixtureHead(components, smallest_scale=1e-3 if views is None else 0.05)
+        self.head = MixtureHead(int(components), smallest_scale=1e-3 if views is None else 0.05)
         outputs = self.head.outputs
         self.split = Views(hidden[0], outputs) if views is None else views
         fan_in = context + features
@@ -74,10 +74,12 @@ class AutoregressiveDensity(nn.Module):
         self.bias = nn.Parameter(torch.zeros(features, sum(self.split), 1))
         self.first = None if views is None else StackedLinear(features, views.seen, hidden[0], generator=generator)
         self.mlp = StackedMLP(features, hidden, outputs, generator=generator)
-        earlier = torch.ones(features, features).tril(-1)  # [network j, input i]: i < j
-        self.register_buffer("mask", torch.cat([torch.ones(features, context), earlier], dim=1).unsqueeze(1))
-        self.register_buffer("routes", torch.eye(self.split.skipped, outputs))
+        self.register_buffer("mask", torch.ones(features, 1, fan_in))
+        self.register_buffer("routes", torch.zeros(self.split.skipped, outputs))
         self.register_buffer("unit", torch.ones(features, components, 1))
+        if not self.mask.is_meta:  # shapes alone have no values to set, and torch would load its compiler for it
+            self.mask[:, 0, context:].tril_(-1)  # [network j, input i]: i < j
+            self.routes.fill_diagonal_(1.0)
 
     def shape(self) -> dict[str, Any]:
         """What `of_shape` needs to build a density of the same shape."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from knockoffs.checks import check_count, check_number, check_widths
 from knockoffs.engine.autoencoder import Autoencoder
 from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.generators.batches import DeviceName
 from knockoffs.generators.neural import NeuralGenerator
 from knockoffs.randomness import RandomState, torch_generator
 
@@ -39,7 +42,7 @@ class AutoEncodingKnockoffs(NeuralGenerator):
     search_ : held-out loss of each latent dimension that was tried.
     """
 
-    _extra_names = ("latent_", "search_")
+    _extra_types: ClassVar = {"latent_": int, "search_": list[list[int | float]]}
 
     def __init__(
         self,
@@ -53,7 +56,7 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         patience: int = 10,
         averaging: float = 0.0,
         validation_fraction: float = 0.15,
-        device: str = "auto",
+        device: DeviceName = "auto",
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
@@ -81,6 +84,10 @@ class AutoEncodingKnockoffs(NeuralGenerator):
 
     def _network(self, features: int, generator: torch.Generator) -> Autoencoder:
         return Autoencoder(features, self.latent_, self.hidden, generator)
+
+    def _trained_networks(self, columns: int) -> list[Callable[[], nn.Module]]:
+        latent = LATENT[-1] if self.latent == "auto" else int(self.latent)  # the largest that may be tried
+        return [partial(Autoencoder, columns, latent, self.hidden, torch.Generator())]
 
     def _prepare(self, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None) -> None:
         self.search_: list[list[float]] = []

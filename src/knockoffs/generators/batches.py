@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -11,19 +13,30 @@ from knockoffs.engine.density import AutoregressiveDensity, Noise
 MIN_TRAINING_ROWS = 8
 
 
-def torch_device(name: str) -> torch.device:
-    """`"auto"` (CUDA where there is one), `"cpu"`, `"cuda"` or `"cuda:N"`."""
-    if name == "auto":
+DeviceName = str | torch.device | None
+
+
+def torch_device(name: DeviceName) -> torch.device:
+    """`"auto"` or None (CUDA where there is one), `"cpu"`, `"cuda"`, `"cuda:N"`, or such a `torch.device`."""
+    if name is None or name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    kind = name.partition(":")[0]
-    if kind not in ("cpu", "cuda"):
+    if not _is_cpu_or_cuda(name):
         raise ValueError(f"device={name!r} is not valid: pass 'auto', 'cpu', 'cuda' or 'cuda:N'.")
-    if kind == "cuda" and not torch.cuda.is_available():
+    if torch.device(name).type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"device={name!r}, but this machine has no CUDA device that torch can use. "
             "Pass device='cpu', or 'auto' to use CUDA only where there is one."
         )
     return torch.device(name)
+
+
+def _is_cpu_or_cuda(name: Any) -> bool:
+    if not isinstance(name, (str, torch.device)):
+        return False
+    try:
+        return torch.device(name).type in ("cpu", "cuda")
+    except RuntimeError:  # a name that torch does not know
+        return False
 
 
 def split_rows(x: Array, held_out: float, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -19,10 +19,11 @@ from knockoffs.engine.stages import fit_knockoff
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Report, Schedule
-from knockoffs.engine.transforms import Scale
-from knockoffs.generators.base import RowwiseGenerator, below
-from knockoffs.generators.batches import draw_noise, split_rows, torch_device
+from knockoffs.generators.base import RowwiseGenerator
+from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device
 from knockoffs.generators.entropy import (
+    ABOVE,
+    BELOW,
     FIRST,
     Entropy,
     EntropyStep,
@@ -31,10 +32,29 @@ from knockoffs.generators.entropy import (
     step_phase,
     walk_entropies,
 )
-from knockoffs.generators.joint import JointModel, NetworkSettings, ScaleName, Start, fit_joint_model
+from knockoffs.generators.joint import (
+    JointModel,
+    NetworkSettings,
+    ScaleName,
+    Start,
+    density_maker,
+    fit_joint_model,
+    starts_memory,
+)
+from knockoffs.generators.network_sizes import network_memory, training_memory
+from knockoffs.generators.saved_networks import (
+    network_arrays,
+    restore_density,
+    restore_history,
+    restore_scale,
+    scale_arrays,
+)
 from knockoffs.generators.starts import knockoff_conditionals
+from knockoffs.memory import FLOAT32
+from knockoffs.persistence import take_array
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
+from knockoffs.typed_json import as_record, as_type
 
 
 class SwapDivergence(NamedTuple):
@@ -72,7 +92,9 @@ class DDLK(RowwiseGenerator):
     batch_size, patience, averaging : rows of a mini-batch; epochs without progress on held-out rows before
         a phase ends; decay of the running mean of the weights.
     validation_fraction : share of the rows held out for early stopping and all choices.
-    device : `"auto"`, `"cpu"` or `"cuda"`.
+    device : str, torch.device or None, default="auto"
+        `"cpu"`, `"cuda"`, `"cuda:N"`, such a `torch.device`, or `"auto"` (None means the same): CUDA where there
+        is such a device, and the CPU otherwise. A model file does not keep it.
     random_state : seed; the same seed gives the same knockoffs on the same machine.
     progress : show progress bars.
 
@@ -103,7 +125,7 @@ class DDLK(RowwiseGenerator):
         patience: int = 4,
         averaging: float = 0.97,
         validation_fraction: float = 0.15,
-        device: str = "auto",
+        device: DeviceName = "auto",
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
@@ -193,6 +215,18 @@ class DDLK(RowwiseGenerator):
         check_fraction("validation_fraction", self.validation_fraction)
         torch_device(self.device)
 
+    def _fit_memory(self, rows: int, columns: int) -> float:
+        settings = self._settings(self.joint_learning_rate, self.joint_epochs)
+        starts = starts_memory(settings, self.scale, rows, columns)
+        if torch_device(self.device).type != "cpu":
+            return starts  # the networks are not in the memory of the machine
+        joint = density_maker(settings, columns, context=0, seen=2)
+        knockoff = density_maker(settings, columns, context=columns, seen=3)
+        tried = len(BELOW) + len(ABOVE) + 1 if self.entropy == "auto" else 0  # their weights are kept
+        # `rsample` solves a triangular system for each row of a batch, and holds three copies of its matrix.
+        jacobians = 3 * FLOAT32 * min(self.batch_size, rows) * columns**2
+        return max(starts, training_memory(joint, knockoff) + tried * network_memory(knockoff) + jacobians)
+
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         device = torch_device(self.device)
         x, held_out = split_rows(core, self.validation_fraction, rng)
@@ -268,10 +302,9 @@ class DDLK(RowwiseGenerator):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         networks = {"joint": self._joint.density, "knockoff": self._knockoff}
-        arrays = {"swap_probability": self.swap_probability_}
-        arrays |= {f"scale.{name}": tensor.numpy() for name, tensor in self._joint.scale.tensors().items()}
+        arrays = {"swap_probability": self.swap_probability_} | scale_arrays(self._joint.scale)
         for name, network in networks.items():
-            arrays |= {f"{name}.{key}": value.cpu().numpy() for key, value in network.state_dict().items()}
+            arrays |= network_arrays(name, network)
         shapes = {name: network.shape() for name, network in networks.items()}
         header = {
             "networks": shapes,
@@ -283,18 +316,17 @@ class DDLK(RowwiseGenerator):
         return header, arrays
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        device = torch_device(self.device)
-        networks = {}
-        for name, shape in header["networks"].items():
-            networks[name] = network = AutoregressiveDensity.of_shape(shape).to(device)
-            weights = {k: torch.as_tensor(v) for k, v in below(arrays, name).items()}
-            network.load_state_dict(weights)
-        scale = Scale(**{k: torch.as_tensor(v) for k, v in below(arrays, "scale").items()})
-        self.history_ = [History(**h) for h in header["history"]]
-        self._joint = JointModel(scale, networks["joint"], None, self.history_)
-        self._knockoff = networks["knockoff"]
-        self.swap_probability_ = arrays["swap_probability"]
+        columns = self._modelled_count
+        density = partial(restore_density, arrays=arrays, features=columns, device=torch_device(self.device))
+        shapes = header["networks"]
+        self.history_ = restore_history(header["history"])
+        joint = density(shapes["joint"], "joint", context=0)
+        self._joint = JointModel(restore_scale(arrays, columns), joint, None, self.history_)
+        self._knockoff = density(shapes["knockoff"], "knockoff", context=columns)
+        self.swap_probability_ = take_array(arrays, "swap_probability", (columns,))
         # Files of before there was a path have none of these.
-        self.entropy_ = header.get("entropy", self.entropy)
-        self.entropy_path_ = [EntropyStep(**step) for step in header.get("entropy_path", [])]
-        self.entropy_reason_ = header.get("entropy_reason", f"λ = {self.entropy_:g} was given.")
+        self.entropy_ = as_type(float, header.get("entropy", self.entropy), "entropy")
+        path = as_type(list[Any], header.get("entropy_path", []), "entropy_path")
+        self.entropy_path_ = [as_record(EntropyStep, step) for step in path]
+        reason = header.get("entropy_reason", f"λ = {self.entropy_:g} was given.")
+        self.entropy_reason_ = as_type(str, reason, "entropy_reason")

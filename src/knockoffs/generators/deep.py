@@ -12,8 +12,10 @@ from knockoffs.checks import check_count, check_number, check_widths
 from knockoffs.engine.discrepancy import correlation_loss, kernel_swap_loss, second_order_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
 from knockoffs.engine.training import History, Report, Schedule, train
-from knockoffs.generators.gaussian import knockoff_gaps
+from knockoffs.generators.batches import DeviceName
+from knockoffs.generators.gaussian import gaussian_memory, knockoff_gaps
 from knockoffs.generators.neural import NeuralGenerator
+from knockoffs.memory import FLOAT32
 from knockoffs.randomness import RandomState, torch_generator
 
 
@@ -48,7 +50,7 @@ class DeepKnockoffs(NeuralGenerator):
         patience: int = 60,
         averaging: float = 0.98,
         validation_fraction: float = 0.15,
-        device: str = "auto",
+        device: DeviceName = "auto",
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
@@ -79,6 +81,12 @@ class DeepKnockoffs(NeuralGenerator):
     def _network(self, features: int, generator: torch.Generator) -> NoiseNetwork:
         hidden = (features,) if self.hidden is None else self.hidden
         return NoiseNetwork(features, features, hidden, nn.PReLU, generator)
+
+    def _fit_memory(self, rows: int, columns: int) -> float:
+        batch = min(self.batch_size, rows)
+        kernels = FLOAT32 * 6 * 16 * (batch // 2) ** 2  # six kernels of eight bandwidths each, and their gradients
+        covariances = FLOAT32 * 16 * columns**2
+        return super()._fit_memory(rows, columns) + gaussian_memory(rows, columns) + kernels + covariances
 
     def _train(
         self,

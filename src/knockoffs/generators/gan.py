@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -12,6 +15,7 @@ from knockoffs.engine.discrepancy import kernel_swap_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
 from knockoffs.engine.swaps import swap
 from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.generators.batches import DeviceName
 from knockoffs.generators.neural import NeuralGenerator
 from knockoffs.randomness import RandomState, torch_generator
 
@@ -49,7 +53,7 @@ class KnockoffGAN(NeuralGenerator):
         batch_size: int = 128,
         averaging: float = 0.99,
         validation_fraction: float = 0.15,
-        device: str = "auto",
+        device: DeviceName = "auto",
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
@@ -84,14 +88,28 @@ class KnockoffGAN(NeuralGenerator):
         width = self._width(features)
         return NoiseNetwork(features, features, (width, width), nn.Tanh, generator)
 
+    def _opponents(
+        self, features: int, generator: torch.Generator
+    ) -> tuple[SwapDiscriminator, Critic, DependenceBounds]:
+        width = self._width(features)
+        return (
+            SwapDiscriminator(features, width, generator),
+            Critic(features, width, generator),
+            DependenceBounds(features, 10, generator),
+        )
+
+    def _trained_networks(self, columns: int) -> list[Callable[[], nn.Module]]:
+        opponents = partial(self._opponents, columns, torch.Generator())
+        return [*super()._trained_networks(columns), lambda: nn.ModuleList(opponents())]
+
     def _train(
         self, network: NoiseNetwork, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None
     ) -> list[History]:
-        features, width = x.shape[1], self._width(x.shape[1])
+        features = x.shape[1]
         start, generator = torch_generator(rng, torch.device("cpu")), torch_generator(rng, x.device)
-        discriminator = SwapDiscriminator(features, width, start).to(x.device)
-        critic = Critic(features, width, start).to(x.device)
-        bounds = DependenceBounds(features, 10, start).to(x.device)
+        discriminator, critic, bounds = self._opponents(features, start)
+        for opponent in (discriminator, critic, bounds):
+            opponent.to(x.device)
         opponents = [*discriminator.parameters(), *critic.parameters(), *bounds.parameters()]
         optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate, betas=(0.5, 0.9))
         opponents_optimiser = torch.optim.Adam(opponents, lr=self.learning_rate, betas=(0.5, 0.9))

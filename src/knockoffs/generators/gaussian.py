@@ -14,6 +14,8 @@ from knockoffs.arrays import Array
 from knockoffs.cautions import caution
 from knockoffs.checks import check_choice
 from knockoffs.generators.base import RowwiseGenerator
+from knockoffs.memory import FLOAT64
+from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState
 
 Method = Literal["mvr", "maxent", "sdp", "equi"]
@@ -67,6 +69,9 @@ class GaussianKnockoffs(RowwiseGenerator):
         self.gaps_ = knockoff_gaps(self.covariance_, self.method)
         self._law = KnockoffLaw(self.mean_, self.covariance_, self.gaps_)
 
+    def _fit_memory(self, rows: int, columns: int) -> float:
+        return gaussian_memory(rows, columns)
+
     def _covariance(self, core: Array) -> Array:
         if isinstance(self.covariance, str):
             if self.covariance == "empirical":
@@ -94,8 +99,21 @@ class GaussianKnockoffs(RowwiseGenerator):
         return {}, {"mean": self.mean_, "covariance": self.covariance_, "gaps": self.gaps_}
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self.mean_, self.covariance_, self.gaps_ = arrays["mean"], arrays["covariance"], arrays["gaps"]
+        columns = self._modelled_count
+        self.mean_ = take_array(arrays, "mean", (columns,))
+        self.covariance_ = take_array(arrays, "covariance", (columns, columns))
+        self.gaps_ = take_array(arrays, "gaps", (columns,))
+        require_covariance("covariance", self.covariance_)
         self._law = KnockoffLaw(self.mean_, self.covariance_, self.gaps_)
+
+
+def gaussian_memory(rows: int, columns: int) -> float:
+    """Estimate the bytes that a fit of Gaussian knockoffs takes at its peak.
+
+    About ten matrices of columns by columns (covariances, correlations, their inverses and the copies that LAPACK
+    works on), and the table with a standardised copy and the noise.
+    """
+    return FLOAT64 * (10 * columns**2 + 3 * rows * columns)
 
 
 class KnockoffLaw:

@@ -19,11 +19,14 @@ from knockoffs.generators.gaussian import (
     METHODS,
     KnockoffLaw,
     Method,
+    gaussian_memory,
     invertible,
     knockoff_gaps,
     require_covariance,
 )
 from knockoffs.generators.markov import draw_states
+from knockoffs.memory import FLOAT64
+from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState
 
 REGULARISATION = 1e-3  # of a column's variance
@@ -80,6 +83,12 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
         self.gaps_ = np.stack([knockoff_gaps(c, self.method) for c in self.covariances_])
         self._find_laws()
 
+    def _fit_memory(self, rows: int, columns: int) -> float:
+        most = self.most_clusters if self.clusters == "auto" else int(self.clusters)
+        clusters = max(1, min(most, (rows - 1) // columns))  # more are not tried
+        # scikit-learn's mixture keeps covariances and the roots of their inverses, and those of its best start.
+        return gaussian_memory(rows, columns) + FLOAT64 * 8 * clusters * columns**2
+
     def _take_given(self) -> None:
         kept = self.modelled_
         weights, means, covariances = (
@@ -93,10 +102,7 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
             )
         if not np.isfinite(means).all():
             raise ValueError("means must be finite numbers.")
-        for covariance in covariances:
-            require_covariance("covariances", covariance)
-        if weights.min() <= 0 or not np.isclose(weights.sum(), 1):
-            raise ValueError(f"weights={weights.tolist()} must be above 0 and add up to 1.")
+        _require_mixture(weights, covariances)
         self.weights_, self.means_ = weights, means[:, kept]
         self.covariances_ = covariances[:, kept][:, :, kept]
 
@@ -167,6 +173,18 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
         }
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self.weights_, self.means_ = arrays["weights"], arrays["means"]
-        self.covariances_, self.gaps_ = arrays["covariances"], arrays["gaps"]
+        columns = self._modelled_count
+        self.weights_ = take_array(arrays, "weights", (None,))
+        clusters = len(self.weights_)
+        self.means_ = take_array(arrays, "means", (clusters, columns))
+        self.covariances_ = take_array(arrays, "covariances", (clusters, columns, columns))
+        self.gaps_ = take_array(arrays, "gaps", (clusters, columns))
+        _require_mixture(self.weights_, self.covariances_)
         self._find_laws()
+
+
+def _require_mixture(weights: Array, covariances: Array) -> None:
+    for covariance in covariances:
+        require_covariance("covariances", covariance)
+    if weights.min() <= 0 or not np.isclose(weights.sum(), 1):
+        raise ValueError(f"weights={weights.tolist()} must be above 0 and add up to 1.")

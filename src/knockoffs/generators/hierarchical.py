@@ -12,12 +12,15 @@ from sklearn.frozen import FrozenEstimator
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import collect_cautions
-from knockoffs.checks import check_count
-from knockoffs.engine.transforms import Scale, normal_scale
-from knockoffs.generators.base import MIN_COLUMNS, MIN_ROWS, KnockoffGenerator, below, discrete_levels
+from knockoffs.checks import check_choice, check_count
+from knockoffs.engine.transforms import normal_scale
+from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import GENERATORS
+from knockoffs.generators.saved_networks import restore_scale, scale_arrays
+from knockoffs.generators.table_model import MIN_COLUMNS, MIN_ROWS, discrete_levels
+from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.tables import group_labels
 
@@ -154,8 +157,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         drawn = self._sample_part(self.between_, common, for_between)[labels]
         if self.within_ is not None:
             drawn = drawn + self._sample_part(self.within_, own, for_within)
-        x = torch.maximum(self._scale.inverse(torch.as_tensor(drawn)), self._scale.lowest)
-        return self._sharpen(x.numpy())
+        return torch.maximum(self._scale.inverse(torch.as_tensor(drawn)), self._scale.lowest).numpy()
 
     def _blur_groups(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
         """Spread discrete values over their cells, by one draw per group: what is constant there stays so."""
@@ -192,7 +194,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header: dict[str, Any] = {"default_generator": self.generator is None, "parts": {}}
         arrays: dict[str, NDArray[Any]] = {"constant_within": self._constant_within}
-        arrays |= {f"scale.{name}": tensor.numpy() for name, tensor in self._scale.tensors().items()}
+        arrays |= scale_arrays(self._scale)
         arrays |= {f"hierarchy.{name}": array for name, array in self.hierarchy_.arrays().items()}
         for name, model in (("between", self.between_), ("within", self.within_)):
             if model is not None:
@@ -203,16 +205,21 @@ class HierarchicalKnockoffs(KnockoffGenerator):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         kinds = {kind.__name__: kind for kind in GENERATORS.values()}
-        models = {
-            name: kinds[part["kind"]]._from_file(part["header"], below(arrays, name), {})
-            for name, part in header["parts"].items()
-        }
+        models = {}
+        for name, part in header["parts"].items():
+            check_choice("part", name, PARTS)
+            own_names = [key for key in arrays if key.startswith(f"{name}.")]
+            own_arrays = {key.removeprefix(f"{name}."): arrays.pop(key) for key in own_names}
+            model = kinds[part["kind"]]._with_settings_of(part["header"], own_arrays)
+            models[name] = model._restored(part["header"], own_arrays)
         self.between_, self.within_ = models["between"], models.get("within")
         if not header["default_generator"]:
             self.generator = clone(self.between_).set_params(random_state=None)
-        self._scale = Scale(**{k: torch.as_tensor(v) for k, v in below(arrays, "scale").items()})
-        self.hierarchy_ = Hierarchy(**below(arrays, "hierarchy"))
-        self._constant_within = arrays["constant_within"]
+        columns = self._modelled_count
+        self._scale = restore_scale(arrays, columns)
+        shapes = {"mean": (columns,), "between": (columns, columns), "within": (columns, columns)}
+        self.hierarchy_ = Hierarchy(**{k: take_array(arrays, f"hierarchy.{k}", s) for k, s in shapes.items()})
+        self._constant_within = take_array(arrays, "constant_within", (columns,), "b")
 
 
 def fit_generator(generator: Any, X: Any, groups: Any) -> Any:

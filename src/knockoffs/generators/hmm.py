@@ -12,8 +12,10 @@ from knockoffs.checks import check_choice, check_count
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.hmm_model import CategoricalEmissions, HiddenMarkovModel, fit_hmm
 from knockoffs.generators.markov import markov_knockoffs
+from knockoffs.memory import FLOAT64
 from knockoffs.randomness import RandomState
 from knockoffs.tables import column_name
+from knockoffs.typed_json import as_type
 
 Emissions = Literal["gaussian", "categorical"]
 MOST_VALUES = 50
@@ -70,13 +72,17 @@ class HMMKnockoffs(RowwiseGenerator):
         codes = self._codes(core)
         self.log_likelihood_: list[float] = []
         if self.model is not None:
-            self._require_fitting_model(codes)
+            self._require_fitting_model(self.model)
             self.model_ = self.model
             return
         values = None if self._spreads_discrete else int(codes.max()) + 1
         self.model_, self.log_likelihood_ = fit_hmm(
             codes, self.states, values, iterations=self.iterations, rng=rng
         )
+
+    def _fit_memory(self, rows: int, columns: int) -> float:
+        # For each cell and state: log-likelihoods, filtered and smoothed probabilities, and what they come from.
+        return FLOAT64 * columns * (8 * rows * self.states + 6 * self.states**2)
 
     def _sample(self, core: Array, rng: np.random.Generator) -> Array:
         for_states, for_chain, for_emissions = rng.spawn(3)
@@ -108,16 +114,15 @@ class HMMKnockoffs(RowwiseGenerator):
         columns = zip(self.levels_, codes.T.astype(int), strict=True)
         return np.stack([levels[column] for levels, column in columns if levels is not None], axis=1)
 
-    def _require_fitting_model(self, codes: Array) -> None:
-        model, places = self.model, codes.shape[1]
-        assert model is not None
+    def _require_fitting_model(self, model: HiddenMarkovModel) -> None:
+        places = self._modelled_count
         categorical = isinstance(model.emissions, CategoricalEmissions)
         if len(model.transitions) != places - 1 or categorical == self._spreads_discrete:
             raise ValueError(
                 f"model has {len(model.transitions) + 1} places with {type(model.emissions).__name__}; the table "
                 f"has {places} columns that vary and differ; emissions={self.emissions!r}. Pass a model that fits."
             )
-
+        model.require_distributions()
         if isinstance(model.emissions, CategoricalEmissions):
             self._require_same_values(model.emissions)
 
@@ -136,5 +141,6 @@ class HMMKnockoffs(RowwiseGenerator):
         return {"log_likelihood": self.log_likelihood_}, self.model_.arrays()
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self.log_likelihood_ = header["log_likelihood"]
-        self.model_ = HiddenMarkovModel.from_arrays(arrays)
+        self.log_likelihood_ = as_type(list[float], header["log_likelihood"], "log_likelihood")
+        self.model_ = HiddenMarkovModel.from_arrays(arrays, places=self._modelled_count)
+        self._require_fitting_model(self.model_)

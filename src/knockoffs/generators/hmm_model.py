@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.generators.markov import draw_states
+from knockoffs.persistence import take_array
 
 SMALLEST_SHARE = 1e-2  # of a column's variance, for the variance within a state
 PSEUDO_COUNT = 0.1
@@ -72,6 +74,17 @@ class HiddenMarkovModel:
     transitions: Array  # [d - 1, K, K]: from, to
     emissions: GaussianEmissions | CategoricalEmissions
 
+    def require_distributions(self) -> None:
+        """Raise an error for probabilities that do not add up to 1 and for standard deviations of 0 or less."""
+        probabilities = {"initial": self.initial, "transitions": self.transitions}
+        if isinstance(self.emissions, CategoricalEmissions):
+            probabilities["emissions.chance"] = self.emissions.chance
+        elif not (self.emissions.deviation > 0).all():
+            raise ValueError("model: emissions.deviation must be above 0 at every place and in every state.")
+        for name, array in probabilities.items():
+            if not ((array >= 0).all() and np.allclose(array.sum(-1), 1, atol=1e-6)):
+                raise ValueError(f"model: the probabilities in {name} must be at least 0 and add up to 1.")
+
     def draw_states(self, x: Array, uniform: Array) -> Indices:
         """States of each row from their posterior: forward filtering, backward sampling."""
         forward, _ = _filter(self, self.emissions.log_prob(x))
@@ -92,12 +105,18 @@ class HiddenMarkovModel:
         return {"initial": self.initial, "transitions": self.transitions, **emissions}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> HiddenMarkovModel:
-        found = {name.removeprefix("emissions."): value for name, value in arrays.items()}
-        initial, transitions = found["initial"], found["transitions"]
-        if "mean" in found:
-            return cls(initial, transitions, GaussianEmissions(found["mean"], found["deviation"]))
-        return cls(initial, transitions, CategoricalEmissions(found["chance"]))
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], *, places: int) -> HiddenMarkovModel:
+        """Take the model that `arrays()` returned out of the arrays of a model file."""
+        take = partial(take_array, arrays, kinds="iuf")
+        initial = take("initial", (None,))
+        states = len(initial)
+        transitions = take("transitions", (places - 1, states, states))
+        if "emissions.chance" in arrays:
+            return cls(
+                initial, transitions, CategoricalEmissions(take("emissions.chance", (places, states, None)))
+            )
+        mean, deviation = (take(f"emissions.{name}", (places, states)) for name in ("mean", "deviation"))
+        return cls(initial, transitions, GaussianEmissions(mean, deviation))
 
 
 class _Posterior(NamedTuple):

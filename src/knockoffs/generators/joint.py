@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
@@ -15,15 +15,23 @@ from torch import Tensor
 from knockoffs.arrays import Array
 from knockoffs.checks import check_choice, check_count, check_fraction, check_number, check_widths
 from knockoffs.engine.chunks import in_chunks
-from knockoffs.engine.density import AutoregressiveDensity, Noise
+from knockoffs.engine.density import AutoregressiveDensity, Noise, Views
 from knockoffs.engine.stages import Phase, fit_joint
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
-from knockoffs.generators.base import TableModel
-from knockoffs.generators.batches import draw_noise, split_rows, torch_device
+from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device
 from knockoffs.generators.linear import Estimator, fit_factor, fit_shrunk, fit_sparse
-from knockoffs.generators.starts import ClusteredGaussian, cluster_rows, fit_clustered, joint_conditionals
+from knockoffs.generators.network_sizes import training_memory
+from knockoffs.generators.starts import (
+    MIN_CLUSTER,
+    ClusteredGaussian,
+    cluster_rows,
+    fit_clustered,
+    joint_conditionals,
+)
+from knockoffs.generators.table_model import TableModel
+from knockoffs.memory import FLOAT64, require_memory
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
 
@@ -67,6 +75,43 @@ class NetworkSettings:
             Phase("shared network", True, self.learning_rate, self.schedule),
             Phase("own networks", False, self.learning_rate / 3, self.schedule),
         ]
+
+
+def starts_memory(settings: NetworkSettings, scale: ScaleName, rows: int, columns: int) -> float:
+    """Estimate the bytes of all candidates of `best_starts`, which are in memory together."""
+    if settings.start == "random" and scale != "auto":
+        return 0.0
+    scales = 2 if scale == "auto" else 1
+    # A matrix of columns by columns for each estimator; for each number of clusters one per cluster and two more.
+    matrices = len(ESTIMATORS) + sum(clusters + 2 for clusters in range(2, most_clusters(settings, rows) + 1))
+    return FLOAT64 * (10 + scales * matrices) * columns**2
+
+
+def joint_memory(settings: NetworkSettings, scale: ScaleName, rows: int, columns: int) -> float:
+    """Estimate the bytes that stage 1 takes on a CPU."""
+    trained = training_memory(density_maker(settings, columns, context=0, seen=2))
+    return max(starts_memory(settings, scale, rows, columns), trained)
+
+
+def most_clusters(settings: NetworkSettings, rows: int) -> int:
+    """Return the largest number of clusters that so many rows allow."""
+    return max(1, min(int(settings.components), rows // (2 * MIN_CLUSTER)))
+
+
+def density_maker(
+    settings: NetworkSettings, columns: int, *, context: int, seen: int
+) -> Callable[[], AutoregressiveDensity]:
+    """Return what makes a network of the shape that a fit trains, for one cluster."""
+    views = None if settings.start == "random" else Views(seen, 2)
+    return partial(
+        AutoregressiveDensity,
+        columns,
+        components=settings.components,
+        hidden=settings.hidden,
+        generator=torch.Generator(),
+        context=context,
+        views=views,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +267,7 @@ class JointDensity(TableModel):
         patience: int = 4,
         averaging: float = 0.97,
         validation_fraction: float = 0.15,
-        device: str = "auto",
+        device: DeviceName = "auto",
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
@@ -249,8 +294,12 @@ class JointDensity(TableModel):
         check_fraction("validation_fraction", self.validation_fraction)
         self._fitted = False
         rng = random_generator(self.random_state)
-        x, held_out = split_rows(self._blur(self._read_for_fit(X), rng), self.validation_fraction, rng)
-        with progress_bars(self.progress) as report:
+        core = self._read_for_fit(X)
+        memory = partial(joint_memory, settings, self.scale)
+        require_memory(type(self).__name__, len(core), core.shape[1], memory)
+        x, held_out = split_rows(self._blur(core, rng), self.validation_fraction, rng)
+        # Gradients are needed, even if the caller has switched them off.
+        with torch.inference_mode(mode=False), progress_bars(self.progress) as report:
             self.model_ = fit_joint_model(
                 x,
                 held_out,
@@ -280,4 +329,6 @@ class JointDensity(TableModel):
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
         density = self.model_.density
         z = in_chunks(lambda *noise: density.sample(Noise(*noise)), *draw_noise(rng, n_samples, density))
-        return self._complete(self._sharpen(self.model_.from_scale(z)))
+        core = self.model_.from_scale(z)
+        self._require_finite_draws(core)
+        return self._complete(self._sharpen(core))

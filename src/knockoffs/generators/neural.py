@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from knockoffs.arrays import Array
 from knockoffs.cautions import caution
@@ -17,10 +19,15 @@ from knockoffs.checks import check_count, check_fraction, check_number
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.batches import split_rows, torch_device
+from knockoffs.generators.batches import DeviceName, split_rows, torch_device
+from knockoffs.generators.network_sizes import training_memory
+from knockoffs.generators.saved_networks import network_arrays, restore_history, restore_network
+from knockoffs.memory import FLOAT64
+from knockoffs.persistence import take_array
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import torch_generator
 from knockoffs.tables import column_name, listing
+from knockoffs.typed_json import as_type
 
 COLLAPSED, EXPLODED = 0.2, 5.0  # times a column's standard deviation
 
@@ -40,10 +47,11 @@ class NeuralGenerator(RowwiseGenerator):
     epochs: int
     batch_size: int
     validation_fraction: float
-    device: str
+    device: DeviceName
     progress: bool
     _fewest_held_out = 1
-    _extra_names: tuple[str, ...] = ()  # attributes that a model file must hold for `_network` to be made again
+    # Attributes that a model file must hold for `_network` to be made again, and their types.
+    _extra_types: ClassVar[dict[str, Any]] = {}
 
     @abstractmethod
     def _network(self, features: int, generator: torch.Generator) -> Any: ...
@@ -67,6 +75,16 @@ class NeuralGenerator(RowwiseGenerator):
         check_count("batch_size", self.batch_size, least=2)
         check_fraction("validation_fraction", self.validation_fraction)
         torch_device(self.device)
+
+    def _trained_networks(self, columns: int) -> list[Callable[[], nn.Module]]:
+        """Return what makes the networks that are in memory together during training."""
+        return [partial(self._network, columns, torch.Generator())]
+
+    def _fit_memory(self, rows: int, columns: int) -> float:
+        in_training = training_memory(*self._trained_networks(columns))
+        if torch_device(self.device).type != "cpu":
+            in_training = 0  # it is not in the memory of the machine
+        return in_training + FLOAT64 * 4 * rows * columns
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         device = torch_device(self.device)
@@ -118,17 +136,25 @@ class NeuralGenerator(RowwiseGenerator):
         )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header = {"history": [asdict(h) for h in self.history_], "features": len(self.mean_)}
-        header |= {name: getattr(self, name) for name in self._extra_names}
-        weights = {f"network.{k}": v.cpu().numpy() for k, v in self._sampler.state_dict().items()}
+        header = {"history": [asdict(h) for h in self.history_]}
+        header |= {name: getattr(self, name) for name in self._extra_types}
+        weights = network_arrays("network", self._sampler)
         return header, {"mean": self.mean_, "deviation": self.deviation_} | weights
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self.mean_, self.deviation_ = arrays["mean"], arrays["deviation"]
-        self.history_ = [History(**h) for h in header["history"]]
-        for name in self._extra_names:
-            setattr(self, name, header[name])
-        self._sampler = self._network(header["features"], torch.Generator()).to(torch_device(self.device))
-        weights = {k.removeprefix("network."): torch.as_tensor(v) for k, v in arrays.items() if "network." in k}
-        self._sampler.load_state_dict(weights)
+        columns = self._modelled_count
+        self.mean_, self.deviation_ = (take_array(arrays, name, (columns,)) for name in ("mean", "deviation"))
+        if self.deviation_.min() <= 0:
+            raise ValueError("the array 'deviation' has standard deviations that are not above 0")
+        self.history_ = restore_history(header["history"])
+        for name, kind in self._extra_types.items():
+            setattr(self, name, as_type(kind, header[name], name))
+        hidden = self.get_params(deep=False)["hidden"]  # a tuple of widths; other values stand for few layers
+        self._sampler = restore_network(
+            partial(self._network, columns, torch.Generator()),
+            "network",
+            arrays,
+            hidden_layers=len(hidden) if isinstance(hidden, tuple) else 0,
+            device=torch_device(self.device),
+        )
         self._sampler.eval()

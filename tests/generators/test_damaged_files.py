@@ -1,0 +1,174 @@
+"""Damaged model files: refused with a ModelFileError, or the same model; never another error or wrong numbers."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import knockoffs
+from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs
+from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.persistence import ModelFileError
+
+from .mutations import CHECKSUMS, Checksum, ModelFile, mutations
+from .tiny import TINY
+
+PACKAGE = str(Path(knockoffs.__file__).parent)
+GENERATORS: dict[str, Callable[[], KnockoffGenerator]] = TINY | {
+    "DDLK on scores": lambda: TINY["DDLK"]().set_params(scale="normal"),
+    "DDLK of the paper": lambda: DDLK.paper(
+        hidden=(4, 3), components=2, joint_epochs=1, knockoff_epochs=1, random_state=0
+    ),
+    "categorical HMM": lambda: TINY["HMM"]().set_params(emissions="categorical"),
+    "groups of rows": lambda: HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0),
+}
+
+pytestmark = pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
+
+
+def table(kind: str) -> np.ndarray:
+    z = AutoregressiveGaussian(features=4, rho=0.6).sample(60, random_state=3)
+    whole = np.rint(2 * z).clip(-2, 2)
+    x = whole if kind == "categorical HMM" else np.column_stack([z[:, :2], np.exp(z[:, 2]), whole[:, 3]])
+    return np.insert(x, 2, 1.5, axis=1)  # a constant column too
+
+
+def groups_of(generator: type[KnockoffGenerator]) -> dict[str, np.ndarray]:
+    """What `fit` and `sample` need beside the table."""
+    return {"groups": np.arange(60) // 2} if generator is HierarchicalKnockoffs else {}
+
+
+_SAVED: dict[str, tuple[type[KnockoffGenerator], bytes]] = {}
+
+
+def saved(kind: str, folder: Path) -> tuple[type[KnockoffGenerator], bytes]:
+    """Return the class and the file of a model that is fitted once."""
+    if kind not in _SAVED:
+        model = GENERATORS[kind]()
+        model.fit(table(kind), **groups_of(type(model)))
+        model.save(folder / "whole")
+        _SAVED[kind] = type(model), (folder / "whole").read_bytes()
+    return _SAVED[kind]
+
+
+def outcome(generator: type[KnockoffGenerator], path: Path, x: np.ndarray) -> np.ndarray | str:
+    """Return the knockoffs of a model file, or how it was refused; any other error goes through."""
+    try:
+        model = generator.load(path)
+    except ModelFileError as error:
+        if repr(str(path)) not in str(error):  # the message must name the file
+            raise
+        return "refused"
+    try:
+        return model.sample(x, random_state=1, **groups_of(generator))
+    except ValueError as error:
+        last = error.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        assert last is not None
+        if not last.tb_frame.f_code.co_filename.startswith(PACKAGE):
+            raise  # not an error that this package raises on purpose
+        return "refused in sampling"
+
+
+def attack(kind: str, how: Checksum, count: int, folder: Path) -> Counter[str]:
+    """Damage a model file in `count` ways and count what comes of it."""
+    generator, content = saved(kind, folder)
+    x = table(kind)
+    (folder / "model").write_bytes(content)
+    expected = outcome(generator, folder / "model", x)
+    assert isinstance(expected, np.ndarray)
+    original = parts(content)
+    found: Counter[str] = Counter()
+    for damaged in mutations(content, how, count, seed=len(kind)):
+        (folder / "model").write_bytes(damaged)
+        drawn = outcome(generator, folder / "model", x)
+        if isinstance(drawn, str):
+            found[drawn] += 1
+            continue
+        assert np.isfinite(drawn).all()
+        if how == "kept":
+            generator.load(folder / "model").save(folder / "again")
+            assert parts((folder / "again").read_bytes()) == original, "a damaged file gave another model"
+        found["same" if np.array_equal(drawn, expected) else "other numbers"] += 1
+    return found
+
+
+def parts(content: bytes) -> tuple[dict[str, str], str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
+    """Return all that is in a model file, whatever the order in which it is written."""
+    model = ModelFile.parse(content)
+    arrays = {name: (str(a.dtype), a.shape, a.tobytes()) for name, a in model.arrays.items()}
+    return model.metadata, json.dumps(model.header, sort_keys=True), arrays
+
+
+@pytest.mark.parametrize("how", CHECKSUMS)
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_a_damaged_file_gives_a_clear_error_or_the_same_model(kind: str, how: Checksum, tmp_path: Path) -> None:
+    found = attack(kind, how, 24, tmp_path)
+    assert found["refused"] > 12
+    assert how != "kept" or found.keys() <= {"refused", "same"}
+
+
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_a_file_of_version_1_gives_the_same_model(kind: str, tmp_path: Path) -> None:
+    """Version 1 had no checksum, kept the device, and counted the columns of networks in the header."""
+    generator, content = saved(kind, tmp_path)
+    model = ModelFile.parse(content)
+    model.header["params"]["device"] = "cuda:7"
+    model.header["features"] = 4
+    (tmp_path / "old").write_bytes(model.content("removed"))
+    (tmp_path / "new").write_bytes(content)
+    old, new = (generator.load(tmp_path / name) for name in ("old", "new"))
+    extra = groups_of(generator)
+    np.testing.assert_array_equal(*(each.sample(table(kind), random_state=1, **extra) for each in (old, new)))
+    assert str(old) == str(new)
+    if not extra:  # generators inside of generators are other objects
+        assert old.get_params() == new.get_params()
+    assert old.get_params().get("device", "auto") == "auto"
+
+
+HUGE = {
+    "DDLK": ("networks", "joint", "hidden"),
+    "DDLK of the paper": ("networks", "knockoff", "hidden"),
+    "deep": ("params", "hidden"),
+    "auto-encoding": ("params", "hidden"),
+}
+
+
+@pytest.mark.parametrize("widths", [[14_000, 14_000], [10**6] * 3, [1] * 300_000], ids=["wide", "wider", "deep"])
+@pytest.mark.parametrize("kind", HUGE)
+def test_a_header_that_asks_for_huge_networks_allocates_nothing(
+    kind: str, widths: list[int], tmp_path: Path
+) -> None:
+    generator, content = saved(kind, tmp_path)
+    model = ModelFile.parse(content)
+    entry = model.header
+    for name in HUGE[kind][:-1]:
+        entry = entry[name]
+    entry[HUGE[kind][-1]] = widths
+    (tmp_path / "model").write_bytes(model.content("recomputed"))
+    before = peak_memory()
+    with pytest.raises(ModelFileError, match=r"shape|hidden layers"):
+        generator.load(tmp_path / "model")
+    assert peak_memory() - before < 100 * 2**20
+
+
+def peak_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", CHECKSUMS)
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_many_damaged_files(kind: str, how: Checksum, tmp_path: Path) -> None:
+    found = attack(kind, how, 500, tmp_path)
+    assert found["refused"] > 250
+    assert how != "kept" or found.keys() <= {"refused", "same"}
