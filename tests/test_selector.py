@@ -65,8 +65,8 @@ def selector(generator: Any = None, statistic: Any = None, **settings: Any) -> K
 
 
 def upside_down(table: Any) -> Any:
-    """Some table of the right shape in place of knockoffs."""
-    return table[::-1]
+    """Some numbers of the right shape in place of knockoffs, without labels, which would tell of another order."""
+    return np.asarray(table)[::-1]
 
 
 def gives(*ws: Any) -> Callable[..., Any]:
@@ -257,7 +257,7 @@ def test_the_names_of_two_classes_do_not_matter() -> None:
 def test_the_unit_of_a_quantity_does_not_matter() -> None:
     expected = selector().fit(X, Y)
     found = selector().fit(X, Y * 2.0**20)
-    np.testing.assert_allclose(found.w_, expected.w_ * 2.0**20, rtol=1e-6, atol=1e-3)
+    np.testing.assert_allclose(found.w_, expected.w_, rtol=1e-6)
     np.testing.assert_array_equal(found.get_support(), expected.get_support())
 
 
@@ -401,6 +401,18 @@ def test_a_function_as_generator() -> None:
     assert "generator" in estimator.selection_.generator
     tables = [quiet_fit(selector(upside_down), table, Y).w_ for table in (X, FRAME)]
     np.testing.assert_array_equal(*tables)
+
+
+def test_rows_and_columns_that_are_paired_wrongly_are_refused() -> None:
+    """Taken by position, a y in another order hides every discovery."""
+    y = pd.Series(Y, index=FRAME.index)
+    with pytest.raises(ValueError, match=r"y has the row labels of X in another order.*y\.loc\[X\.index\]"):
+        selector().fit(FRAME, y[::-1])
+    with pytest.raises(ValueError, match=r"groups has the row labels of X in another order"):
+        selector().fit(FRAME, y, groups=pd.Series(np.arange(len(Y)) // 4, index=FRAME.index)[::-1])
+    with pytest.raises(ValueError, match=r"X_tilde has the columns of X in another order"):
+        selector(lambda table: table[table.columns[::-1]]).fit(FRAME, y)
+    np.testing.assert_array_equal(selector().fit(FRAME, y).w_, selector().fit(FRAME, Y).w_)
 
 
 def with_a_hole(table: np.ndarray, value: float = np.nan) -> np.ndarray:
