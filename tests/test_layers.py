@@ -18,7 +18,7 @@ LAYERS = (
     {"cli", "__main__"},
     {"report", "plots", "benchmarks"},
     {"selector", "selection", "hazards", "statistics", "generators", "diagnostics", "datasets", "filtering"},
-    {"tables", "files", "persistence", "progress", "randomness", "arrays", "cautions", "checks"},
+    {"tables", "files", "outputs", "persistence", "progress", "randomness", "arrays", "cautions", "checks"},
     {"engine"},
 )
 HEIGHT = {name: -depth for depth, names in enumerate(LAYERS) for name in names}

@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from knockoffs.persistence import write_atomically
+from knockoffs.outputs import write_atomically
 from knockoffs.tables import listing
 
 DELIMITERS = (",", "\t", ";", "|")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from knockoffs.benchmarks.experiment import Experiment, Run
-from knockoffs.persistence import write_atomically
+from knockoffs.outputs import write_atomically
 
 REVISION = 3  # raise it when a method or statistic changes, so that old and new results are not mixed
 

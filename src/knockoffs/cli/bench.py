@@ -24,7 +24,7 @@ from knockoffs.checks import check_choice, check_count
 from knockoffs.cli.common import plain_errors, require_writable, show_progress
 from knockoffs.files import write_frame
 from knockoffs.generators.batches import torch_device
-from knockoffs.persistence import write_atomically
+from knockoffs.outputs import write_atomically
 from knockoffs.progress import progress_bars
 
 if TYPE_CHECKING:

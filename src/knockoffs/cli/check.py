@@ -23,7 +23,7 @@ from knockoffs.cli.common import (
 from knockoffs.diagnostics import Certificate, check_swap
 from knockoffs.files import read_frame
 from knockoffs.generators.registry import load_generator
-from knockoffs.persistence import write_atomically
+from knockoffs.outputs import write_atomically
 from knockoffs.statistics.registry import STATISTICS
 
 NOT_PASSED = 3

@@ -28,7 +28,7 @@ from knockoffs.cli.common import (
 )
 from knockoffs.files import write_frame
 from knockoffs.hazards import copies_of_target
-from knockoffs.persistence import write_atomically
+from knockoffs.outputs import write_atomically
 from knockoffs.report import write_report
 from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector
