@@ -18,7 +18,18 @@ LAYERS = (
     {"cli", "__main__"},
     {"report", "plots", "benchmarks"},
     {"selector", "selection", "hazards", "statistics", "generators", "diagnostics", "datasets", "filtering"},
-    {"tables", "files", "outputs", "persistence", "progress", "randomness", "arrays", "cautions", "checks"},
+    {
+        "tables",
+        "files",
+        "archives",
+        "outputs",
+        "persistence",
+        "progress",
+        "randomness",
+        "arrays",
+        "cautions",
+        "checks",
+    },
     {"engine"},
 )
 HEIGHT = {name: -depth for depth, names in enumerate(LAYERS) for name in names}
