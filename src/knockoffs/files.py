@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,12 @@ def _escaped(value: Any) -> Any:
 
 def csv_text(frame: pd.DataFrame, delimiter: str = ",") -> str:
     """The table as text, with its row names where it has any."""
-    return frame.to_csv(index=not isinstance(frame.index, pd.RangeIndex), sep=delimiter)
+    write = partial(
+        frame.to_csv, index=not isinstance(frame.index, pd.RangeIndex), sep=delimiter, lineterminator="\n"
+    )
+    text = write()
+    # Python before 3.13 does not quote a text for its carriage return, which would then end the line.
+    return write(quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text
 
 
 def table_format(path: str | os.PathLike[str]) -> tuple[str, bool]:
@@ -133,7 +139,7 @@ def _from_parquet(content: bytes, name: str) -> pd.DataFrame:
         file = pq.ParquetFile(io.BytesIO(content))
         _require_memory(file.metadata.num_rows, file.metadata.num_columns, name)
         _require_different(file.schema_arrow.names, name)
-        return pd.read_parquet(io.BytesIO(content))
+        return pd.read_parquet(io.BytesIO(content), page_checksum_verification=True)  # where there are checksums
     except TableFileError:
         raise
     except Exception as error:  # pandas raises errors of many types where its part of the metadata is damaged

@@ -150,6 +150,8 @@ class Store:
     def _beside(self, run: Run) -> dict[str, Any]:
         with _readable(self.path(run).with_suffix(".json")) as path:
             found = json.loads(path.read_text(encoding="utf-8"))
+            if not all(isinstance(found[part], dict) for part in ("made", "seconds")):
+                raise ValueError("it does not say how and in which time the run was made")
             return {"device": found.get("device", "unknown")} | {part: found[part] for part in ("made", "seconds")}
 
 
