@@ -15,7 +15,10 @@ INTERRUPTED = 130  # 128 + SIGINT
 
 def run() -> None:
     """Import the command line and carry out its arguments; end in an orderly way when a signal comes."""
-    open_missing_descriptors()
+    open_missing_streams()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that lacks a character shows its code instead of an error
+            stream.reconfigure(errors="backslashreplace")
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not ignored, as by nohup
     if interruptible:
         signal.signal(signal.SIGINT, _leave_at_once)
@@ -30,7 +33,7 @@ def run() -> None:
     main(prog_name="knockoffs")
 
 
-def open_missing_descriptors() -> None:
+def open_missing_streams() -> None:
     """Open the null device in place of standard streams that the caller has closed.
 
     Otherwise the next file that is opened gets the number of a closed stream, and text meant for that stream ends
@@ -43,9 +46,6 @@ def open_missing_descriptors() -> None:
             os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)  # takes the lowest free number
     if sys.stderr is None:  # nobody reads the messages; the exit code remains
         sys.stderr = open(2, "w", closefd=False, encoding="utf-8")  # noqa: SIM115 (for as long as the process lives)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that lacks a character shows its code instead of an error
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _leave_at_once(*_: object) -> None:

@@ -21,6 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from knockoffs import GaussianKnockoffs
 from knockoffs.benchmarks.experiment import Run
@@ -454,9 +455,9 @@ def test_debug_shows_the_traceback(invoke: Invoke, attack: Attack, monkeypatch: 
     assert "Traceback" not in invoke("--debug", *SAMPLE, "--out", os.devnull, "--generator", "hmm?").stdout
 
 
-def test_too_little_memory_is_said(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        np.empty(2**59)
-
-    monkeypatch.setattr(GaussianKnockoffs, "fit", fail)
-    assert re.search(r"not enough memory \(Unable to allocate .*fewer rows", attack(*SAMPLE, "--out", "o.csv"))
+@pytest.mark.parametrize("allocate", [lambda: np.empty(2**59), lambda: torch.empty(2**58)], ids=["numpy", "torch"])
+def test_too_little_memory_is_said(
+    attack: Attack, monkeypatch: pytest.MonkeyPatch, allocate: Callable[[], object]
+) -> None:
+    monkeypatch.setattr(GaussianKnockoffs, "fit", lambda *_: allocate())
+    assert re.search(r"not enough memory \(.*allocate .*\)\. Pass fewer rows", attack(*SAMPLE, "--out", "o.csv"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 import warnings
@@ -59,7 +60,7 @@ def _in_plain_words(error: Exception) -> click.ClickException:
     """Return an error that is shown in one line; one that nobody expected also says what to report."""
     if isinstance(error, EXPECTED):
         return click.ClickException(visible(one_line(error)))
-    if isinstance(error, MemoryError):
+    if _lacks_memory(error):
         said = visible(one_line(error)) or "no details"
         return click.ClickException(
             f"there is not enough memory ({said}). Pass fewer rows or columns, or use a larger machine."
@@ -71,6 +72,12 @@ def _in_plain_words(error: Exception) -> click.ClickException:
         f"({Path(place.filename).name}, line {place.lineno}; knockoffs {version('knockoffs')}). Please report "
         f"this line and the command.{remedy}"
     )
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Return whether memory was lacking, of the machine or of its GPU; torch says so by a RuntimeError."""
+    by_torch = isinstance(error, RuntimeError) and re.search("out of memory|allocate memory", str(error))
+    return isinstance(error, MemoryError) or bool(by_torch)
 
 
 def _debugging() -> bool:

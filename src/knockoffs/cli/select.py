@@ -47,7 +47,12 @@ from knockoffs.tables import listing
     help="How w is found.",
 )
 @click.option("--draws", type=int, default=1, show_default=True, help="Knockoff draws to combine by e-values.")
-@click.option("--certify/--no-certify", default=True, show_default=True, help="Check the knockoffs.")
+@click.option(
+    "--certify/--no-certify",
+    default=True,
+    show_default=True,
+    help="Check the knockoffs; without a check an old certificate.json in --out is removed.",
+)
 @click.option("--calibrate", is_flag=True, help="Lower the level by a dry run (a heuristic; takes minutes).")
 @click.option("--offset", type=click.Choice(["0", "1"]), default="1", show_default=True, help="1 bounds the FDR.")
 @click.option(
