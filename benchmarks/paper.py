@@ -22,7 +22,7 @@ from knockoffs.benchmarks.summary import (
     rates,
     with_error,
 )
-from knockoffs.persistence import write_atomically
+from knockoffs.outputs import write_atomically
 
 PAGE = Path("docs/benchmarks.md")
 BESIDE = Path("docs/benchmarks")

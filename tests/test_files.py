@@ -9,6 +9,7 @@ import lzma
 import os
 import stat
 import sys
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knockoffs import archives
 from knockoffs.files import TableFileError, read_frame, write_frame
 
 FRAME = pd.DataFrame({"age": [30, 41, 52], "dose, in mg": [0.1, 1e-300, -2.5e17], "smoker": [True, False, True]})
@@ -213,6 +215,36 @@ def test_a_damaged_archive_is_refused(read: Read) -> None:
         read(bytes(whole))
 
 
+@pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS.keys())
+def test_an_archive_of_much_more_than_its_size_is_refused(
+    read: Read, compress: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "EXPANDED_ALWAYS", 100_000)
+    fits = b"a,b\n" + b"1,2\n" * 24_000
+    assert len(read(compress(fits))) == 24_000
+    with pytest.raises(TableFileError, match=r"has 0\.\d MB and holds more than 0\.\d MB.*100 times.*unpack it"):
+        read(compress(fits * 40))
+    noise = np.random.default_rng(0).random((20_000, 2))  # does not shrink: its own size allows it
+    assert read(compress(text(pd.DataFrame(noise, columns=["a", "b"])))).shape == noise.shape
+
+
+def test_a_parquet_that_no_memory_holds_is_refused(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column of one value takes the same few bytes, whatever the number of rows."""
+    content = parquet(pd.DataFrame({"a": np.zeros(1_000_000), "b": 1.0}))
+    assert len(content) < 50_000
+    monkeypatch.setattr(os, "sysconf", lambda _: 2_000)  # a page and their number: 4 MB
+    with pytest.raises(TableFileError, match=r"1,000,000 rows and 2 columns.* 16\.0 MB.* 4\.0 MB of memory"):
+        read(content)
+
+
+def test_a_name_twice_among_many_is_found_in_a_moment(read: Read) -> None:
+    names = [*(f"c{j}" for j in range(100_000)), "c5"]
+    begun = time.monotonic()
+    with pytest.raises(TableFileError, match=r"several columns named 'c5'\."):
+        read(",".join(names).encode() + b"\n" + b",".join([b"1"] * len(names)))
+    assert time.monotonic() - begun < 10  # minutes, where names are compared in pairs
+
+
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(TableFileError, match=r"no\.csv does not exist\. Check the path"):
         read_frame(str(tmp_path / "no.csv"))
@@ -325,6 +357,28 @@ def test_a_write_that_fails_leaves_the_old_file_alone(
         write_frame(FRAME, path)
     assert [*tmp_path.iterdir()] == [path]
     assert path.read_bytes() == b"old"
+
+
+def test_formulas_are_escaped_where_asked(tmp_path: Path) -> None:
+    """In names and texts of files that spreadsheets open as text; numbers, and Parquet, stay what they are."""
+    frame = pd.DataFrame(
+        {"=a": ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "x", "'x"], "b": -1.5, "c": [None, *"=bcdefg"]}
+    )
+    write_frame(frame, tmp_path / "t.csv", escape_formulas=True)
+    back = pd.read_csv(tmp_path / "t.csv")
+    assert back["'=a"].tolist() == ["'=1+1", "'+x", "'-x", "'@x", "'\tx", "'\rx", "x", "'x"]
+    assert back["b"].tolist() == [-1.5] * 8
+    assert back["c"].fillna("").tolist() == ["", "'=", *"bcdefg"]
+    write_frame(frame, tmp_path / "t.parquet", escape_formulas=True)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "t.parquet"), frame, check_dtype=False)
+    write_frame(frame, tmp_path / "plain.tsv")
+    assert read_frame(str(tmp_path / "plain.tsv")).columns.tolist() == ["=a", "b", "c"]
+
+
+def test_names_with_line_breaks_come_back(tmp_path: Path) -> None:
+    frame = FRAME.set_axis(["a\rb", "c\nd", "e\r\nf"], axis=1)
+    write_frame(frame, tmp_path / "t.csv")
+    assert read_frame(str(tmp_path / "t.csv")).columns.tolist() == frame.columns.tolist()
 
 
 def test_a_written_file_has_the_rights_of_any_new_file(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ LAYERS = (
     {
         "tables",
         "files",
+        "archives",
+        "outputs",
         "persistence",
         "progress",
         "randomness",
@@ -118,10 +120,30 @@ def test_the_rules_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     }
 
 
+def test_the_public_names_are_those_that_type_checkers_see() -> None:
+    """They are listed by module, for imports at first use, and as imports, for readers of the types."""
+    tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
+    seen = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("knockoffs")
+        for alias in node.names
+    }
+    assert seen == knockoffs._MODULES
+    assert sorted(seen) == sorted(knockoffs.__all__)
+    for public in knockoffs.__all__:
+        assert getattr(knockoffs, public).__name__ == public
+    assert set(knockoffs.__all__) <= set(dir(knockoffs))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = knockoffs.nothing
+
+
 def test_import_is_light() -> None:
     """Figures, other people's tables, boosted trees and clusters are loaded when used, not before."""
     code = (
         "import sys, knockoffs\n"
+        "assert 'torch' not in sys.modules, 'torch'\n"
+        "from knockoffs import *\n"
         "heavy = {'matplotlib', 'polars', 'lightgbm', 'dask', 'distributed', 'pytest', 'hypothesis'}\n"
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
     )

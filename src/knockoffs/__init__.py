@@ -1,26 +1,61 @@
 """Which features matter, with a bounded share of false answers: model-X knockoffs."""
 
-from importlib.metadata import version
+# Names are imported when they are first used, so that `import knockoffs` does not wait for torch, nor the command
+# line, which must answer an interrupt at once.
 
-from knockoffs.cautions import KnockoffWarning
-from knockoffs.diagnostics import Certificate, check_swap
-from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff_threshold, power
-from knockoffs.generators.autoencoder import AutoEncodingKnockoffs
-from knockoffs.generators.ddlk import DDLK
-from knockoffs.generators.deep import DeepKnockoffs
-from knockoffs.generators.gan import KnockoffGAN
-from knockoffs.generators.gaussian import GaussianKnockoffs
-from knockoffs.generators.gaussian_mixture import GaussianMixtureKnockoffs
-from knockoffs.generators.hierarchical import HierarchicalKnockoffs
-from knockoffs.generators.hmm import HMMKnockoffs
-from knockoffs.generators.joint import JointDensity
-from knockoffs.generators.loading import load_generator
-from knockoffs.report import write_report
-from knockoffs.selection import Selection
-from knockoffs.selector import KnockoffSelector
-from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic, MidpointStatistic
+from __future__ import annotations
 
-__version__ = version("knockoffs")
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from knockoffs.cautions import KnockoffWarning
+    from knockoffs.diagnostics import Certificate, check_swap
+    from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff_threshold, power
+    from knockoffs.generators.autoencoder import AutoEncodingKnockoffs
+    from knockoffs.generators.ddlk import DDLK
+    from knockoffs.generators.deep import DeepKnockoffs
+    from knockoffs.generators.gan import KnockoffGAN
+    from knockoffs.generators.gaussian import GaussianKnockoffs
+    from knockoffs.generators.gaussian_mixture import GaussianMixtureKnockoffs
+    from knockoffs.generators.hierarchical import HierarchicalKnockoffs
+    from knockoffs.generators.hmm import HMMKnockoffs
+    from knockoffs.generators.joint import JointDensity
+    from knockoffs.generators.loading import load_generator
+    from knockoffs.report import write_report
+    from knockoffs.selection import Selection
+    from knockoffs.selector import KnockoffSelector
+    from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic, MidpointStatistic
+
+    __version__: str
+
+_MODULES = {
+    "AutoEncodingKnockoffs": "knockoffs.generators.autoencoder",
+    "Certificate": "knockoffs.diagnostics",
+    "DDLK": "knockoffs.generators.ddlk",
+    "DeepKnockoffs": "knockoffs.generators.deep",
+    "GaussianKnockoffs": "knockoffs.generators.gaussian",
+    "GaussianMixtureKnockoffs": "knockoffs.generators.gaussian_mixture",
+    "HMMKnockoffs": "knockoffs.generators.hmm",
+    "HierarchicalKnockoffs": "knockoffs.generators.hierarchical",
+    "HoldoutStatistic": "knockoffs.statistics",
+    "ImportanceStatistic": "knockoffs.statistics",
+    "JointDensity": "knockoffs.generators.joint",
+    "KnockoffGAN": "knockoffs.generators.gan",
+    "KnockoffSelector": "knockoffs.selector",
+    "KnockoffWarning": "knockoffs.cautions",
+    "LassoStatistic": "knockoffs.statistics",
+    "MidpointStatistic": "knockoffs.statistics",
+    "Selection": "knockoffs.selection",
+    "check_swap": "knockoffs.diagnostics",
+    "fdp": "knockoffs.filtering",
+    "knockoff_evalues": "knockoffs.filtering",
+    "knockoff_select": "knockoffs.filtering",
+    "knockoff_threshold": "knockoffs.filtering",
+    "load_generator": "knockoffs.generators.loading",
+    "power": "knockoffs.filtering",
+    "write_report": "knockoffs.report",
+}
 __all__ = [
     "DDLK",
     "AutoEncodingKnockoffs",
@@ -48,3 +83,17 @@ __all__ = [
     "power",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("knockoffs")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

@@ -13,9 +13,12 @@ def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
         raise ValueError(f"{name}={value!r} is not valid: pass one of {', '.join(map(repr, choices))}.")
 
 
-def check_count(name: str, value: Any, *, least: int = 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name}={value!r} is not valid: pass a whole number of at least {least}.")
+def check_count(name: str, value: Any, *, least: int = 1, most: int | None = None) -> None:
+    """Require a whole number from `least` to `most`, or without an upper bound where `most` is None."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= int(value) <= (math.inf if most is None else most):
+        allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name}={value!r} is not valid: pass a whole number {allowed}.")
 
 
 def check_number(

@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
 import gzip
 import io
-import lzma
 import os
+import stat
 import sys
 import warnings
-import zipfile
-import zlib
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from knockoffs.persistence import write_atomically
+from knockoffs.archives import TableFileError, expanded, megabytes
+from knockoffs.outputs import write_atomically
 from knockoffs.tables import listing
 
 DELIMITERS = (",", "\t", ";", "|")
-
-
-class TableFileError(ValueError):
-    """A file that holds no usable table; the message says why and what to do."""
+# Spreadsheets take a cell that begins with one of these for a formula, and may carry it out
+# (https://owasp.org/www-community/attacks/CSV_Injection).
+FORMULA_MARKS = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def read_frame(path: str, *, delimiter: str | None = None) -> pd.DataFrame:
     """The table in a file, or in standard input for `-`.
 
     Compression and Parquet are known by content, the delimiter of text by its first line unless it is given. A
-    first column without a name holds row names.
+    first column without a name holds row names. What an archive may hold is limited (`knockoffs.archives`); unpack
+    it to lift the limit.
     """
     name = "standard input" if path == "-" else path
-    content = _decompressed(_content(path, name), name)
+    content = expanded(_content(path, name), name)
     if not content.strip():
         raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
     frame = _from_parquet(content, name) if content.startswith(b"PAR1") else _from_text(content, name, delimiter)
@@ -49,9 +49,15 @@ def read_frame(path: str, *, delimiter: str | None = None) -> pd.DataFrame:
     return frame
 
 
-def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write as CSV, TSV or Parquet by the suffix, gzipped for `.gz`; the file is complete or as it was."""
+def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str], *, escape_formulas: bool = False) -> None:
+    """Write as CSV, TSV or Parquet by the suffix, gzipped for `.gz`; the file is complete or as it was.
+
+    With `escape_formulas`, texts in CSV and TSV that a spreadsheet would take for a formula get an apostrophe in
+    front: right for results that people open, wrong for tables that are read again under the same names.
+    """
     kind, gzipped = table_format(path)
+    if escape_formulas and kind != ".parquet":
+        frame = without_formulas(frame)
     if kind == ".parquet":
         buffer = io.BytesIO()
         frame.to_parquet(buffer)
@@ -61,9 +67,27 @@ def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     write_atomically(path, gzip.compress(content, mtime=0) if gzipped else content)
 
 
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with an apostrophe before each text that a spreadsheet would take for a formula."""
+    escaped = frame.rename(columns=_escaped)
+    for column in escaped.columns:
+        if not pd.api.types.is_numeric_dtype(escaped[column]):
+            escaped[column] = escaped[column].map(_escaped)
+    return escaped
+
+
+def _escaped(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_MARKS) else value
+
+
 def csv_text(frame: pd.DataFrame, delimiter: str = ",") -> str:
     """The table as text, with its row names where it has any."""
-    return frame.to_csv(index=not isinstance(frame.index, pd.RangeIndex), sep=delimiter)
+    write = partial(
+        frame.to_csv, index=not isinstance(frame.index, pd.RangeIndex), sep=delimiter, lineterminator="\n"
+    )
+    text = write()
+    # Python before 3.13 does not quote a text for its carriage return, which would then end the line.
+    return write(quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text
 
 
 def table_format(path: str | os.PathLike[str]) -> tuple[str, bool]:
@@ -80,7 +104,11 @@ def table_format(path: str | os.PathLike[str]) -> tuple[str, bool]:
 
 def _content(path: str, name: str) -> bytes:
     try:
-        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        if path == "-":
+            return _standard_input()
+        if _is_endless(path):
+            raise TableFileError(f"{name} is a device. Pass a file, a pipe, or - for standard input.")
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise TableFileError(f"{name} does not exist. Check the path.") from None
     except IsADirectoryError:
@@ -91,41 +119,31 @@ def _content(path: str, name: str) -> bytes:
         raise TableFileError(f"{name} cannot be read: {error.strerror}.") from None
 
 
-def _decompressed(content: bytes, name: str) -> bytes:
-    try:
-        if content.startswith(b"\x1f\x8b"):
-            return gzip.decompress(content)
-        if content.startswith(b"BZh"):
-            return bz2.decompress(content)
-        if content.startswith(b"\xfd7zXZ\x00"):
-            return lzma.decompress(content)
-        if content.startswith(b"\x28\xb5\x2f\xfd"):
-            return pa.CompressedInputStream(pa.BufferReader(content), "zstd").read()
-        if content.startswith(b"PK\x03\x04"):
-            return _only_member(content, name)
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
-        if isinstance(error, TableFileError):
-            raise
-        raise TableFileError(f"{name} is a damaged or truncated archive ({error}). Copy it again.") from None
-    return content
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise TableFileError("standard input is closed. Send a table to it, or pass the name of a file.")
+    return sys.stdin.buffer.read()
 
 
-def _only_member(content: bytes, name: str) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = [member for member in archive.namelist() if not member.endswith("/")]
-        if len(members) != 1:
-            raise TableFileError(f"{name} holds {len(members)} files. Unpack it and pass one of them.")
-        return archive.read(members[0])
+def _is_endless(path: str) -> bool:
+    """Return whether the path is a device such as /dev/zero, which has no end; a terminal has one."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISCHR(mode):
+        with open(path, "rb", buffering=0) as device:
+            return not device.isatty()
+    return stat.S_ISBLK(mode)
 
 
 def _from_parquet(content: bytes, name: str) -> pd.DataFrame:
     try:
-        _require_different(pq.read_schema(io.BytesIO(content)).names, name)
-        return pd.read_parquet(io.BytesIO(content))
+        file = pq.ParquetFile(io.BytesIO(content))
+        _require_memory(file.metadata.num_rows, file.metadata.num_columns, name)
+        _require_different(file.schema_arrow.names, name)
+        return pd.read_parquet(io.BytesIO(content), page_checksum_verification=True)  # where there are checksums
     except TableFileError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # pandas raises errors of many types where its part of the metadata is damaged
+        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
         raise TableFileError(
             f"{name} is not a complete Parquet file ({reason}). Write or copy it again."
         ) from None
@@ -166,9 +184,19 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
     return frame.set_index(frame.columns[0]).rename_axis(None) if header[0] == "" else frame
 
 
+def _require_memory(rows: int, columns: int, name: str) -> None:
+    """Refuse a table that this machine cannot hold: a few bytes of Parquet stand for any number of equal cells."""
+    needed = 8 * rows * columns
+    if hasattr(os, "sysconf") and needed > (memory := os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")):
+        raise TableFileError(
+            f"{name} has {rows:,} rows and {columns:,} columns, which need {megabytes(needed)} as numbers; this "
+            f"machine has {megabytes(memory)} of memory. Pass fewer rows or columns, or use a larger machine."
+        )
+
+
 def _require_different(names: list[str], name: str) -> None:
-    if len(set(names)) < len(names):
-        twice = sorted({repr(cell) for cell in names if names.count(cell) > 1})
+    twice = sorted(repr(cell) for cell, count in Counter(names).items() if count > 1)
+    if twice:
         raise TableFileError(f"{name} has several columns named {listing(twice)}. Give each its own name.")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
+
+from knockoffs.outputs import write_atomically
 
 FORMAT = "knockoffs"
 VERSION = 2
@@ -28,7 +29,7 @@ class ModelFileError(ValueError):
 def write_model(
     path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write to a temporary file in the same folder, then rename: a reader sees the old file or the new."""
+    """Write a model file; a reader sees the old file or the new, never a part."""
     metadata = {
         "format": FORMAT,
         "version": str(VERSION),
@@ -178,20 +179,3 @@ def _plain(value: Any) -> Any:
         f"{value!r} cannot be written to a model file, which holds text, numbers, booleans and arrays. If it is "
         "the name of a column, rename the column to text."
     )
-
-
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -118,6 +118,30 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
     assert (folder / "notes.parquet").read_bytes() == b"mine"
 
 
+def test_a_large_number_is_one_run_and_not_all_below_it(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    written = [RUN._replace(replicate=r, method=m) for r in (0, 7, 10**12) for m in ("oracle", "gaussian", "hmm")]
+    for run in written:
+        store.write(run, result())
+    in_order = [*SMOKE.methods, "hmm"]
+    assert store.done(SMOKE) == sorted(written, key=lambda run: (run.replicate, in_order.index(run.method)))
+    for name in ("0007.parquet", "٣٤٥.parquet", "²²².parquet"):  # no names of runs
+        (store.path(RUN).parent / name).touch()
+    assert len(store.done(SMOKE)) == len(written)
+
+
+def test_runs_of_different_versions_are_refused_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, other = Store(tmp_path), RUN._replace(replicate=1)
+    store.write(RUN, result())
+    with monkeypatch.context() as patch:
+        patch.setattr("knockoffs.benchmarks.store.REVISION", 1)
+        store.write(other, result())
+    with pytest.raises(ValueError, match=r"different versions.*revision \d.*small/gaussian/000.*revision 1.*/001"):
+        store.read(SMOKE)
+    store.write(other, result())
+    assert len(store.read(SMOKE)) == 8
+
+
 def test_results_of_a_method_that_the_experiment_does_not_list_are_read(tmp_path: Path) -> None:
     """`knockoffs bench run smoke --methods hmm` is allowed, so what it makes is shown."""
     store = Store(tmp_path)

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -15,8 +16,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from knockoffs.benchmarks.experiment import Experiment, Run
-from knockoffs.persistence import write_atomically
+from knockoffs.outputs import write_atomically
 
+COLUMNS = ("response", "statistic", "feature", "unit", "w", "relevant")
 REVISION = 3  # raise it when a method or statistic changes, so that old and new results are not mixed
 
 
@@ -36,6 +38,10 @@ class Store:
 
     def path(self, run: Run) -> Path:
         return self.folder.joinpath(*map(_clean, run[:3]), f"{run.replicate:03d}.parquet")
+
+    def experiment_folder(self, experiment: Experiment) -> Path:
+        """Return the folder that holds all runs of an experiment and nothing else."""
+        return self.folder / _clean(experiment.name)
 
     def has(self, run: Run) -> bool:
         return self.path(run).is_file()
@@ -69,10 +75,15 @@ class Store:
         write_atomically(path, buffer.getvalue())
 
     def read(self, experiment: Experiment) -> pd.DataFrame:
-        """All runs of an experiment that are there, in their order; times are left out, since they vary."""
+        """All runs of an experiment that are there, in their order; times are left out, since they vary.
+
+        Runs of different versions are refused: a mean over them would be the mean of nothing in particular.
+        """
+        runs = self.done(experiment)
+        self._require_one_version(runs)
         tables = [
             self._table(run).assign(variant=run.variant, method=run.method, replicate=run.replicate)
-            for run in self.done(experiment)
+            for run in runs
         ]
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
@@ -84,30 +95,71 @@ class Store:
             rows += [{**run._asdict(), "part": part, "seconds": value} for part, value in spent.items()]
         return pd.DataFrame(rows)
 
+    def devices(self, experiment: Experiment) -> dict[str, int]:
+        """Number of runs whose networks were trained on each device, where a run says that."""
+        runs = [run for run in self.done(experiment) if self._has_beside(run)]
+        return dict(Counter(self._beside(run)["device"] for run in runs))
+
     def done(self, experiment: Experiment) -> list[Run]:
-        """The runs that are there, also of methods that the experiment does not name."""
-        files = [p for p in (self.folder / _clean(experiment.name)).glob("*/*/*.parquet") if p.stem.isdigit()]
-        named = {_clean(method) for method in experiment.methods}
-        others = sorted({p.parent.name for p in files} - named)
-        most = 1 + max((int(p.stem) for p in files), default=-1)
-        runs = experiment.runs(methods=[*experiment.methods, *others], replicates=most)
-        return [run for run in runs if self.has(run)]
+        """The runs that are there, also of methods that the experiment does not name, replicate by replicate.
+
+        Found by the files that are there, not by counting up to the largest number among them, which may be any.
+        """
+        variants = {_clean(variant.name): variant for variant in experiment.variants}
+        methods = {_clean(method): method for method in experiment.methods}
+        places: dict[Run, tuple[Any, ...]] = {}
+        for path in self.experiment_folder(experiment).glob("*/*/*.parquet"):
+            variant, method = variants.get(path.parts[-3]), path.parts[-2]
+            if variant is None or not re.fullmatch("[0-9]+", path.stem):
+                continue
+            run = Run(experiment.name, variant.name, methods.get(method, method), int(path.stem))
+            if self.path(run) == path and path.is_file() and (run.method != "oracle" or variant.oracle):
+                known = list(methods).index(method) if method in methods else len(methods)
+                places[run] = (run.replicate, experiment.variants.index(variant), known, method)
+        return sorted(places, key=places.__getitem__)
+
+    def _require_one_version(self, runs: list[Run]) -> None:
+        found: dict[str, list[Run]] = {}
+        for run in runs:
+            found.setdefault(self._version(run), []).append(run)
+        if len(found) > 1:
+            kinds = "; ".join(f"{len(group)} with {kind} (such as {group[0]})" for kind, group in found.items())
+            raise ValueError(
+                f"{str(self.folder)!r} holds runs of different versions, which cannot be averaged: {kinds}. Move "
+                "the runs of all versions but one to another folder."
+            )
+
+    def _version(self, run: Run) -> str:
+        """What a run was made with, in words; the file beside it may be missing where tables alone were copied."""
+        if not self._has_beside(run):
+            return "an unknown version"
+        made = self._beside(run)["made"]
+        return ", ".join(f"{part} {_in_words(value)}" for part, value in made.items())
 
     def _table(self, run: Run) -> pd.DataFrame:
         with _readable(self.path(run)) as path:
-            return pd.read_parquet(path)
+            table = pd.read_parquet(path)
+            absent = [name for name in COLUMNS if name not in table.columns]
+            if absent:
+                raise ValueError(f"it lacks the column {absent[0]!r}")
+            return table
+
+    def _has_beside(self, run: Run) -> bool:
+        return self.path(run).with_suffix(".json").exists()
 
     def _beside(self, run: Run) -> dict[str, Any]:
         with _readable(self.path(run).with_suffix(".json")) as path:
             found = json.loads(path.read_text(encoding="utf-8"))
-            return {part: found[part] for part in ("made", "seconds")}
+            if not all(isinstance(found[part], dict) for part in ("made", "seconds")):
+                raise ValueError("it does not say how and in which time the run was made")
+            return {"device": found.get("device", "unknown")} | {part: found[part] for part in ("made", "seconds")}
 
 
 @contextmanager
 def _readable(path: Path) -> Iterator[Path]:
     try:
         yield path
-    except (OSError, ValueError, KeyError, TypeError) as error:  # pyarrow's errors are among these
+    except Exception as error:  # pyarrow and pandas raise errors of many types where a file is damaged
         raise ValueError(
             f"{str(path)!r} is damaged ({error}). Remove {path.stem}.json and {path.stem}.parquet there and run "
             "again: only that run is made anew."
@@ -117,6 +169,10 @@ def _readable(path: Path) -> Iterator[Path]:
 def _clean(name: str) -> str:
     """As a name of a folder on any system."""
     return re.sub(r"[^\w.+-]", "_", name)
+
+
+def _in_words(value: Any) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _made(statistics: Iterable[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,7 @@ import click
 import pandas as pd
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
 from knockoffs.benchmarks.experiment import Experiment
@@ -21,10 +19,12 @@ from knockoffs.benchmarks.runner import RunFailedError, draw_knockoffs, first_st
 from knockoffs.benchmarks.store import Store
 from knockoffs.benchmarks.summary import has_truth, marked_selections, means, with_error
 from knockoffs.checks import check_choice, check_count
-from knockoffs.cli.common import plain_errors, require_writable, show_progress
+from knockoffs.cli.common import MOST_REPLICATES, check_cores
+from knockoffs.cli.paths import check_paths, named
+from knockoffs.cli.terminal import console, say, shows_progress, text
 from knockoffs.files import write_frame
 from knockoffs.generators.batches import torch_device
-from knockoffs.persistence import write_atomically
+from knockoffs.outputs import write_atomically
 from knockoffs.progress import progress_bars
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def list_experiments() -> None:
         table.add_column(heading, overflow="fold")
     for experiment in EXPERIMENTS.values():
         table.add_row(experiment.name, experiment.title, str(sum(1 for _ in experiment.runs())))
-    Console().print(table)
+    console().print(table)
 
 
 @bench.command()
@@ -88,38 +88,37 @@ def run(
 
     Every run is written when it ends, complete or not at all: stop at any time and start again to go on.
     """
-    with plain_errors():
-        experiment = _experiment(name)
-        exact = any(variant.oracle for variant in experiment.variants)
-        chosen = None if methods is None else _methods(methods, exact=exact)
-        if reps is not None:
-            check_count("--reps", reps)
-        _check_cores(n_jobs, scheduler)
-        torch_device(device)
-        store = Store(out)
-        try:
-            with progress_bars(show_progress(quiet)) as report:
-                made = run_experiment(
-                    experiment,
-                    store,
-                    methods=chosen,
-                    replicates=reps,
-                    data=data,
-                    n_jobs=n_jobs,
-                    scheduler=scheduler,
-                    device=device,
-                    report=report,
-                )
-        except RunFailedError as error:
-            raise ValueError(str(error)) from error
-        except TerminatedWorkerError as error:
-            raise ValueError(
-                "a worker process was killed, perhaps for want of memory. Run again with fewer --n-jobs: what is "
-                "done is kept."
-            ) from error
-        if not quiet:
-            click.echo(f"{made} runs made; results in {Path(out) / name}")
-            _show(experiment, store)
+    experiment = _experiment(name)
+    exact = any(variant.oracle for variant in experiment.variants)
+    chosen = None if methods is None else _methods(methods, exact=exact)
+    if reps is not None:
+        check_count("--reps", reps, most=MOST_REPLICATES)
+    _check_cores(n_jobs, scheduler)
+    torch_device(device)
+    store = Store(out)
+    try:
+        with progress_bars(shows_progress(quiet)) as report:
+            made = run_experiment(
+                experiment,
+                store,
+                methods=chosen,
+                replicates=reps,
+                data=data,
+                n_jobs=n_jobs,
+                scheduler=scheduler,
+                device=device,
+                report=report,
+            )
+    except RunFailedError as error:
+        raise ValueError(str(error)) from error
+    except TerminatedWorkerError as error:
+        raise ValueError(
+            "a worker process was killed, perhaps for want of memory. Run again with fewer --n-jobs: what is "
+            "done is kept."
+        ) from error
+    if not quiet:
+        say(f"{made} runs made; results in {Path(out) / name}")
+        _show(experiment, store)
 
 
 @bench.command()
@@ -138,28 +137,25 @@ def draw(
     """
     from knockoffs.plots import compare_marginals, compare_methods
 
-    with plain_errors():
-        experiment = _experiment(name)
-        require_writable(figure)
-        _format(figure)
-        variants = [v.name for v in experiment.variants]
-        if variant is not None:
-            check_choice("--variant", variant, variants)
-        chosen = experiment.variant(variant or variants[0])
-        asked = experiment.methods if methods is None else _methods(methods, exact=chosen.oracle)
-        if len(columns) > 2:
-            raise ValueError(f"--column was given {len(columns)} times: pass it once or twice.")
-        study = first_study(experiment, chosen.name, data)
-        names = [str(column) for column in study.X.columns]
-        for column in columns:
-            check_choice("--column", column, names)
-        index = [names.index(column) for column in columns or names[:2]]
-        drawn = draw_knockoffs(
-            experiment, chosen.name, study, [m for m in asked if m != "oracle" or chosen.oracle]
-        )
-        tables = {method: table.to_numpy() for method, table in ({"data": study.X} | drawn).items()}
-        compare = compare_marginals if len(index) == 1 else compare_methods
-        _save(compare(tables, *index), figure)
+    experiment = _experiment(name)
+    check_paths([], named(FIGURE=figure))
+    _format(figure)
+    variants = [v.name for v in experiment.variants]
+    if variant is not None:
+        check_choice("--variant", variant, variants)
+    chosen = experiment.variant(variant or variants[0])
+    asked = experiment.methods if methods is None else _methods(methods, exact=chosen.oracle)
+    if len(columns) > 2:
+        raise ValueError(f"--column was given {len(columns)} times: pass it once or twice.")
+    study = first_study(experiment, chosen.name, data)
+    names = [str(column) for column in study.X.columns]
+    for column in columns:
+        check_choice("--column", column, names)
+    index = [names.index(column) for column in columns or names[:2]]
+    drawn = draw_knockoffs(experiment, chosen.name, study, [m for m in asked if m != "oracle" or chosen.oracle])
+    tables = {method: table.to_numpy() for method, table in ({"data": study.X} | drawn).items()}
+    compare = compare_marginals if len(index) == 1 else compare_methods
+    _save(compare(tables, *index), figure)
 
 
 @bench.command()
@@ -175,19 +171,29 @@ def show(
     name: str, out: str, table: str | None, figure: str | None, variant: str | None, response: str | None
 ) -> None:
     """Show what the runs of the experiment NAME gave so far."""
-    with plain_errors():
-        experiment, store = _experiment(name), Store(out)
-        require_writable(table, figure)
-        if figure is None and (variant is not None or response is not None):
-            raise ValueError("--variant and --response choose the curves of a figure: pass --figure FILE too.")
-        results = _show(experiment, store)
-        if table is not None:
-            write_frame(_summary(experiment, results), table)
-        if figure is not None:
-            _draw(experiment, results, figure, variant, response)
+    experiment, store = _experiment(name), Store(out)
+    check_paths([], named(table=table, figure=figure))
+    _refuse_results_as_outputs(store, experiment, table, figure)
+    if figure is None and (variant is not None or response is not None):
+        raise ValueError("--variant and --response choose the curves of a figure: pass --figure FILE too.")
+    results = _show(experiment, store)
+    if table is not None:
+        write_frame(_summary(experiment, results), table, escape_formulas=True)
+    if figure is not None:
+        _draw(experiment, results, figure, variant, response)
+
+
+def _refuse_results_as_outputs(store: Store, experiment: Experiment, *outputs: str | None) -> None:
+    folder = store.experiment_folder(experiment).resolve()
+    for path in outputs:
+        if path is not None and Path(path).resolve().is_relative_to(folder):
+            raise ValueError(
+                f"{path!r} is among the results of {experiment.name}. Pass a path outside {str(folder)!r}."
+            )
 
 
 def _check_cores(n_jobs: int | None, scheduler: str | None) -> None:
+    check_cores(n_jobs)
     if n_jobs == 0:
         raise ValueError("--n-jobs 0 is not valid: pass a number of cores, or -1 for all of them.")
     if n_jobs is not None and scheduler is not None:
@@ -216,16 +222,24 @@ def _show(experiment: Experiment, store: Store) -> pd.DataFrame:
             f"{str(store.folder)!r} has no results of {experiment.name}: make some with "
             f"'knockoffs bench run {experiment.name} --out {store.folder}'."
         )
-    console = Console()
-    console.print(Text(f"{experiment.title}. {experiment.note}".strip(), style="bold"))
+    terminal = console()
+    terminal.print(text(f"{experiment.title}. {experiment.note}".strip(), style="bold"))
+    for table in _tables(experiment, results):
+        terminal.print(table)
+    devices = store.devices(experiment)
+    if len(devices) > 1:  # one method on both: the same but for rounding
+        say(f"Networks were trained on {' and '.join(f'{name} ({n} runs)' for name, n in devices.items())}.")
+    return results
+
+
+def _tables(experiment: Experiment, results: pd.DataFrame) -> Iterator[Table]:
     if not has_truth(results):
         for statistic, frame in marked_selections(experiment, results):
-            console.print(_selection_table(experiment, frame, statistic))
-        return results
+            yield _selection_table(experiment, frame, statistic)
+        return
     frame = means(results, experiment.levels)
     for (variant, response, statistic), found in frame.groupby(["variant", "response", "statistic"], sort=False):
-        console.print(_rates_table(found, f"{variant}, {response}, {statistic}", experiment.levels))
-    return results
+        yield _rates_table(found, f"{variant}, {response}, {statistic}", experiment.levels)
 
 
 def _summary(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
@@ -239,7 +253,7 @@ def _summary(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
 def _rates_table(frame: pd.DataFrame, what: str, levels: Sequence[float]) -> Table:
     """Two lines a method, so that the table fits into 80 columns: false discoveries, then power."""
     table = Table(
-        title=f"{what}: FDP ± s.e., below it power ± s.e.",
+        title=text(f"{what}: FDP ± s.e., below it power ± s.e.", "table.title"),
         title_justify="left",
         box=SIMPLE_HEAD,
     )
@@ -250,21 +264,21 @@ def _rates_table(frame: pd.DataFrame, what: str, levels: Sequence[float]) -> Tab
         rows = found.to_dict(orient="records")
         for name, runs, value in ((str(method), str(rows[0]["replicates"]), "fdp"), ("  power", "", "power")):
             cells = (with_error(row[value], row[f"{value}_error"]).replace(" ", "") for row in rows)
-            table.add_row(Text(name), runs, *cells)
+            table.add_row(text(name), runs, *cells)
     return table
 
 
 def _selection_table(experiment: Experiment, frame: pd.DataFrame, statistic: str) -> Table:
     """Which features each method selects with a statistic; no truth is known."""
     title = f"{statistic}: share of replicates that select a feature at {experiment.levels[0]:g}"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=text(title, "table.title"), title_justify="left", box=SIMPLE_HEAD)
     for name in frame.columns[:2]:
-        table.add_column(str(name), overflow="fold")
+        table.add_column(text(name), overflow="fold")
     for name in frame.columns[2:]:
-        table.add_column(str(name), justify="right", overflow="fold")
+        table.add_column(text(name), justify="right", overflow="fold")
     for feature, remark, *shares in frame.itertuples(index=False):
         if max(shares) > 0:
-            table.add_row(Text(str(feature)), str(remark), *(f"{share:.0%}" if share else "" for share in shares))
+            table.add_row(text(feature), str(remark), *(f"{share:.0%}" if share else "" for share in shares))
     return table
 
 

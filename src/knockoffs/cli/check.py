@@ -7,23 +7,21 @@ import sys
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from knockoffs.cli.common import (
-    plain_errors,
+    check_cores,
     read_features,
     require_numbers,
-    require_writable,
     run_options,
-    show_progress,
     table_options,
 )
+from knockoffs.cli.paths import check_paths, named
+from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
 from knockoffs.diagnostics import Certificate, check_swap
 from knockoffs.files import read_frame
 from knockoffs.generators.loading import load_generator
-from knockoffs.persistence import write_atomically
+from knockoffs.outputs import write_atomically
 from knockoffs.statistics.registry import STATISTICS
 
 NOT_PASSED = 3
@@ -69,23 +67,25 @@ def check(
     FILE holds rows that the model was not fitted on; leave the response out with --drop. Swapping features with
     their knockoffs changes nothing where these are exact, so tests look for any difference.
     """
-    with plain_errors():
-        require_writable(out)
-        subject = _subject(file, drop, delimiter, model, knockoffs)
-        found = check_swap(
-            *subject,
-            dry_run=dry_run,
-            statistic=STATISTICS[statistic](),
-            random_state=seed,
-            n_jobs=n_jobs,
-            progress=show_progress(quiet),
-        )
-        if out is not None:
-            write_atomically(out, json.dumps(found.to_dict(), indent=1).encode())
-        if as_json:
-            click.echo(json.dumps(found.to_dict(), indent=1))
-        elif not quiet:
-            show_certificate(found)
+    check_cores(n_jobs)
+    if as_json:
+        require_standard_output("--json")
+    check_paths(named(FILE=file, model=model, knockoffs=knockoffs), named(out=out))
+    subject = _subject(file, drop, delimiter, model, knockoffs)
+    found = check_swap(
+        *subject,
+        dry_run=dry_run,
+        statistic=STATISTICS[statistic](),
+        random_state=seed,
+        n_jobs=n_jobs,
+        progress=shows_progress(quiet),
+    )
+    if out is not None:
+        write_atomically(out, json.dumps(found.to_dict(), indent=1).encode())
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=1))
+    elif not quiet:
+        show_certificate(found)
     if strict and found.verdict != "pass":
         sys.exit(NOT_PASSED)
 
@@ -110,21 +110,23 @@ def _subject(
 
 def show_certificate(certificate: Certificate) -> None:
     """Verdict, reasons and advice; the tests; the features that differ most."""
-    console, found = Console(), certificate.found
-    console.print(Text(f"{certificate.verdict.upper()}  ({found.subject}, {found.rows} rows)", style="bold"))
+    terminal, found = console(), certificate.found
+    terminal.print(text(f"{certificate.verdict.upper()}  ({found.subject}, {found.rows} rows)", style="bold"))
     for sentence in certificate.reasons:
-        console.print(Text(f"  {sentence}"))
+        terminal.print(text(f"  {sentence}"))
     for sentence in certificate.advice:
-        console.print(Text(f"  → {sentence}"))
-    console.print(_tests_table(certificate))
-    console.print(_features_table(certificate))
+        terminal.print(text(f"  → {sentence}"))
+    terminal.print(_tests_table(certificate))
+    terminal.print(_features_table(certificate))
     if found.divergence is not None:
         total, error = found.divergence.total, found.divergence.total_error
-        console.print(Text(f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats a row."))
+        terminal.print(
+            text(f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats a row.")
+        )
         worst = ", ".join(f"{name} ({chance:.2f})" for name, chance in certificate.worst_swap())
-        console.print(Text(f"The learned worst-case swap takes most often: {worst}"))
+        terminal.print(text(f"The learned worst-case swap takes most often: {worst}"))
     if found.dry_run:
-        console.print(_dry_run_table(certificate))
+        terminal.print(_dry_run_table(certificate))
 
 
 def _tests_table(certificate: Certificate) -> Table:
@@ -143,7 +145,7 @@ def _features_table(certificate: Certificate) -> Table:
         table.add_column(heading, justify="left" if heading == "feature" else "right", overflow="fold")
     for row in certificate.to_frame()[:SHOWN].itertuples():
         numbers = (row.shift, row.shift_p, row.ks, row.ks_p, row.correlation, row.freedom)
-        table.add_row(Text(str(row.feature)), *("copy" if row.copied else f"{number:.3g}" for number in numbers))
+        table.add_row(text(str(row.feature)), *("copy" if row.copied else f"{number:.3g}" for number in numbers))
     return table
 
 

@@ -1,12 +1,9 @@
-"""What the commands share: options, tables, one-line errors and warnings."""
+"""What the commands share: options, generators and tables."""
 
 from __future__ import annotations
 
 import difflib
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +12,16 @@ import numpy as np
 import pandas as pd
 
 from knockoffs.arrays import Flags
-from knockoffs.cautions import KnockoffWarning
-from knockoffs.engine.training import TrainingDivergedError
+from knockoffs.checks import check_count
 from knockoffs.files import read_frame
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.loading import load_generator
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.tables import listing
 
-INTERRUPTED = 130
+MOST_DRAWS = 10_000
+MOST_REPLICATES = 100_000
+MOST_CORES = 1_024
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -46,7 +44,11 @@ table_options = options(
 )
 run_options = options(
     click.option(
-        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Seed of all randomness, as random_state in Python.",
     ),
     click.option("--quiet", is_flag=True, help="No progress bars and no table."),
 )
@@ -62,40 +64,32 @@ generator_options = options(
 )
 
 
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """One line that names the problem and the remedy, instead of a traceback; warnings are shown likewise."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", KnockoffWarning)
-        warnings.showwarning = _show_warning
-        try:
-            yield
-        except KeyboardInterrupt:
-            click.echo("Interrupted. Files that were not complete yet have not been written.", err=True)
-            sys.exit(INTERRUPTED)
-        except (ValueError, TypeError, OSError, ImportError, TrainingDivergedError) as error:
-            raise click.ClickException(" ".join(str(error).split())) from error
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    kind = "Warning" if issubclass(category, KnockoffWarning) else category.__name__
-    click.echo(f"{kind}: {' '.join(str(message).split())}", err=True)
-
-
-def show_progress(quiet: bool) -> bool:
-    return not quiet and sys.stderr.isatty()
-
-
-def make_generator(name: str, seed: int) -> KnockoffGenerator:
-    """A generator by name, or a fitted one from a model file; both draw with this seed."""
+def make_generator(name: str) -> KnockoffGenerator:
+    """Return a generator by name, or a fitted one from a model file, with the seed that it was saved with."""
     if name in GENERATORS:
-        return GENERATORS[name](random_state=seed)
+        return GENERATORS[name]()
     if not Path(name).exists():
         raise ValueError(
             f"--generator {name!r} is not valid: pass {', '.join(GENERATORS)}, or the path of a model file that "
             "--save-model wrote."
         )
-    return load_generator(name).set_params(random_state=seed)
+    return load_generator(name)
+
+
+def model_file(generator: str) -> str | None:
+    """Return the path of the model file that --generator names; None where it is a generator's name."""
+    return None if generator in GENERATORS else generator
+
+
+def check_draws(draws: int) -> None:
+    """Refuse numbers of draws that no machine could carry out."""
+    check_count("--draws", draws, most=MOST_DRAWS)
+
+
+def check_cores(n_jobs: int | None) -> None:
+    """Refuse numbers of cores that would start as many processes; the libraries refuse 0."""
+    if n_jobs is not None and n_jobs > MOST_CORES:
+        check_count("--n-jobs", n_jobs, most=MOST_CORES)
 
 
 def read_features(file: str, delimiter: str | None, drop: Sequence[str]) -> pd.DataFrame:
@@ -133,23 +127,3 @@ def not_numbers(column: pd.Series) -> Flags:
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return np.zeros(len(column), dtype=bool)
     return (column.notna() & pd.to_numeric(column.astype(str), errors="coerce").isna()).to_numpy(dtype=bool)
-
-
-def require_writable(*paths: str | None, new_folder: str | None = None) -> None:
-    """Find out before the work that the results can be written; `new_folder` will be made by then."""
-    for path in paths:
-        if path is None:
-            continue
-        if Path(path).is_dir():
-            raise ValueError(f"{path!r} is a folder. Pass the name of a file in it.")
-        folder = Path(path).absolute().parent
-        if new_folder is not None and folder == Path(new_folder).absolute():
-            folder = next(p for p in (folder, *folder.parents) if p.exists())
-        if not folder.is_dir():
-            raise ValueError(f"{path!r} cannot be written: {str(folder)!r} is not a folder. Make it first.")
-        probe = folder / f".{Path(path).name}.probe"
-        try:
-            probe.touch()
-            probe.unlink()
-        except OSError as error:
-            raise ValueError(f"{path!r} cannot be written ({error.strerror}). Pass another path.") from None

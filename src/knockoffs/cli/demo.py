@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 from sklearn.datasets import load_digits
 
-from knockoffs.cli.common import plain_errors, require_writable, run_options, show_progress
-from knockoffs.cli.select import say_verdict, say_where, show_selection, write_results
+from knockoffs.cli.common import check_draws, run_options
+from knockoffs.cli.paths import check_paths
+from knockoffs.cli.results import result_files, say_verdict, say_where, show_selection, write_results
+from knockoffs.cli.terminal import say, shows_progress
 from knockoffs.datasets.nulls import add_null_columns, is_null
 from knockoffs.selector import KnockoffSelector
 
@@ -32,25 +34,23 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
     1,797 images of digits by 13 people come with scikit-learn. Beside every pixel stands a copy whose rows are
     shuffled: selecting such a copy is certainly a false discovery, so you can see how many there are.
     """
-    with plain_errors():
-        require_writable(str(Path(out) / "report.html"), new_folder=out)
-        X, y = load_digits(return_X_y=True, as_frame=True)
-        table = add_null_columns(X.loc[:, X.std() >= SEEN], random_state=seed)
-        if not quiet:
-            click.echo(
-                f"{len(table):,} images, {table.shape[1]} columns, half of them shuffled copies. A minute or two …"
-            )
-        selector = KnockoffSelector(fdr=fdr, n_draws=draws, random_state=seed, progress=show_progress(quiet))
-        selector.fit(table, y)
-        report = str(Path(out) / "report.html")
-        write_results(selector, out, report, None)
-        if not quiet:
-            show_selection(selector.selection_)
-            say_verdict(selector)
-        found = selector.selection_.discoveries
-        false = sum(map(is_null, found))
-        click.echo(
-            f"{false} of {len(found)} discoveries are shuffled copies, known to be false "
-            f"({false / max(len(found), 1):.0%}; accepted: {fdr:.0%} on average)."
-        )
-        say_where(out, report, None)
+    check_draws(draws)
+    report = str(Path(out) / "report.html")
+    check_paths([], result_files(out, report, None), new_folder=out)
+    X, y = load_digits(return_X_y=True, as_frame=True)
+    table = add_null_columns(X.loc[:, X.std() >= SEEN], random_state=seed)
+    if not quiet:
+        say(f"{len(table):,} images, {table.shape[1]} columns, half of them shuffled copies. A minute or two …")
+    selector = KnockoffSelector(fdr=fdr, n_draws=draws, random_state=seed, progress=shows_progress(quiet))
+    selector.fit(table, y)
+    written = write_results(selector, out, report, None)
+    if not quiet:
+        show_selection(selector.selection_)
+        say_verdict(selector)
+    found = selector.selection_.discoveries
+    false = sum(map(is_null, found))
+    say(
+        f"{false} of {len(found)} discoveries are shuffled copies, known to be false "
+        f"({false / max(len(found), 1):.0%}; accepted: {fdr:.0%} on average)."
+    )
+    say_where(written)

@@ -7,15 +7,16 @@ import click
 from knockoffs.cli.common import (
     generator_options,
     make_generator,
-    plain_errors,
+    model_file,
     read_features,
     require_numbers,
-    require_writable,
     run_options,
-    show_progress,
     table_options,
 )
+from knockoffs.cli.paths import check_paths, named
+from knockoffs.cli.terminal import require_standard_output, say, shows_progress
 from knockoffs.files import csv_text, table_format, write_frame
+from knockoffs.outputs import is_stream
 
 
 @click.command()
@@ -40,23 +41,26 @@ def sample(
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Leave the response out with --drop: it
     must not take part. A model file as --generator draws from that model without a fit.
     """
-    with plain_errors():
-        if out != "-":
-            table_format(out)  # refuses other formats before the work
-        require_writable(None if out == "-" else out, save_model)
-        X = read_features(file, delimiter, drop)
-        require_numbers(X)
-        model = make_generator(generator, seed)
-        if not model.__sklearn_is_fitted__():
-            if "progress" in model.get_params():
-                model.set_params(progress=show_progress(quiet))
-            model.fit(X)
-        knockoffs = model.sample(X, random_state=seed)
-        if save_model is not None:
-            model.save(save_model)
-        if out == "-":
-            click.echo(csv_text(knockoffs), nl=False)
-        else:
-            write_frame(knockoffs, out)
-            if not quiet:
-                click.echo(f"Knockoffs: {out}")
+    if out == "-":
+        require_standard_output("--out -")
+    else:
+        table_format(out)  # refuses other formats before the work
+    outputs = named(out=None if out == "-" else out, save_model=save_model)
+    check_paths(named(FILE=file, generator=model_file(generator)), outputs)
+    X = read_features(file, delimiter, drop)
+    require_numbers(X)
+    model = make_generator(generator)
+    if not model.__sklearn_is_fitted__():
+        model.set_params(random_state=seed)
+        if "progress" in model.get_params():
+            model.set_params(progress=shows_progress(quiet))
+        model.fit(X)
+    knockoffs = model.sample(X, random_state=seed)
+    if save_model is not None:
+        model.save(save_model)
+    if out == "-":
+        click.echo(csv_text(knockoffs), nl=False)
+    else:
+        write_frame(knockoffs, out)
+        if not quiet and not is_stream(out):  # whoever reads the stream expects the table alone
+            say(f"Knockoffs: {out}")

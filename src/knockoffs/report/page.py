@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from knockoffs.persistence import write_atomically
+from knockoffs.outputs import write_atomically
 from knockoffs.report.charts import draw
 from knockoffs.report.summary import summarise
 from knockoffs.selector import KnockoffSelector

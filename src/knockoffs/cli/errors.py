@@ -1,0 +1,95 @@
+"""Errors and warnings in one line, and the exit codes."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from knockoffs.cautions import KnockoffWarning
+from knockoffs.cli.terminal import abandon_output, one_line, say, visible
+from knockoffs.engine.training import TrainingDivergedError
+
+UNEXPECTED = 70  # what sysexits.h calls an error of the software
+INTERRUPTED = 130
+NO_READER = 141  # as where SIGPIPE ends a process
+EXIT_CODES = (
+    "Exit codes: 0 done, also where nothing was found; 1 the data or a setting will not do; 2 wrong usage; "
+    "3 a check that did not pass, with --strict; 70 an error of the program, please report it; 129 the terminal "
+    "was closed; 130 interrupted; 141 the reader of standard output went away; 143 terminated."
+)
+# What the package and the libraries below it raise for data and settings that will not do.
+EXPECTED = (ValueError, TypeError, OSError, ImportError, TrainingDivergedError)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Put errors and warnings in one line each, which names the problem and the remedy, instead of a traceback."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", KnockoffWarning)
+        warnings.showwarning = _show_warning
+        try:
+            yield
+        except KeyboardInterrupt:
+            say("Interrupted. Files that were not complete yet have not been written.", err=True)
+            sys.exit(INTERRUPTED)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):  # in plain words already
+            raise
+        except Exception as error:
+            if _reader_went_away(error):
+                abandon_output()
+                sys.exit(NO_READER)
+            if _debugging():
+                say(traceback.format_exc(), err=True)
+            raise _in_plain_words(error) from error
+
+
+class _UnexpectedError(click.ClickException):
+    exit_code = UNEXPECTED
+
+
+def _in_plain_words(error: Exception) -> click.ClickException:
+    """Return an error that is shown in one line; one that nobody expected also says what to report."""
+    if isinstance(error, EXPECTED):
+        return click.ClickException(visible(one_line(error)))
+    if _lacks_memory(error):
+        said = visible(one_line(error)) or "no details"
+        return click.ClickException(
+            f"there is not enough memory ({said}). Pass fewer rows or columns, or use a larger machine."
+        )
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    remedy = "" if _debugging() else " 'knockoffs --debug COMMAND …' shows more."
+    return _UnexpectedError(
+        f"the program failed where it should not: {type(error).__name__}: {visible(one_line(error))[:300]} "
+        f"({Path(place.filename).name}, line {place.lineno}; knockoffs {version('knockoffs')}). Please report "
+        f"this line and the command.{remedy}"
+    )
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Return whether memory was lacking, of the machine or of its GPU; torch says so by a RuntimeError."""
+    by_torch = isinstance(error, RuntimeError) and re.search("out of memory|allocate memory", str(error))
+    return isinstance(error, MemoryError) or bool(by_torch)
+
+
+def _debugging() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.find_root().params.get("debug"))
+
+
+def _reader_went_away(error: Exception) -> bool:
+    """Return whether standard output broke; the error of a named pipe among the outputs has the pipe's name."""
+    return isinstance(error, BrokenPipeError) and error.filename is None
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    kind = "Warning" if issubclass(category, KnockoffWarning) else category.__name__
+    say(f"{kind}: {one_line(message)}", err=True)

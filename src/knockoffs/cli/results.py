@@ -1,0 +1,95 @@
+"""Results of a selection: its files and what the terminal says of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.table import Table
+
+from knockoffs.cli.paths import Named, named
+from knockoffs.cli.terminal import console, say, text
+from knockoffs.files import write_frame
+from knockoffs.outputs import write_atomically
+from knockoffs.report import write_report
+from knockoffs.selection import Selection
+from knockoffs.selector import KnockoffSelector
+
+SHOWN = 30
+TABLE, JSON, CERTIFICATE = "selection.csv", "selection.json", "certificate.json"
+
+
+def result_files(out: str | None, report: str | None, model: str | None) -> list[Named]:
+    """Return all files that a selection may write, each with its option."""
+    others = named(report=report, save_model=model)
+    if out is None:
+        return others
+    return [*(Named("--out", str(Path(out, name))) for name in (TABLE, JSON, CERTIFICATE)), *others]
+
+
+def write_results(
+    selector: KnockoffSelector, out: str | None, report: str | None, model: str | None
+) -> dict[str, list[str]]:
+    """Write each file complete or not at all, and return what was written, by kind.
+
+    A certificate of an earlier selection in the folder is removed where there is no new one: it says nothing about
+    this selection.
+    """
+    written: dict[str, list[str]] = {}
+    if out is not None:
+        written["Selection"] = _write_selection(selector, Path(out))
+    if model is not None:
+        selector.generator_.save(model)
+        written["Model"] = [model]
+    if report is not None:
+        write_report(selector, report)
+        written["Report"] = [report]
+    return written
+
+
+def _write_selection(selector: KnockoffSelector, folder: Path) -> list[str]:
+    selection, certificate = selector.selection_, selector.certificate_
+    folder.mkdir(parents=True, exist_ok=True)
+    write_frame(selection.to_frame(), folder / TABLE, escape_formulas=True)
+    write_atomically(folder / JSON, json.dumps(selection.to_dict(), indent=1).encode())
+    if certificate is None:
+        (folder / CERTIFICATE).unlink(missing_ok=True)
+        return [str(folder / TABLE), JSON]
+    write_atomically(folder / CERTIFICATE, json.dumps(certificate.to_dict(), indent=1).encode())
+    return [str(folder / TABLE), JSON, CERTIFICATE]
+
+
+def show_selection(selection: Selection) -> None:
+    """Print the discoveries as a table, or why there are none."""
+    terminal = console()
+    frame = selection.to_frame()
+    found = frame[frame["selected"]]
+    shown = found if len(found) else frame[:5]
+    title = "Discoveries" if len(found) else "None selected; the largest w"
+    table = Table(title=title, title_justify="left", caption_justify="left")
+    several = selection.n_draws > 1
+    table.add_column("feature", overflow="fold")
+    for heading in ("w", "e-value", *(["frequency"] if several else [])):
+        table.add_column(heading, justify="right")
+    for row in shown[:SHOWN].itertuples():
+        numbers = [f"{row.w:.4g}", f"{row.evalue:.3g}", *([f"{row.frequency:.0%}"] if several else [])]
+        table.add_row(text(row.feature), *numbers)
+    if len(shown) > SHOWN:
+        table.caption = f"and {len(shown) - SHOWN} more"
+    terminal.print(table)
+    terminal.print(text(selection.explanation))
+
+
+def say_verdict(selector: KnockoffSelector) -> None:
+    """Print what the check of the knockoffs came to; a warning has said more where it is not a pass."""
+    if selector.certificate_ is not None:
+        found = selector.certificate_
+        say(f"Check of the knockoffs: {found.verdict} ({found.found.subject}).")
+
+
+def say_where(written: dict[str, list[str]]) -> None:
+    """Print the files that were written."""
+    for what in ("Selection", "Report", "Model"):
+        if what in written:
+            *others, last = written[what]
+            say(f"{what}: {', '.join(others)} and {last}" if others else f"{what}: {last}")

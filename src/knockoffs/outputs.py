@@ -1,0 +1,88 @@
+"""Outputs: a regular file is complete or as it was; devices, pipes and open descriptors are written through."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import sys
+from pathlib import Path
+
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+_MOST_LINKS = 40  # as many as Linux follows before it reports a circle
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write `content` so that whoever reads a regular file sees the old content or the new, never a part.
+
+    A symbolic link stays a link: the file that it points to is replaced. Devices, named pipes and open descriptors
+    (such as /dev/stdout) cannot be replaced without cutting off whoever reads them: they are written to directly.
+    """
+    descriptor = _descriptor(path)
+    if descriptor is not None:
+        _write_to_descriptor(descriptor, content)
+    elif is_stream(path):
+        _write_to_device(path, content)
+    else:
+        _replace(Path(os.path.realpath(path)), content)
+
+
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Return whether `path` names a device, a pipe or an open descriptor, which has no content to replace."""
+    if _descriptor(path) is not None:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _descriptor(path: str | os.PathLike[str]) -> int | None:
+    """Return the number of the open descriptor that a path such as /dev/stdout or /dev/fd/3 leads to."""
+    place = os.path.abspath(path)
+    for _ in range(_MOST_LINKS):
+        found = _DESCRIPTOR.fullmatch(place)
+        if found is not None:
+            return int(found[1])
+        if not os.path.islink(place):
+            return None
+        place = os.path.normpath(os.path.join(os.path.dirname(place), os.readlink(place)))
+    return None
+
+
+def _write_to_descriptor(descriptor: int, content: bytes) -> None:
+    for stream in (sys.stdout, sys.stderr):  # what was printed before comes first
+        if stream is not None:
+            stream.flush()
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
+
+
+def _write_to_device(path: str | os.PathLike[str], content: bytes) -> None:
+    try:
+        with open(path, "wb") as file:
+            file.write(content)
+    except OSError as error:  # raised by a write, it does not name the file
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _replace(target: Path, content: bytes) -> None:
+    """Write a temporary file in the same folder, then give it the name of the target."""
+    # Of a long name only the beginning, since file systems allow 255 bytes.
+    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
+    try:
+        # Inside the `try`, so that a signal at any moment finds a way to the removal below.
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,114 @@
+"""Files are complete or as they were; links, devices and pipes stay what they are."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from knockoffs.outputs import is_stream, write_atomically
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+@pytest.mark.parametrize("absolute", [True, False])
+def test_a_symbolic_link_stays_and_its_file_is_replaced(tmp_path: Path, absolute: bool) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    target = real / "table.csv"
+    target.write_bytes(b"old")
+    link = tmp_path / "link.csv"
+    link.symlink_to(target if absolute else Path("real", "table.csv"))
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert (target.read_bytes(), names(real), names(tmp_path)) == (b"new", ["table.csv"], ["link.csv", "real"])
+
+
+def test_a_link_to_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("later")
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "later").read_bytes() == b"new"
+
+
+def test_a_circle_of_links_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="a"):
+        write_atomically(tmp_path / "a", b"new")
+    assert (tmp_path / "a").is_symlink()
+    assert names(tmp_path) == ["a", "b"]
+
+
+def test_the_other_name_of_a_file_keeps_the_old_content(tmp_path: Path) -> None:
+    (tmp_path / "first").write_bytes(b"old")
+    os.link(tmp_path / "first", tmp_path / "second")
+    write_atomically(tmp_path / "second", b"new")
+    assert [(tmp_path / name).read_bytes() for name in ("first", "second")] == [b"old", b"new"]
+
+
+@pytest.mark.parametrize("length", [200, 255])
+def test_the_longest_name_that_the_system_takes(tmp_path: Path, length: int) -> None:
+    write_atomically(tmp_path / ("n" * length), b"new")
+    assert names(tmp_path) == ["n" * length]
+
+
+def test_a_named_pipe_is_written_through(tmp_path: Path) -> None:
+    pipe, received = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    content = os.urandom(300_000)  # more than a pipe holds at once
+    write_atomically(pipe, content)
+    reader.join(timeout=10)
+    assert received == [content]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert names(tmp_path) == ["pipe"]
+
+
+def test_a_device_is_written_through() -> None:
+    write_atomically(os.devnull, b"lost")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_an_error_of_a_device_names_it() -> None:
+    with pytest.raises(OSError, match="/dev/full"):
+        write_atomically("/dev/full", b"content")
+
+
+PRINTS_AROUND = """
+import os, sys
+from knockoffs.outputs import write_atomically
+print("before", flush=False)
+write_atomically(sys.argv[1], b"content\\n")
+print("after")
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="the system has no /dev/stdout")
+def test_standard_output_in_a_file_is_continued_and_not_replaced(tmp_path: Path) -> None:
+    """Also by way of a link; what the file held before an append is kept."""
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    log = tmp_path / "log"
+    log.write_bytes(b"old\n")
+    for path in ("/dev/stdout", "/dev/fd/1", str(tmp_path / "link")):
+        with log.open("ab") as file:
+            subprocess.run([sys.executable, "-c", PRINTS_AROUND, path], stdout=file, check=True)
+    assert log.read_bytes() == b"old\n" + 3 * b"before\ncontent\nafter\n"
+
+
+def test_what_is_a_stream(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    assert [is_stream(tmp_path / name) for name in ("file", "pipe", "missing", ".", "file/below")] == [
+        *(False, True, False, False, False),
+    ]
+    assert all(map(is_stream, (os.devnull, "/dev/stdout", "/dev/fd/1")))
