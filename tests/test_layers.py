@@ -17,7 +17,17 @@ ROOT = Path(knockoffs.__file__).parent
 LAYERS = (
     {"cli", "__main__"},
     {"report", "plots", "benchmarks"},
-    {"selector", "selection", "hazards", "statistics", "generators", "diagnostics", "datasets", "filtering"},
+    {
+        "selector",
+        "selection",
+        "hazards",
+        "statistics",
+        "generators",
+        "diagnostics",
+        "datasets",
+        "filtering",
+        "guarantees",
+    },
     {"tables", "files", "persistence", "progress", "randomness", "arrays", "cautions", "checks"},
     {"engine"},
 )

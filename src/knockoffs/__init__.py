@@ -4,7 +4,16 @@ from importlib.metadata import version
 
 from knockoffs.cautions import KnockoffWarning
 from knockoffs.diagnostics import Certificate, check_swap
-from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff_threshold, power
+from knockoffs.filtering import (
+    combine_draws,
+    fdp,
+    knockoff_evalues,
+    knockoff_select,
+    knockoff_threshold,
+    power,
+    select_by_evalues,
+    smallest_levels,
+)
 from knockoffs.generators.autoencoder import AutoEncodingKnockoffs
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.deep import DeepKnockoffs
@@ -14,6 +23,7 @@ from knockoffs.generators.gaussian_mixture import GaussianMixtureKnockoffs
 from knockoffs.generators.hmm import HMMKnockoffs
 from knockoffs.generators.joint import JointDensity
 from knockoffs.generators.registry import load_generator
+from knockoffs.guarantees import fdp_bound, fdp_bounds, kfwer_select, pfer_select
 from knockoffs.report import write_report
 from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector
@@ -38,11 +48,18 @@ __all__ = [
     "MidpointStatistic",
     "Selection",
     "check_swap",
+    "combine_draws",
     "fdp",
+    "fdp_bound",
+    "fdp_bounds",
+    "kfwer_select",
     "knockoff_evalues",
     "knockoff_select",
     "knockoff_threshold",
     "load_generator",
+    "pfer_select",
     "power",
+    "select_by_evalues",
+    "smallest_levels",
     "write_report",
 ]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from knockoffs.arrays import Array, Flags
-from knockoffs.checks import check_choice, check_number
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.checks import check_choice, check_fraction
 
 
 def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
@@ -25,7 +25,7 @@ def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     >>> knockoff_threshold([5, 4, 3], fdr=0.1)
     inf
     """
-    check_number("fdr", fdr, least=0, below=1, least_allowed=False)
+    check_fraction("fdr", fdr)
     candidates, estimates = estimated_fdp(w, offset=offset)
     allowed = candidates[estimates <= fdr]
     return float(allowed.min()) if len(allowed) else math.inf
@@ -34,42 +34,131 @@ def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
 def estimated_fdp(w: ArrayLike, *, offset: int = 1) -> tuple[Array, Array]:
     """The thresholds t that matter (the different |w| above zero, ascending), and equation (3)'s left side."""
     check_choice("offset", offset, (0, 1))
-    w = _statistics(w)
+    candidates, above, below = counts_beyond(w)
+    return candidates, (offset + below) / np.maximum(above, 1)
+
+
+def counts_beyond(w: ArrayLike) -> tuple[Array, Indices, Indices]:
+    """Thresholds t (the different |w| above zero, ascending); how many w are at or above t, and at or below -t."""
+    w = read_statistics(w)
     candidates = np.unique(np.abs(w[w != 0]))
     in_order = np.sort(w)
-    below = np.searchsorted(in_order, -candidates, side="right")
     above = len(w) - np.searchsorted(in_order, candidates, side="left")
-    return candidates, (offset + below) / np.maximum(above, 1)
+    below = np.searchsorted(in_order, -candidates, side="right")
+    return candidates, above, below
 
 
 def knockoff_select(w: ArrayLike, fdr: float, *, offset: int = 1) -> Flags:
     """Which features are selected: those with w at or above the threshold."""
-    return _statistics(w) >= knockoff_threshold(w, fdr, offset=offset)
+    return read_statistics(w) >= knockoff_threshold(w, fdr, offset=offset)
+
+
+def smallest_levels(w: ArrayLike, *, offset: int = 1) -> Array:
+    """Per feature the smallest level at which the knockoff filter selects it.
+
+    `knockoff_select(w, fdr)` is `smallest_levels(w) <= fdr` for every `fdr`. A level chosen after looking at these
+    numbers does not bound the false discovery rate; `fdp_bounds` allows that.
+
+    Parameters
+    ----------
+    w : array-like of float
+        One statistic per feature.
+    offset : {0, 1}, default=1
+        As in `knockoff_threshold`.
+
+    Returns
+    -------
+    array of float
+        The levels; 1.0 for a feature that no level below 1 selects.
+
+    Examples
+    --------
+    >>> smallest_levels([5, 4, -3, 2, 1, 0]).tolist()
+    [0.5, 0.5, 1.0, 0.5, 0.5, 1.0]
+    """
+    w = read_statistics(w)
+    candidates, estimates = estimated_fdp(w, offset=offset)
+    levels = np.ones(len(w))
+    positive = w > 0
+    # A feature is selected where any threshold at or below its w qualifies.
+    best_so_far = np.minimum.accumulate(np.minimum(estimates, 1.0))
+    levels[positive] = best_so_far[np.searchsorted(candidates, w[positive])]
+    return levels
+
+
+def evalue_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
+    """The threshold of `knockoff_evalues`: that of the filter or, where none qualifies, the smallest positive w
+    that is larger than every |w| of the negative ones. `inf` where there is none.
+    """
+    threshold = knockoff_threshold(w, fdr, offset=offset)
+    if threshold < math.inf:
+        return threshold
+    w = read_statistics(w)
+    unopposed = w[w > max(-w.min(), 0.0)]
+    return float(unopposed.min()) if len(unopposed) else math.inf
 
 
 def knockoff_evalues(w: ArrayLike, fdr: float, *, offset: int = 1) -> Array:
     r"""Knockoff e-values (Ren and Barber 2024): $e_j = d \cdot 1\{w_j \ge \tau\} / (1 + |\{j : w_j \le -\tau\}|)$.
 
+    These e-values are *compound*: their sum over all irrelevant features is at most d in expectation, which e-BH
+    (`select_by_evalues`) needs. The e-value of a single feature is not valid by itself, so it tests nothing.
+
+    The bound holds for every stopping time τ of a walk from small to large |w|. Ours stops at the filter's
+    threshold and, unlike Ren and Barber's, also where no negative w is left (`evalue_threshold`), since going on
+    could only lose features. A draw with too few features for the filter then still adds its evidence to a mean.
+
     With `offset=1`, `select_by_evalues` of one draw at the same level gives the knockoff filter's selection;
     e-values of several draws may be averaged, which a selection may not.
+
+    Examples
+    --------
+    >>> knockoff_evalues([5, 4, 3, -1], fdr=0.34).tolist()
+    [4.0, 4.0, 4.0, 0.0]
+    >>> knockoff_evalues([5, 4, 3, -1], fdr=0.1).tolist()  # too few for the filter at 0.1, but none opposes them
+    [4.0, 4.0, 4.0, 0.0]
     """
-    w = _statistics(w)
-    threshold = knockoff_threshold(w, fdr, offset=offset)
+    w = read_statistics(w)
+    threshold = evalue_threshold(w, fdr, offset=offset)
     return len(w) * (w >= threshold) / (1.0 + np.count_nonzero(w <= -threshold))
 
 
 def select_by_evalues(evalues: ArrayLike, fdr: float) -> Flags:
     """e-BH (Wang and Ramdas 2022): the k largest e-values for the largest k with the k-th at least d / (k q)."""
-    check_number("fdr", fdr, least=0, below=1, least_allowed=False)
+    check_fraction("fdr", fdr)
+    return smallest_evalue_levels(evalues) <= fdr * (1 + 1e-12)
+
+
+def smallest_evalue_levels(evalues: ArrayLike) -> Array:
+    """Per feature the smallest level at which e-BH selects it with these e-values; 1.0 where none below 1 does.
+
+    The e-values stay as they are. Those of `combine_draws` depend on its level, so that at another level it may
+    select others.
+
+    Examples
+    --------
+    >>> smallest_evalue_levels([6, 6, 2, 0, 0, 0]).tolist()
+    [0.5, 0.5, 1.0, 1.0, 1.0, 1.0]
+    """
     e = np.asarray(evalues, dtype=np.float64)
-    in_order = np.sort(e)[::-1]
-    enough = in_order * np.arange(1, len(e) + 1) * fdr >= len(e) * (1 - 1e-12)
-    return e >= in_order[np.flatnonzero(enough)[-1]] if enough.any() else np.zeros(len(e), dtype=bool)
+    largest_first = np.argsort(-e, kind="stable")
+    with np.errstate(divide="ignore"):
+        of_the_k_largest = len(e) / (np.arange(1, len(e) + 1) * e[largest_first])
+    levels = np.empty(len(e))
+    levels[largest_first] = np.minimum.accumulate(np.minimum(of_the_k_largest, 1.0)[::-1])[::-1]
+    return levels
 
 
 def draw_level(fdr: float, n_draws: int) -> float:
     """The level at which each of several draws is filtered."""
     return fdr if n_draws == 1 else fdr / 2
+
+
+def draw_threshold(w: ArrayLike, fdr: float, n_draws: int, *, offset: int = 1) -> float:
+    """The threshold on w of one of `n_draws` draws: the filter's for a single one, else that of its e-values."""
+    if n_draws == 1:
+        return knockoff_threshold(w, fdr, offset=offset)
+    return evalue_threshold(w, draw_level(fdr, n_draws), offset=offset)
 
 
 def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tuple[Flags, Array]:
@@ -86,7 +175,7 @@ def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tu
 
 def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str:
     """Why nothing was selected, with numbers."""
-    w = _statistics(w)
+    w = read_statistics(w)
     needed = math.ceil(offset / fdr - 1e-9)
     positive = int(np.count_nonzero(w > 0))
     _, estimates = estimated_fdp(w, offset=offset)
@@ -105,13 +194,13 @@ def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str
 
 def fdp(selected: ArrayLike, relevant: ArrayLike) -> float:
     """The share of the selected features that are not relevant; 0 where none is selected. Both as flags."""
-    chosen, true = _flags("selected", selected), _flags("relevant", relevant)
+    chosen, true = read_flags("selected", selected), read_flags("relevant", relevant)
     return float(np.count_nonzero(chosen & ~true) / max(np.count_nonzero(chosen), 1))
 
 
 def power(selected: ArrayLike, relevant: ArrayLike) -> float:
     """The share of the relevant features that are selected. Both as flags."""
-    chosen, true = _flags("selected", selected), _flags("relevant", relevant)
+    chosen, true = read_flags("selected", selected), read_flags("relevant", relevant)
     if not true.any():
         raise ValueError(
             "relevant has no true entry: power is the share of relevant features found, so name some."
@@ -119,7 +208,7 @@ def power(selected: ArrayLike, relevant: ArrayLike) -> float:
     return float(np.count_nonzero(chosen & true) / np.count_nonzero(true))
 
 
-def _statistics(w: Any) -> Array:
+def read_statistics(w: Any) -> Array:
     array = np.asarray(w, dtype=np.float64)
     if array.ndim != 1 or len(array) == 0 or not np.isfinite(array).all():
         raise ValueError(
@@ -128,7 +217,7 @@ def _statistics(w: Any) -> Array:
     return array
 
 
-def _flags(name: str, value: Any) -> Flags:
+def read_flags(name: str, value: Any) -> Flags:
     array = np.asarray(value)
     if array.dtype != np.bool_:
         raise ValueError(f"{name} must be true/false for each feature, not {array.dtype}: pass a boolean array.")
