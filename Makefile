@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality statistics methods certificate entropy calibration paper clean
+.PHONY: setup demo test check slow speed quality statistics methods certificate entropy calibration draws paper clean
 
 setup: $(INSTALLED)
 
@@ -48,6 +48,9 @@ entropy: setup
 
 calibration: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.calibration --data $(DATA)
+
+draws: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.draws
 
 # tables and figures of docs/benchmarks.md from the runs in RESULTS=FOLDER
 paper: setup

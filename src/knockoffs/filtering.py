@@ -174,21 +174,27 @@ def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tu
 
 
 def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str:
-    """Why nothing was selected, with numbers."""
+    """Why nothing was selected: what is needed, what the best threshold gives, and the level that allows it."""
     w = read_statistics(w)
-    needed = math.ceil(offset / fdr - 1e-9)
     positive = int(np.count_nonzero(w > 0))
-    _, estimates = estimated_fdp(w, offset=offset)
     if positive == 0:
         return f"No feature of {len(w)} has w > 0: none looks more useful than its knockoff."
-    first = estimates.min()
-    rounded_up = math.ceil(1000 * first - 1e-9) / 1000
-    within_reach = (
-        f"the first would be selected at fdr={rounded_up:g}" if first < 1 else "no level below 1 selects any"
-    )
+    thresholds, above, below = counts_beyond(w)
+    _, estimates = estimated_fdp(w, offset=offset)
+    best = int(np.argmin(estimates))
+    selected, opposed, share = int(above[best]), int(below[best]), float(estimates[best])
+    needed = [max(math.ceil((offset + negative) / fdr - 1e-9), 1) for negative in (0, 1)]
+    if share < 1:
+        level = math.ceil(1000 * share - 1e-9) / 1000
+        outcome = f"these {selected} would be selected at fdr={level:g}"
+    else:
+        outcome = "no level below 1 selects any"
     return (
-        f"fdr={fdr:g} with offset={offset} needs at least {max(needed, 1)} features that stand out; "
-        f"{positive} of {len(w)} have w > 0, and {within_reach}."
+        f"fdr={fdr:g} with offset={offset} needs at least {needed[0]} features that stand out: w at or above some "
+        f"threshold, and no w at or below its negative ({needed[1]} features with one such w, and so on). "
+        f"{positive} of {len(w)} have w > 0, but the best threshold, {thresholds[best]:.3g}, has {selected} at or "
+        f"above it and {opposed} at or below {-thresholds[best]:.3g}: an estimated share of false ones of "
+        f"({offset} + {opposed}) / {selected} = {share:.2g}, and {outcome}."
     )
 
 

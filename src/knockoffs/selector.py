@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -22,10 +23,9 @@ from knockoffs.diagnostics.dry_run import LEVELS, simulate
 from knockoffs.diagnostics.twin import certify, certify_pair
 from knockoffs.filtering import (
     combine_draws,
-    draw_level,
+    draw_threshold,
     explain_empty_selection,
-    knockoff_select,
-    knockoff_threshold,
+    smallest_evalue_levels,
 )
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.hazards import warn_of_hazards
@@ -298,8 +298,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self, ws: Array, working_level: float, names: list[str] | None, task: str, rows: int, seed: int
     ) -> None:
         selected, evalues = combine_draws(list(ws), working_level, offset=self.offset)
-        level = draw_level(working_level, len(ws))
-        explanation = _explanation(ws, selected, evalues, working_level, self.offset)
+        thresholds = np.array([draw_threshold(w, working_level, len(ws), offset=self.offset) for w in ws])
+        explanation = _explanation(ws, selected, evalues, thresholds, working_level, self.offset)
         if self.calibrate:
             explanation += f" This level was calibrated for fdr={self.fdr:g} by a dry run, a heuristic."
         self.selection_ = Selection(
@@ -307,9 +307,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             selected=selected,
             w=ws.mean(0),
             evalues=evalues,
-            frequency=np.mean([knockoff_select(w, level, offset=self.offset) for w in ws], axis=0),
+            frequency=(ws >= thresholds[:, None]).mean(0),
             draws=ws,
-            thresholds=np.array([knockoff_threshold(w, level, offset=self.offset) for w in ws]),
+            thresholds=thresholds,
             fdr=float(self.fdr),
             level=working_level,
             offset=int(self.offset),
@@ -326,16 +326,23 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             caution(explanation)
 
 
-def _explanation(ws: Array, selected: Flags, evalues: Array, fdr: float, offset: int) -> str:
+def _explanation(ws: Array, selected: Flags, evalues: Array, thresholds: Array, fdr: float, offset: int) -> str:
     if selected.any():
         return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
     if len(ws) == 1:
         return explain_empty_selection(ws[0], fdr, offset=offset)
-    found = np.mean([knockoff_select(w, draw_level(fdr, len(ws)), offset=offset).any() for w in ws])
+    levels = smallest_evalue_levels(evalues)
+    first = levels.min()
+    attempt = int(np.count_nonzero(levels == first))
+    outcome = (
+        f"which fdr={math.ceil(1000 * first - 1e-9) / 1000:g} allows" if first < 1 else "too little at any fdr"
+    )
     return (
-        f"No feature has a mean e-value over {len(ws)} draws that is large enough: the largest is "
-        f"{evalues.max():.3g}, and k features pass with {len(evalues) / fdr:.4g}/k each. {found:.0%} of the draws "
-        "select any at half the level."
+        f"No feature has a mean e-value over {len(ws)} draws that is large enough: k features pass where each has "
+        f"{len(evalues) / fdr:.4g}/k, and an e-value is at most {len(evalues)}. The best attempt is the {attempt} "
+        f"largest: each has {np.sort(evalues)[-attempt]:.3g} or more, where fdr={fdr:g} needs "
+        f"{len(evalues) / fdr / attempt:.3g}, {outcome}. {np.isfinite(thresholds).mean():.0%} of the draws have "
+        "features that stand out."
     )
 
 
