@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -186,6 +187,24 @@ def test_an_empty_selection_explains_itself() -> None:
     assert knockoff_select([3, 2, 1, -0.5], 0.334).sum() == 3
     assert "No feature of 2 has w > 0" in explain_empty_selection([0, -1], 0.1)
     assert "no level below 1" in explain_empty_selection([1, -2], 0.1)
+
+
+@law
+@given(statistics, levels, st.sampled_from((0, 1)))
+def test_an_explanation_names_the_best_threshold_and_what_it_selects(w, fdr, offset):
+    if knockoff_select(w, fdr, offset=offset).any() or not (w > 0).any():
+        return
+    said = explain_empty_selection(w, fdr, offset=offset)
+    found = re.search(r"has (\d+) at or above it and (\d+) at or below (\S+): .* = (\S+), and", said)
+    assert found
+    above, below, mirror, share = int(found[1]), int(found[2]), float(found[3]), float(found[4])
+    assert (above, below) == (np.count_nonzero(w >= -mirror), np.count_nonzero(w <= mirror))
+    smallest = min((offset + sum(w <= -t)) / sum(w >= t) for t in abs(w) if t > 0 and (w >= t).any())
+    assert share == pytest.approx(smallest, rel=0.05)
+    named = re.search(r"these (\d+) would be selected at fdr=([\d.]+\d)", said)
+    assert (named is None) == (smallest >= 1)
+    if named:
+        assert knockoff_select(w, float(named[2]), offset=offset).sum() == int(named[1]) == above
 
 
 def test_shares() -> None:

@@ -950,6 +950,7 @@ def test_a_level_that_most_features_would_have_to_hold_is_warned_of_before_the_f
     assert warnings_of(X17, Y, fdr=0.2) == warnings_of(X17, Y, fdr=0.1, offset=0) == []
     (said,) = warnings_of(X[:, :10], Y, fdr=0.2, n_draws=2)
     assert "needs at least 5 of the 10 features to stand out together in almost every draw" in said
+    assert "or pass n_draws=1" in said
     assert "offset=0" not in said
     assert warnings_of(X[:, :10], Y, fdr=0.2) == warnings_of(X[:, :10], Y, fdr=0.34, n_draws=2) == []
 

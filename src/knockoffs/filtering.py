@@ -162,10 +162,43 @@ def draw_threshold(w: ArrayLike, fdr: float, n_draws: int, *, offset: int = 1) -
 
 
 def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tuple[Flags, Array]:
-    """One selection from the statistics of several knockoff draws, and its e-values (their means over draws).
+    """Combine the statistics of several knockoff draws into one selection that depends less on the seed.
 
-    With more than one draw each is filtered at half the level, as Ren and Barber advise, so that features selected
-    in most draws pass.
+    The e-values of each draw (`knockoff_evalues` at half the level, as Ren and Barber advise) are averaged, and
+    e-BH selects. The false discovery rate is at most `fdr`, in practice far below, and power is lost: k features
+    pass where each has a mean e-value of d / (k fdr), and an e-value is at most d. So at least 1 / fdr features
+    must stand out in almost every draw; where hardly more are relevant, a single draw finds much more.
+
+    Measured with exact knockoffs at fdr=0.2 (`make draws`; similarity is the mean Jaccard index of the selections
+    of two seeds). With 100 features of which 20 are relevant and clear, 1, 5, 10, 20 and 50 draws have similarity
+    0.85, 0.91, 0.93, 0.95, 0.97 and power 0.96, 0.93, 0.94, 0.94, 0.94. With 10 features of which 5 are relevant
+    power falls from 0.94 to 0.77, 0.67, 0.55, 0.36, and similarity from 0.82 to 0.39. Hence one draw where few
+    features are relevant, and about 20 where many are.
+
+    Draws are not used as simultaneous knockoffs (one filter with offset 1/m): drawn independently given x, they
+    are not jointly exchangeable with x.
+
+    Parameters
+    ----------
+    ws : sequence of array-like of float
+        One statistic per feature, for each draw.
+    fdr : float
+        The share of false discoveries that is accepted on average.
+    offset : {0, 1}, default=1
+        As in `knockoff_threshold`.
+
+    Returns
+    -------
+    selected : array of bool
+        True for the selected features. For one draw this is `knockoff_select`.
+    evalues : array of float
+        The mean e-value of each feature. They are compound, as in `knockoff_evalues`.
+
+    Examples
+    --------
+    >>> selected, evalues = combine_draws([[5, 4, 3, -1], [4, 5, 2, 1], [4, 4, -1, -2]], fdr=0.5)
+    >>> selected.tolist(), evalues.round(2).tolist()
+    ([True, True, True, False], [4.0, 4.0, 2.67, 1.33])
     """
     level = draw_level(fdr, len(ws))
     evalues = np.mean([knockoff_evalues(w, level, offset=offset) for w in ws], axis=0)
@@ -181,7 +214,7 @@ def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str
         return f"No feature of {len(w)} has w > 0: none looks more useful than its knockoff."
     thresholds, above, below = counts_beyond(w)
     _, estimates = estimated_fdp(w, offset=offset)
-    best = int(np.argmin(estimates))
+    best = int(np.argmin(np.where(above > 0, estimates, np.inf)))
     selected, opposed, share = int(above[best]), int(below[best]), float(estimates[best])
     needed = [max(math.ceil((offset + negative) / fdr - 1e-9), 1) for negative in (0, 1)]
     if share < 1:

@@ -56,6 +56,8 @@ def _too_few_features(features: int, fdr: float, offset: int, n_draws: int) -> I
     remedies = ["add features"] if features < LEAST_NEEDED else [_realistic_level(features)]
     if n_draws == 1:
         remedies.append("pass offset=0, which bounds a slightly weaker rate")
+    elif features >= needed:
+        remedies.append("pass n_draws=1")
     remedy = ", or ".join(remedies)
     settings = f"fdr={fdr:g} with offset={offset} and n_draws={n_draws}"
     if features < needed:

@@ -63,7 +63,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     statistic : a statistic (`HoldoutStatistic()` by default), or any callable `g(X, X_tilde, y)` that returns w.
     fdr : the share q of false discoveries that you accept on average.
     offset : 1 bounds the false discovery rate; 0 a slightly weaker rate, and selects more.
-    n_draws : knockoff draws to combine (by e-values). More give the same answer whatever the seed.
+    n_draws : int, default=1
+        Knockoff draws to combine by e-values (`combine_draws`). The answer then depends less on the seed, at the
+        price of power, and only features that stand out in almost every draw are selected, at least 1 / fdr of
+        them or none. Keep 1 unless you expect some 2 / fdr relevant features or more; then 20 is a good number.
     certify : check the knockoffs (`check_swap`): a twin of the generator is fitted on 70 % of the rows and checked
         on the others; a generator that is fitted already, or a function, on all rows. Needs 100 rows.
     calibrate : lower the level of the filter until, on responses simulated on X, the share of false discoveries
