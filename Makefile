@@ -5,7 +5,7 @@ INSTALLED := .venv/.installed
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality statistics groups methods certificate entropy calibration paper clean
+.PHONY: setup demo test check slow speed quality statistics groups methods certificate entropy calibration draws paper clean
 
 setup: $(INSTALLED)
 
@@ -52,6 +52,9 @@ entropy: setup
 
 calibration: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.calibration --data $(DATA)
+
+draws: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.draws
 
 # tables and figures of docs/benchmarks.md from the runs in RESULTS=FOLDER
 paper: setup

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from knockoffs.filtering import (
     combine_draws,
+    evalue_threshold,
     explain_empty_selection,
     fdp,
     knockoff_evalues,
@@ -18,6 +20,8 @@ from knockoffs.filtering import (
     knockoff_threshold,
     power,
     select_by_evalues,
+    smallest_evalue_levels,
+    smallest_levels,
 )
 
 LEVELS = (0.05, 0.1, 0.2, 0.3, 0.5)
@@ -90,6 +94,59 @@ def test_evalues_by_hand() -> None:
     assert not select_by_evalues([6, 6, 0, 0, 0, 0], 0.4).any()
 
 
+@law
+@given(statistics, st.sampled_from((0, 1)))
+def test_the_smallest_level_is_where_selection_begins(w, offset):
+    """At every level, among them all at which a selection can change."""
+    smallest = smallest_levels(w, offset=offset)
+    changes = {(offset + below) / above for below in range(len(w)) for above in range(1, len(w) + 1)}
+    for level in changes | {1e-9, 0.5, 0.999999}:
+        if 0 < level < 1:
+            np.testing.assert_array_equal(smallest <= level, knockoff_select(w, level, offset=offset))
+
+
+@law
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.5, 6.0, 12.0]), min_size=1, max_size=12).map(np.array), levels)
+def test_the_smallest_level_of_evalues_is_where_e_bh_begins(evalues, fdr):
+    smallest = smallest_evalue_levels(evalues)
+    d = len(evalues)
+    for level in {fdr, *(smallest[smallest < 1] * (1 - 1e-6)), *(smallest[smallest < 1] * (1 + 1e-6))}:
+        enough = [k for k in range(1, d + 1) if np.sort(evalues)[-k] >= d / (k * level) * (1 - 1e-9)]
+        expected = evalues >= np.sort(evalues)[-max(enough)] if enough else np.zeros(d, dtype=bool)
+        if 0 < level < 1:
+            np.testing.assert_array_equal(smallest <= level, expected)
+            np.testing.assert_array_equal(select_by_evalues(evalues, level), expected)
+
+
+@law
+@given(statistics, levels)
+def test_evalues_stop_at_the_filter_or_where_no_negative_one_is_left_by_brute_force(w, fdr):
+    expected = math.inf
+    for t in sorted({abs(v) for v in w if v != 0}):
+        below, above = sum(v <= -t for v in w), sum(v >= t for v in w)
+        if above > 0 and (below == 0 or (1 + below) / above <= fdr):
+            expected = t
+            break
+    assert evalue_threshold(w, fdr) == expected
+    below = sum(v <= -expected for v in w)
+    np.testing.assert_allclose(knockoff_evalues(w, fdr), [len(w) * (v >= expected) / (1 + below) for v in w])
+
+
+@pytest.mark.parametrize("relevant", [0, 8], ids=["global null", "some"])
+@pytest.mark.parametrize("fdr", [0.02, 0.1, 0.3, 0.9])
+def test_evalues_of_coin_flips_sum_to_at_most_their_number(fdr, relevant):
+    """Compound e-values: the sum over irrelevant features, at every level."""
+    rng = np.random.default_rng(5)
+    null = np.arange(20) >= relevant
+    total = []
+    for _ in range(1500):
+        size = rng.gamma(1, size=20)
+        w = np.where(null, size * rng.choice([-1, 1], size=20), size + 0.5)
+        total.append(knockoff_evalues(w, fdr)[null].sum())
+    assert np.mean(total) <= 20 + 3 * np.std(total) / len(total) ** 0.5
+    assert np.mean(total) > 0.3 * 20
+
+
 def test_null_evalues_have_mean_at_most_one() -> None:
     """The property that makes them e-values: for coin-flip signs their sum is at most d on average."""
     rng = np.random.default_rng(1)
@@ -130,6 +187,24 @@ def test_an_empty_selection_explains_itself() -> None:
     assert knockoff_select([3, 2, 1, -0.5], 0.334).sum() == 3
     assert "No feature of 2 has w > 0" in explain_empty_selection([0, -1], 0.1)
     assert "no level below 1" in explain_empty_selection([1, -2], 0.1)
+
+
+@law
+@given(statistics, levels, st.sampled_from((0, 1)))
+def test_an_explanation_names_the_best_threshold_and_what_it_selects(w, fdr, offset):
+    if knockoff_select(w, fdr, offset=offset).any() or not (w > 0).any():
+        return
+    said = explain_empty_selection(w, fdr, offset=offset)
+    found = re.search(r"has (\d+) at or above it and (\d+) at or below (\S+): .* = (\S+), and", said)
+    assert found
+    above, below, mirror, share = int(found[1]), int(found[2]), float(found[3]), float(found[4])
+    assert (above, below) == (np.count_nonzero(w >= -mirror), np.count_nonzero(w <= mirror))
+    smallest = min((offset + sum(w <= -t)) / sum(w >= t) for t in abs(w) if t > 0 and (w >= t).any())
+    assert share == pytest.approx(smallest, rel=0.05)
+    named = re.search(r"these (\d+) would be selected at fdr=([\d.]+\d)", said)
+    assert (named is None) == (smallest >= 1)
+    if named:
+        assert knockoff_select(w, float(named[2]), offset=offset).sum() == int(named[1]) == above
 
 
 def test_shares() -> None:

@@ -21,6 +21,7 @@ LAYERS = (
         "selector",
         "selection",
         "row_structure",
+        "guarantees",
         "hazards",
         "statistics",
         "generators",

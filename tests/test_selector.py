@@ -43,6 +43,8 @@ from knockoffs import (
     knockoff_threshold,
 )
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.filtering import evalue_threshold
+from knockoffs.hazards import identifiers
 from knockoffs.statistics import Statistic
 
 LAW = AutoregressiveGaussian(features=12, rho=0.4, mean=1.0)
@@ -323,7 +325,7 @@ def test_a_fitted_generator_is_used_as_it_is(kind: str, fast_ddlk: Callable[...,
     assert refitted.generator_ is not generator
     assert not np.array_equal(estimator.w_, refitted.w_)
     with pytest.raises(ValueError, match="expecting 12 features"):
-        selector(generator).fit(X[:, :6], Y)
+        selector(generator).fit(X[:, :11], Y)
 
 
 class Counted(GaussianKnockoffs):
@@ -690,8 +692,9 @@ def test_several_draws_are_combined_by_e_values(ws: list[np.ndarray], fdr: float
     np.testing.assert_array_equal(found.selected, e_bh(evalues, fdr))
     np.testing.assert_array_equal(found.draws, ws)
     np.testing.assert_allclose(found.w, np.mean(ws, axis=0))
-    np.testing.assert_allclose(found.frequency, np.mean([knockoff_select(w, fdr / 2) for w in ws], axis=0))
-    np.testing.assert_array_equal(found.thresholds, [knockoff_threshold(w, fdr / 2) for w in ws])
+    np.testing.assert_allclose(found.frequency, np.mean([knockoff_evalues(w, fdr / 2) > 0 for w in ws], axis=0))
+    np.testing.assert_array_equal(found.thresholds, [evalue_threshold(w, fdr / 2) for w in ws])
+    assert ((found.smallest_levels <= fdr) == found.selected).all()
     assert math.isnan(found.threshold)
     assert ((found.frequency >= 0) & (found.frequency <= 1)).all()
 
@@ -765,7 +768,16 @@ def test_nothing_that_is_given_out_changes_the_selection() -> None:
 
 def test_the_frame_is_sorted_and_complete(selection: Selection) -> None:
     frame = selection.to_frame()
-    assert list(frame.columns) == ["feature", "selected", "w", "threshold", "evalue", "frequency"]
+    assert list(frame.columns) == [
+        "feature",
+        "selected",
+        "w",
+        "threshold",
+        "evalue",
+        "frequency",
+        "smallest_level",
+    ]
+    assert (frame["selected"] == (frame["smallest_level"] <= 0.2)).all()
     assert frame["w"].is_monotonic_decreasing
     assert frame.index.tolist() == list(range(12))
     in_order = frame.set_index("feature").loc[NAMES]
@@ -880,7 +892,8 @@ def test_the_level_that_an_explanation_names_does_select(positive: int) -> None:
     if named is None:
         assert positive == 1
         return
-    assert selector(upside_down, gives(w), fdr=float(named[1])).fit(X, Y).get_support().sum() == positive
+    again = quiet_fit(selector(upside_down, gives(w), fdr=float(named[1])), X, Y)
+    assert again.get_support().sum() == positive
 
 
 def test_an_empty_selection_of_several_draws_is_explained_with_numbers() -> None:
@@ -890,10 +903,26 @@ def test_an_empty_selection_of_several_draws_is_explained_with_numbers() -> None
     assert "33% of the draws" in said
 
 
-def test_the_explanation_of_several_draws_does_not_contradict_itself() -> None:
-    """All 12 stand out in all draws and yet are too few, so that ten would do is not the reason."""
-    said = empty(np.ones((3, 12)), n_draws=3, fdr=0.1)
-    assert "at least 10 features" not in said
+def test_the_explanation_of_several_draws_names_a_level_that_e_bh_allows() -> None:
+    """Nine features stand out in all draws, and another nine in two of three, where fdr=0.1 needs ten."""
+    ws = np.ones((3, 12))
+    ws[:, 9:] = -0.5
+    said = empty(ws, n_draws=3, fdr=0.1)
+    assert "the 9 largest: each has 12 or more, where fdr=0.1 needs 13.3, which fdr=0.112 allows" in said
+    ws[2, :9] = np.where(np.arange(9) < 4, 1, -0.1)
+    said = empty(ws, n_draws=3, fdr=0.1)
+    level = re.search(r"which fdr=([\d.]+\d) allows", said)
+    assert level is not None
+    evalues = np.mean([knockoff_evalues(w, 0.05) for w in ws], axis=0)
+    assert e_bh(evalues, float(level[1])).any()
+    assert not e_bh(evalues, float(level[1]) - 0.002).any()
+
+
+def test_ten_features_that_stand_out_in_every_draw_are_enough_for_a_tenth() -> None:
+    """Filtering each draw at half the level asked for twenty."""
+    ws = np.where(np.arange(12) < 10, 1.0, -0.5)[None].repeat(3, axis=0)
+    found = quiet_fit(selector(upside_down, gives(*ws), n_draws=3, fdr=0.1), X, Y)
+    np.testing.assert_array_equal(found.get_support(), np.arange(12) < 10)
 
 
 @pytest.mark.parametrize("offset", [0, 1])
@@ -917,6 +946,27 @@ def test_the_level_that_a_warning_of_too_few_features_names_will_do(features: in
     assert warnings_of(X[:, :features], Y, fdr=float(level[1])) == []
 
 
+def test_a_level_that_most_features_would_have_to_hold_is_warned_of_before_the_fit() -> None:
+    def refuse(table: Any) -> Any:
+        raise RuntimeError("the generator was called")
+
+    X17 = np.column_stack([X, NOISE[:, None] + X[:, :5] ** 2])
+    with (
+        pytest.warns(KnockoffWarning, match="needs at least 10 of the 17 features to stand out together, or none"),
+        pytest.raises(RuntimeError),
+    ):
+        selector(refuse, fdr=0.1).fit(X17, Y)
+    (said,) = warnings_of(X17, Y, fdr=0.1)
+    assert "raise fdr to 0.2 or more, where 5 suffice" in said
+    assert "offset=0" in said
+    assert warnings_of(X17, Y, fdr=0.2) == warnings_of(X17, Y, fdr=0.1, offset=0) == []
+    (said,) = warnings_of(X[:, :10], Y, fdr=0.2, n_draws=2)
+    assert "needs at least 5 of the 10 features to stand out together in almost every draw" in said
+    assert "or pass n_draws=1" in said
+    assert "offset=0" not in said
+    assert warnings_of(X[:, :10], Y, fdr=0.2) == warnings_of(X[:, :10], Y, fdr=0.34, n_draws=2) == []
+
+
 def test_a_single_feature_is_not_told_of_a_level_that_is_not_allowed() -> None:
     said = warnings_of(X[:, :1], Y, fdr=0.1)[0]
     assert "1 feature" in said
@@ -935,10 +985,23 @@ def with_column(column: Any, j: int = 3) -> pd.DataFrame:
 
 
 def test_identifiers_are_warned_of() -> None:
-    numbers = np.random.default_rng(0).permutation(240)
-    for column in (np.arange(240), numbers * 1000 + 5, -numbers):
+    rng = np.random.default_rng(0)
+    numbers = rng.permutation(240)
+    days = pd.date_range("2021-11-20", periods=240).strftime("%Y%m%d").astype(float)
+    some_of_a_thousand = rng.permutation(1000)[:240]
+    sparse_in_order = np.sort(rng.choice(10**9, size=240, replace=False))
+    for column in (
+        np.arange(240),
+        numbers * 1000 + 5,
+        -numbers,
+        100_000 + numbers,
+        days,
+        some_of_a_thousand,
+        sparse_in_order,
+        sparse_in_order[::-1],
+    ):
         (said,) = warnings_of(with_column(column), Y)
-        assert re.search("'the one': a different whole number in every row.*Drop it", said)
+        assert re.search("'the one': a different whole number in every row.*Drop it if it is an identifier", said)
     (said,) = warnings_of(np.column_stack([X, numbers]), Y)
     assert "column 12:" in said
 
@@ -946,6 +1009,16 @@ def test_identifiers_are_warned_of() -> None:
 def test_other_whole_numbers_are_no_identifiers() -> None:
     for column in (np.arange(240) // 2, np.arange(240) + 0.5, np.zeros(240), NOISE > 0):
         assert warnings_of(with_column(column), Y) == []
+
+
+def test_measured_concentrations_in_whole_units_are_no_identifiers() -> None:
+    """Also where by chance no two of few rows agree."""
+    rng = np.random.default_rng(1)
+    concentrations = np.rint(rng.lognormal(6, 1, size=(45, 400)))
+    different = [len(np.unique(column)) == 45 for column in concentrations.T]
+    assert sum(different) > 10
+    assert len(identifiers(concentrations)) == 0
+    assert len(identifiers(np.column_stack([concentrations, rng.permutation(45)]))) == 1
 
 
 def test_a_large_unit_makes_no_identifiers() -> None:

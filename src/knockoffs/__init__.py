@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from knockoffs.cautions import KnockoffWarning
     from knockoffs.diagnostics import Certificate, check_swap
-    from knockoffs.filtering import fdp, knockoff_evalues, knockoff_select, knockoff_threshold, power
+    from knockoffs.filtering import (
+        combine_draws,
+        fdp,
+        knockoff_evalues,
+        knockoff_select,
+        knockoff_threshold,
+        power,
+        select_by_evalues,
+        smallest_levels,
+    )
     from knockoffs.generators.autoencoder import AutoEncodingKnockoffs
     from knockoffs.generators.ddlk import DDLK
     from knockoffs.generators.deep import DeepKnockoffs
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from knockoffs.generators.hmm import HMMKnockoffs
     from knockoffs.generators.joint import JointDensity
     from knockoffs.generators.loading import load_generator
+    from knockoffs.guarantees import fdp_bound, fdp_bounds, kfwer_select, pfer_select
     from knockoffs.report import write_report
     from knockoffs.selection import Selection
     from knockoffs.selector import KnockoffSelector
@@ -48,12 +58,19 @@ _MODULES = {
     "MidpointStatistic": "knockoffs.statistics",
     "Selection": "knockoffs.selection",
     "check_swap": "knockoffs.diagnostics",
+    "combine_draws": "knockoffs.filtering",
     "fdp": "knockoffs.filtering",
+    "fdp_bound": "knockoffs.guarantees",
+    "fdp_bounds": "knockoffs.guarantees",
+    "kfwer_select": "knockoffs.guarantees",
     "knockoff_evalues": "knockoffs.filtering",
     "knockoff_select": "knockoffs.filtering",
     "knockoff_threshold": "knockoffs.filtering",
     "load_generator": "knockoffs.generators.loading",
+    "pfer_select": "knockoffs.guarantees",
     "power": "knockoffs.filtering",
+    "select_by_evalues": "knockoffs.filtering",
+    "smallest_levels": "knockoffs.filtering",
     "write_report": "knockoffs.report",
 }
 __all__ = [
@@ -75,12 +92,19 @@ __all__ = [
     "MidpointStatistic",
     "Selection",
     "check_swap",
+    "combine_draws",
     "fdp",
+    "fdp_bound",
+    "fdp_bounds",
+    "kfwer_select",
     "knockoff_evalues",
     "knockoff_select",
     "knockoff_threshold",
     "load_generator",
+    "pfer_select",
     "power",
+    "select_by_evalues",
+    "smallest_levels",
     "write_report",
 ]
 

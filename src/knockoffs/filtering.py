@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from knockoffs.arrays import Array, Flags
-from knockoffs.checks import check_choice, check_number
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.checks import check_choice, check_fraction
 
 
 def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
@@ -25,7 +25,7 @@ def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     >>> knockoff_threshold([5, 4, 3], fdr=0.1)
     inf
     """
-    check_number("fdr", fdr, least=0, below=1, least_allowed=False)
+    check_fraction("fdr", fdr)
     candidates, estimates = estimated_fdp(w, offset=offset)
     allowed = candidates[estimates <= fdr]
     return float(allowed.min()) if len(allowed) else math.inf
@@ -34,37 +34,119 @@ def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
 def estimated_fdp(w: ArrayLike, *, offset: int = 1) -> tuple[Array, Array]:
     """The thresholds t that matter (the different |w| above zero, ascending), and equation (3)'s left side."""
     check_choice("offset", offset, (0, 1))
-    w = _statistics(w)
+    candidates, above, below = counts_beyond(w)
+    return candidates, (offset + below) / np.maximum(above, 1)
+
+
+def counts_beyond(w: ArrayLike) -> tuple[Array, Indices, Indices]:
+    """Thresholds t (the different |w| above zero, ascending); how many w are at or above t, and at or below -t."""
+    w = read_statistics(w)
     candidates = np.unique(np.abs(w[w != 0]))
     in_order = np.sort(w)
-    below = np.searchsorted(in_order, -candidates, side="right")
     above = len(w) - np.searchsorted(in_order, candidates, side="left")
-    return candidates, (offset + below) / np.maximum(above, 1)
+    below = np.searchsorted(in_order, -candidates, side="right")
+    return candidates, above, below
 
 
 def knockoff_select(w: ArrayLike, fdr: float, *, offset: int = 1) -> Flags:
     """Which features are selected: those with w at or above the threshold."""
-    return _statistics(w) >= knockoff_threshold(w, fdr, offset=offset)
+    return read_statistics(w) >= knockoff_threshold(w, fdr, offset=offset)
+
+
+def smallest_levels(w: ArrayLike, *, offset: int = 1) -> Array:
+    """Per feature the smallest level at which the knockoff filter selects it.
+
+    `knockoff_select(w, fdr)` is `smallest_levels(w) <= fdr` for every `fdr`. A level chosen after looking at these
+    numbers does not bound the false discovery rate; `fdp_bounds` allows that.
+
+    Parameters
+    ----------
+    w : array-like of float
+        One statistic per feature.
+    offset : {0, 1}, default=1
+        As in `knockoff_threshold`.
+
+    Returns
+    -------
+    array of float
+        The levels; 1.0 for a feature that no level below 1 selects.
+
+    Examples
+    --------
+    >>> smallest_levels([5, 4, -3, 2, 1, 0]).tolist()
+    [0.5, 0.5, 1.0, 0.5, 0.5, 1.0]
+    """
+    w = read_statistics(w)
+    candidates, estimates = estimated_fdp(w, offset=offset)
+    levels = np.ones(len(w))
+    positive = w > 0
+    # A feature is selected where any threshold at or below its w qualifies.
+    best_so_far = np.minimum.accumulate(np.minimum(estimates, 1.0))
+    levels[positive] = best_so_far[np.searchsorted(candidates, w[positive])]
+    return levels
+
+
+def evalue_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
+    """The threshold of `knockoff_evalues`: that of the filter or, where none qualifies, the smallest positive w
+    that is larger than every |w| of the negative ones. `inf` where there is none.
+    """
+    threshold = knockoff_threshold(w, fdr, offset=offset)
+    if threshold < math.inf:
+        return threshold
+    w = read_statistics(w)
+    unopposed = w[w > max(-w.min(), 0.0)]
+    return float(unopposed.min()) if len(unopposed) else math.inf
 
 
 def knockoff_evalues(w: ArrayLike, fdr: float, *, offset: int = 1) -> Array:
     r"""Knockoff e-values (Ren and Barber 2024): $e_j = d \cdot 1\{w_j \ge \tau\} / (1 + |\{j : w_j \le -\tau\}|)$.
 
+    These e-values are *compound*: their sum over all irrelevant features is at most d in expectation, which e-BH
+    (`select_by_evalues`) needs. The e-value of a single feature is not valid by itself, so it tests nothing.
+
+    The bound holds for every stopping time τ of a walk from small to large |w|. Ours stops at the filter's
+    threshold and, unlike Ren and Barber's, also where no negative w is left (`evalue_threshold`), since going on
+    could only lose features. A draw with too few features for the filter then still adds its evidence to a mean.
+
     With `offset=1`, `select_by_evalues` of one draw at the same level gives the knockoff filter's selection;
     e-values of several draws may be averaged, which a selection may not.
+
+    Examples
+    --------
+    >>> knockoff_evalues([5, 4, 3, -1], fdr=0.34).tolist()
+    [4.0, 4.0, 4.0, 0.0]
+    >>> knockoff_evalues([5, 4, 3, -1], fdr=0.1).tolist()  # too few for the filter at 0.1, but none opposes them
+    [4.0, 4.0, 4.0, 0.0]
     """
-    w = _statistics(w)
-    threshold = knockoff_threshold(w, fdr, offset=offset)
+    w = read_statistics(w)
+    threshold = evalue_threshold(w, fdr, offset=offset)
     return len(w) * (w >= threshold) / (1.0 + np.count_nonzero(w <= -threshold))
 
 
 def select_by_evalues(evalues: ArrayLike, fdr: float) -> Flags:
     """e-BH (Wang and Ramdas 2022): the k largest e-values for the largest k with the k-th at least d / (k q)."""
-    check_number("fdr", fdr, least=0, below=1, least_allowed=False)
+    check_fraction("fdr", fdr)
+    return smallest_evalue_levels(evalues) <= fdr * (1 + 1e-12)
+
+
+def smallest_evalue_levels(evalues: ArrayLike) -> Array:
+    """Per feature the smallest level at which e-BH selects it with these e-values; 1.0 where none below 1 does.
+
+    The e-values stay as they are. Those of `combine_draws` depend on its level, so that at another level it may
+    select others.
+
+    Examples
+    --------
+    >>> smallest_evalue_levels([6, 6, 2, 0, 0, 0]).tolist()
+    [0.5, 0.5, 1.0, 1.0, 1.0, 1.0]
+    """
     e = np.asarray(evalues, dtype=np.float64)
-    in_order = np.sort(e)[::-1]
-    enough = in_order * np.arange(1, len(e) + 1) * fdr >= len(e) * (1 - 1e-12)
-    return e >= in_order[np.flatnonzero(enough)[-1]] if enough.any() else np.zeros(len(e), dtype=bool)
+    largest_first = np.argsort(-e, kind="stable")
+    with np.errstate(divide="ignore"):
+        of_the_k_largest = len(e) / (np.arange(1, len(e) + 1) * e[largest_first])
+    levels = np.empty(len(e))
+    levels[largest_first] = np.minimum.accumulate(np.minimum(of_the_k_largest, 1.0)[::-1])[::-1]
+    return levels
 
 
 def draw_level(fdr: float, n_draws: int) -> float:
@@ -72,11 +154,51 @@ def draw_level(fdr: float, n_draws: int) -> float:
     return fdr if n_draws == 1 else fdr / 2
 
 
-def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tuple[Flags, Array]:
-    """One selection from the statistics of several knockoff draws, and its e-values (their means over draws).
+def draw_threshold(w: ArrayLike, fdr: float, n_draws: int, *, offset: int = 1) -> float:
+    """The threshold on w of one of `n_draws` draws: the filter's for a single one, else that of its e-values."""
+    if n_draws == 1:
+        return knockoff_threshold(w, fdr, offset=offset)
+    return evalue_threshold(w, draw_level(fdr, n_draws), offset=offset)
 
-    With more than one draw each is filtered at half the level, as Ren and Barber advise, so that features selected
-    in most draws pass.
+
+def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tuple[Flags, Array]:
+    """Combine the statistics of several knockoff draws into one selection that depends less on the seed.
+
+    The e-values of each draw (`knockoff_evalues` at half the level, as Ren and Barber advise) are averaged, and
+    e-BH selects. The false discovery rate is at most `fdr`, in practice far below, and power is lost: k features
+    pass where each has a mean e-value of d / (k fdr), and an e-value is at most d. So at least 1 / fdr features
+    must stand out in almost every draw; where hardly more are relevant, a single draw finds much more.
+
+    Measured with exact knockoffs at fdr=0.2 (`make draws`; similarity is the mean Jaccard index of the selections
+    of two seeds). With 100 features of which 20 are relevant and clear, 1, 5, 10, 20 and 50 draws have similarity
+    0.86, 0.92, 0.94, 0.96, 0.98 and power 0.96, 0.94, 0.95, 0.95, 0.95. With 10 features of which 5 are relevant
+    power falls from 0.94 to 0.77, 0.67, 0.55, 0.36, and similarity from 0.82 to 0.39. Hence one draw where few
+    features are relevant, and about 20 where many are.
+
+    Draws are not used as simultaneous knockoffs (one filter with offset 1/m): drawn independently given x, they
+    are not jointly exchangeable with x.
+
+    Parameters
+    ----------
+    ws : sequence of array-like of float
+        One statistic per feature, for each draw.
+    fdr : float
+        The share of false discoveries that is accepted on average.
+    offset : {0, 1}, default=1
+        As in `knockoff_threshold`.
+
+    Returns
+    -------
+    selected : array of bool
+        True for the selected features. For one draw this is `knockoff_select`.
+    evalues : array of float
+        The mean e-value of each feature. They are compound, as in `knockoff_evalues`.
+
+    Examples
+    --------
+    >>> selected, evalues = combine_draws([[5, 4, 3, -1], [4, 5, 2, 1], [4, 4, -1, -2]], fdr=0.5)
+    >>> selected.tolist(), evalues.round(2).tolist()
+    ([True, True, True, False], [4.0, 4.0, 2.67, 1.33])
     """
     level = draw_level(fdr, len(ws))
     evalues = np.mean([knockoff_evalues(w, level, offset=offset) for w in ws], axis=0)
@@ -85,33 +207,39 @@ def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tu
 
 
 def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str:
-    """Why nothing was selected, with numbers."""
-    w = _statistics(w)
-    needed = math.ceil(offset / fdr - 1e-9)
+    """Why nothing was selected: what is needed, what the best threshold gives, and the level that allows it."""
+    w = read_statistics(w)
     positive = int(np.count_nonzero(w > 0))
-    _, estimates = estimated_fdp(w, offset=offset)
     if positive == 0:
         return f"No feature of {len(w)} has w > 0: none looks more useful than its knockoff."
-    first = estimates.min()
-    rounded_up = math.ceil(1000 * first - 1e-9) / 1000
-    within_reach = (
-        f"the first would be selected at fdr={rounded_up:g}" if first < 1 else "no level below 1 selects any"
-    )
+    thresholds, above, below = counts_beyond(w)
+    _, estimates = estimated_fdp(w, offset=offset)
+    best = int(np.argmin(np.where(above > 0, estimates, np.inf)))
+    selected, opposed, share = int(above[best]), int(below[best]), float(estimates[best])
+    needed = [max(math.ceil((offset + negative) / fdr - 1e-9), 1) for negative in (0, 1)]
+    if share < 1:
+        level = math.ceil(1000 * share - 1e-9) / 1000
+        outcome = f"these {selected} would be selected at fdr={level:g}"
+    else:
+        outcome = "no level below 1 selects any"
     return (
-        f"fdr={fdr:g} with offset={offset} needs at least {max(needed, 1)} features that stand out; "
-        f"{positive} of {len(w)} have w > 0, and {within_reach}."
+        f"fdr={fdr:g} with offset={offset} needs at least {needed[0]} features that stand out: w at or above some "
+        f"threshold, and no w at or below its negative ({needed[1]} features with one such w, and so on). "
+        f"{positive} of {len(w)} have w > 0, but the best threshold, {thresholds[best]:.3g}, has {selected} at or "
+        f"above it and {opposed} at or below {-thresholds[best]:.3g}: an estimated share of false ones of "
+        f"({offset} + {opposed}) / {selected} = {share:.2g}, and {outcome}."
     )
 
 
 def fdp(selected: ArrayLike, relevant: ArrayLike) -> float:
     """The share of the selected features that are not relevant; 0 where none is selected. Both as flags."""
-    chosen, true = _flags("selected", selected), _flags("relevant", relevant)
+    chosen, true = read_flags("selected", selected), read_flags("relevant", relevant)
     return float(np.count_nonzero(chosen & ~true) / max(np.count_nonzero(chosen), 1))
 
 
 def power(selected: ArrayLike, relevant: ArrayLike) -> float:
     """The share of the relevant features that are selected. Both as flags."""
-    chosen, true = _flags("selected", selected), _flags("relevant", relevant)
+    chosen, true = read_flags("selected", selected), read_flags("relevant", relevant)
     if not true.any():
         raise ValueError(
             "relevant has no true entry: power is the share of relevant features found, so name some."
@@ -119,7 +247,7 @@ def power(selected: ArrayLike, relevant: ArrayLike) -> float:
     return float(np.count_nonzero(chosen & true) / np.count_nonzero(true))
 
 
-def _statistics(w: Any) -> Array:
+def read_statistics(w: Any) -> Array:
     array = np.asarray(w, dtype=np.float64)
     if array.ndim != 1 or len(array) == 0 or not np.isfinite(array).all():
         raise ValueError(
@@ -128,7 +256,7 @@ def _statistics(w: Any) -> Array:
     return array
 
 
-def _flags(name: str, value: Any) -> Flags:
+def read_flags(name: str, value: Any) -> Flags:
     array = np.asarray(value)
     if array.dtype != np.bool_:
         raise ValueError(f"{name} must be true/false for each feature, not {array.dtype}: pass a boolean array.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from knockoffs.arrays import Array, Flags
-from knockoffs.filtering import draw_level
+from knockoffs.filtering import draw_level, smallest_evalue_levels, smallest_levels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,10 +28,12 @@ class Selection:
     names : the features, in the order of the table; all arrays follow it.
     selected : which of them are discoveries.
     w : the knockoff statistic (the mean over draws where there are several).
-    evalues, frequency : mean e-value; share of draws in which the filter alone selects the feature.
+    evalues : mean over draws of the e-values (`knockoff_evalues`). They are compound: their sum over irrelevant
+        features is bounded, and the e-value of one feature tests nothing.
+    frequency : share of draws in which w is at or above the draw's threshold.
     draws : w of each knockoff draw, `[n_draws, features]`.
-    thresholds : the threshold of each draw at `draw_level` (half of `fdr` with several draws); `inf` where nothing
-        qualifies.
+    thresholds : the threshold of each draw: that of the filter for one draw, that of the e-values at half the
+        level for several (`draw_threshold`); `inf` where nothing qualifies.
     explanation : one sentence: how many were found, or why none.
     level : the level of the filter: `fdr`, or less where `calibrate=True` lowered it.
     groups : number of groups of rows that belong together; None where rows are independent of each other.
@@ -76,12 +78,22 @@ class Selection:
         return float(self.thresholds[0]) if self.n_draws == 1 else math.nan
 
     @property
+    def smallest_levels(self) -> Array:
+        """Per feature the smallest level of the filter that selects it; 1.0 where no level below 1 does.
+
+        For several draws the smallest level at which e-BH selects it with `evalues` as they are.
+        """
+        if self.n_draws == 1:
+            return smallest_levels(self.draws[0], offset=self.offset)
+        return smallest_evalue_levels(self.evalues)
+
+    @property
     def discoveries(self) -> list[str]:
         """Names of the selected features, those with the largest w first."""
         return [self.names[j] for j in np.argsort(-self.w, kind="stable") if self.selected[j]]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a feature, the largest w first; levels, seed and versions are in `.attrs`."""
+        """One row per feature, the largest w first; levels, seed and versions are in `.attrs`."""
         import pandas as pd
 
         frame = pd.DataFrame(
@@ -92,6 +104,7 @@ class Selection:
                 "threshold": self.threshold,
                 "evalue": self.evalues,
                 "frequency": self.frequency,
+                "smallest_level": self.smallest_levels,
             }
         )
         frame = frame.sort_values("w", ascending=False, kind="stable", ignore_index=True)
@@ -127,9 +140,22 @@ class Selection:
             "settings": self.settings(),
             "thresholds": [float(t) if math.isfinite(t) else None for t in self.thresholds],
             "features": [
-                {"feature": name, "selected": bool(s), "w": float(w), "evalue": float(e), "frequency": float(f)}
-                for name, s, w, e, f in zip(
-                    self.names, self.selected, self.w, self.evalues, self.frequency, strict=True
+                {
+                    "feature": name,
+                    "selected": bool(s),
+                    "w": float(w),
+                    "evalue": float(e),
+                    "frequency": float(f),
+                    "smallest_level": float(level),
+                }
+                for name, s, w, e, f, level in zip(
+                    self.names,
+                    self.selected,
+                    self.w,
+                    self.evalues,
+                    self.frequency,
+                    self.smallest_levels,
+                    strict=True,
                 )
             ],
         }

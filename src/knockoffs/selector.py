@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -22,10 +23,9 @@ from knockoffs.diagnostics.dry_run import LEVELS, simulate
 from knockoffs.diagnostics.twin import certify, certify_pair
 from knockoffs.filtering import (
     combine_draws,
-    draw_level,
+    draw_threshold,
     explain_empty_selection,
-    knockoff_select,
-    knockoff_threshold,
+    smallest_evalue_levels,
 )
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchical import (
@@ -39,7 +39,7 @@ from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_structure import RowStructure, row_structure
 from knockoffs.selection import UNBOUNDED, RowHandling, Selection, versions_in_use
-from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic
+from knockoffs.statistics import HoldoutStatistic
 from knockoffs.statistics.base import Task, TaskChoice, read_target
 from knockoffs.tables import read_table, require_same_order
 
@@ -70,7 +70,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     statistic : a statistic (`HoldoutStatistic()` by default), or any callable `g(X, X_tilde, y)` that returns w.
     fdr : the share q of false discoveries that you accept on average.
     offset : 1 bounds the false discovery rate; 0 a slightly weaker rate, and selects more.
-    n_draws : knockoff draws to combine (by e-values). More give the same answer whatever the seed.
+    n_draws : int, default=1
+        Knockoff draws to combine by e-values (`combine_draws`). The answer then depends less on the seed, at the
+        price of power, and only features that stand out in almost every draw are selected, at least 1 / fdr of
+        them or none. Keep 1 unless you expect some 2 / fdr relevant features or more; then 20 is a good number.
     certify : check the knockoffs (`check_swap`): a twin of the generator is fitted on 70 % of the rows and checked
         on the others; a generator that is fitted already, or a function, on all rows. Needs 100 rows.
     calibrate : lower the level of the filter until, on responses simulated on X, the share of false discoveries
@@ -235,23 +238,22 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         return HierarchicalKnockoffs(generator)
 
     def _row_handling(self, generator: Any, rows: RowStructure) -> RowHandling:
-        """How dependence between rows is dealt with; a statistic that it is known to mislead is refused."""
+        """How dependence between rows is dealt with; a generator that is known not to is refused."""
         if rows.groups is None:
             return "independent"
         if knows_groups(generator):
             return "groups modelled"
-        if isinstance(self.statistic, (LassoStatistic, ImportanceStatistic)) and hasattr(generator, "sample"):
+        if hasattr(generator, "sample"):
             raise ValueError(
                 f"groups were passed, but the generator {type(generator).__name__} is fitted already and draws "
-                "knockoffs row by row, which are less alike within a group than the data: "
-                f"{type(self.statistic).__name__} then selects many false features (0.3 to 0.7 of all, measured). "
-                "Pass the generator unfitted, or a fitted HierarchicalKnockoffs."
+                "knockoffs row by row, which are less alike within a group than the data: most statistics then "
+                "select many false features (up to 0.6 of all, measured). Pass the generator unfitted, or a fitted "
+                "HierarchicalKnockoffs."
             )
-        source = "a generator that is fitted already" if hasattr(generator, "sample") else "a function"
         caution(
-            f"groups were passed, but the knockoffs come from {source}, row by row as far as can be known. "
-            "Knockoffs of one group are then less alike than its rows, and the share of "
-            "false discoveries is not bounded. Pass the generator unfitted, or a fitted HierarchicalKnockoffs."
+            "groups were passed, but the knockoffs come from a function, row by row as far as can be known. "
+            "Knockoffs of one group are then less alike than its rows, and the share of false discoveries is not "
+            "bounded. Pass a generator."
         )
         return UNBOUNDED
 
@@ -346,6 +348,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                     "one knockoff for each cell."
                 )
             read_table(table, who="the generator's knockoffs")
+            require_same_order(X, X_tilde=table, who="the generator's knockoffs")
         return tables
 
     def _statistics(self, X: Any, tables: list[Any], y: Any, groups: Any) -> Array:
@@ -379,8 +382,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         row_handling: RowHandling,
     ) -> None:
         selected, evalues = combine_draws(list(ws), working_level, offset=self.offset)
-        level = draw_level(working_level, len(ws))
-        explanation = _explanation(ws, selected, evalues, working_level, self.offset)
+        thresholds = np.array([draw_threshold(w, working_level, len(ws), offset=self.offset) for w in ws])
+        explanation = _explanation(ws, selected, evalues, thresholds, working_level, self.offset)
         if self.calibrate:
             explanation += f" This level was calibrated for fdr={self.fdr:g} by a dry run, a heuristic."
         self.selection_ = Selection(
@@ -388,9 +391,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             selected=selected,
             w=ws.mean(0),
             evalues=evalues,
-            frequency=np.mean([knockoff_select(w, level, offset=self.offset) for w in ws], axis=0),
+            frequency=(ws >= thresholds[:, None]).mean(0),
             draws=ws,
-            thresholds=np.array([knockoff_threshold(w, level, offset=self.offset) for w in ws]),
+            thresholds=thresholds,
             fdr=float(self.fdr),
             level=working_level,
             offset=int(self.offset),
@@ -409,16 +412,23 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             caution(explanation)
 
 
-def _explanation(ws: Array, selected: Flags, evalues: Array, fdr: float, offset: int) -> str:
+def _explanation(ws: Array, selected: Flags, evalues: Array, thresholds: Array, fdr: float, offset: int) -> str:
     if selected.any():
         return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
     if len(ws) == 1:
         return explain_empty_selection(ws[0], fdr, offset=offset)
-    found = np.mean([knockoff_select(w, draw_level(fdr, len(ws)), offset=offset).any() for w in ws])
+    levels = smallest_evalue_levels(evalues)
+    first = levels.min()
+    attempt = int(np.count_nonzero(levels == first))
+    outcome = (
+        f"which fdr={math.ceil(1000 * first - 1e-9) / 1000:g} allows" if first < 1 else "too little at any fdr"
+    )
     return (
-        f"No feature has a mean e-value over {len(ws)} draws that is large enough: the largest is "
-        f"{evalues.max():.3g}, and k features pass with {len(evalues) / fdr:.4g}/k each. {found:.0%} of the draws "
-        "select any at half the level."
+        f"No feature has a mean e-value over {len(ws)} draws that is large enough: k features pass where each has "
+        f"{len(evalues) / fdr:.4g}/k, and an e-value is at most {len(evalues)}. The best attempt is the {attempt} "
+        f"largest: each has {np.sort(evalues)[-attempt]:.3g} or more, where fdr={fdr:g} needs "
+        f"{len(evalues) / fdr / attempt:.3g}, {outcome}. {np.isfinite(thresholds).mean():.0%} of the draws have "
+        "features that stand out."
     )
 
 

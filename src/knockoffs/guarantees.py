@@ -1,0 +1,177 @@
+"""Other guarantees from the same statistics w: few false selections in number, and bounds for any chosen set.
+
+All rest on what the knockoff filter rests on: for exact knockoffs and a statistic with the flip-sign property, the
+signs of the w of irrelevant features are independent fair coins, given the sizes |w|.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import nbdtrc
+
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.checks import check_count, check_fraction
+from knockoffs.filtering import counts_beyond, read_flags, read_statistics
+
+
+def pfer_select(w: ArrayLike, expected_false: int) -> Flags:
+    """Select features so that the expected number of false ones (the per-family error rate) is bounded.
+
+    The v-knockoffs of Janson and Su (2016): from the largest |w| downwards, select all features with w > 0 that
+    come before the v-th feature with w < 0. A feature as large as that one is not selected.
+
+    Parameters
+    ----------
+    w : array-like of float
+        One statistic per feature.
+    expected_false : int
+        The bound v, at least 1: at most v false selections are expected, whatever the number of features.
+
+    Returns
+    -------
+    array of bool
+        True for the selected features.
+
+    Examples
+    --------
+    >>> pfer_select([9, 8, -7, 6, -5, 4], expected_false=1).tolist()
+    [True, True, False, False, False, False]
+    >>> pfer_select([9, 8, -7, 6, -5, 4], expected_false=2).tolist()
+    [True, True, False, True, False, False]
+    """
+    check_count("expected_false", expected_false)
+    w = read_statistics(w)
+    negative_sizes = np.sort(-w[w < 0])[::-1]
+    limit = negative_sizes[expected_false - 1] if len(negative_sizes) >= expected_false else 0.0
+    return w > limit
+
+
+def kfwer_select(w: ArrayLike, k: int, alpha: float = 0.05) -> Flags:
+    """Select features so that k or more of them are false with probability at most `alpha` (k-FWER).
+
+    Janson and Su (2016): the number of false selections of `pfer_select` at v is at most negative binomial (the
+    heads before the v-th tail of a fair coin), so the largest v is used for which that is k or more with
+    probability at most `alpha`.
+
+    Parameters
+    ----------
+    w : array-like of float
+        One statistic per feature.
+    k : int
+        The number of false selections to exclude. At `alpha=0.05` at least 5: a run of four heads is too likely.
+    alpha : float, default=0.05
+        The probability with which k or more false selections are accepted.
+
+    Returns
+    -------
+    array of bool
+        True for the selected features.
+
+    Examples
+    --------
+    >>> kfwer_select([9, 8, -7, 6, -5, 4], k=5).tolist()
+    [True, True, False, False, False, False]
+    >>> kfwer_select([9, 8, -7, 6, -5, 4], k=8).tolist()
+    [True, True, False, True, False, False]
+    """
+    check_count("k", k)
+    check_fraction("alpha", alpha)
+    return pfer_select(w, _largest_v(k, alpha))
+
+
+def _largest_v(k: int, alpha: float) -> int:
+    candidates = np.arange(1, 4 * k + 1)  # the probability grows with v, and is next to 1 at the last
+    v = int(np.count_nonzero(nbdtrc(k - 1, candidates, 0.5) <= alpha))
+    if v == 0:
+        raise ValueError(
+            f"k={k} with alpha={alpha:g} can select nothing: {k} false selections in a row have probability "
+            f"{0.5**k:.3g}. Pass k={math.ceil(-math.log2(alpha))} or more, or alpha={0.5**k:.3g} or more."
+        )
+    return v
+
+
+def fdp_bounds(w: ArrayLike, alpha: float = 0.05) -> Array:
+    r"""Bound the false discovery proportion of the k features with the largest w, for all k at once.
+
+    With probability at least 1 - alpha all bounds hold together, so k may be chosen after looking at them.
+    Katsevich and Ramdas (2020): the number of false ones among the features with w at or above t is at most
+    $\lfloor c\,(1 + |\{j : w_j \le -t\}|) \rfloor$ with $c = \log(1/\alpha) / \log(2 - \alpha)$, for all t.
+
+    Parameters
+    ----------
+    w : array-like of float
+        One statistic per feature.
+    alpha : float, default=0.05
+        The probability with which some bound may fail.
+
+    Returns
+    -------
+    array of float
+        Entry k - 1 bounds the proportion among the k features with the largest w. Features with w at or below 0
+        are counted as false.
+
+    Examples
+    --------
+    >>> w = [12, 11, 10, 9, 8, 7, 6, 5, -4, 3]
+    >>> fdp_bounds(w, alpha=0.2)[:8].tolist()  # two of the eight largest may be false
+    [1.0, 1.0, 0.6666666666666666, 0.5, 0.4, 0.3333333333333333, 0.2857142857142857, 0.25]
+    """
+    check_fraction("alpha", alpha)
+    w = read_statistics(w)
+    _, above, false_above = _false_beyond(w, alpha)
+    bounds_by_size = np.full(len(w) + 1, np.inf)
+    bounds_by_size[0] = 0
+    np.minimum.at(bounds_by_size, above, false_above)
+    sizes = np.arange(len(w) + 1)
+    # A set inherits the bounds of larger ones, and of smaller ones with its other members counted as false.
+    from_larger = np.minimum.accumulate(bounds_by_size[::-1])[::-1]
+    from_smaller = np.minimum.accumulate(bounds_by_size - sizes) + sizes
+    return np.minimum(from_larger, from_smaller)[1:] / sizes[1:]
+
+
+def fdp_bound(w: ArrayLike, chosen: ArrayLike, alpha: float = 0.05) -> float:
+    """Bound the false discovery proportion of a set of features that may be chosen after looking at w.
+
+    The bounds of `fdp_bounds` hold for all thresholds together; a set inherits from each threshold its bound plus
+    the members below the threshold, and the best of these holds for all sets together, with probability at least
+    1 - alpha.
+
+    Parameters
+    ----------
+    w : array-like of float
+        One statistic per feature.
+    chosen : array-like of bool
+        True for the features of the set, chosen by any means.
+    alpha : float, default=0.05
+        The probability with which the bound of some set may fail.
+
+    Returns
+    -------
+    float
+        The bound; 0 for the empty set.
+
+    Examples
+    --------
+    >>> w = [12, 11, 10, 9, 8, 7, 6, 5, -4, 3]
+    >>> fdp_bound(w, [False, True, True, True, True, True, True, True, True, False], alpha=0.2)
+    0.375
+    """
+    check_fraction("alpha", alpha)
+    w, flags = read_statistics(w), read_flags("chosen", chosen)
+    if flags.shape != w.shape:
+        raise ValueError(f"chosen has shape {flags.shape}: pass one true/false for each of the {len(w)} features.")
+    size = int(np.count_nonzero(flags))
+    thresholds, _, false_above = _false_beyond(w, alpha)
+    members_below = np.searchsorted(np.sort(w[flags]), thresholds, side="left")
+    return float((members_below + false_above).min(initial=size) / max(size, 1))
+
+
+def _false_beyond(w: Array, alpha: float) -> tuple[Array, Indices, Array]:
+    """Thresholds, the number of features at or above each, and the bound on the false ones among them."""
+    thresholds, above, below = counts_beyond(w)
+    # exp(a heads - b tails) is a martingale of coin flips where exp(a) + exp(-b) = 2; b = log(1 / alpha) gives c.
+    factor = math.log(1 / alpha) / math.log(2 - alpha)
+    return thresholds, above, np.floor(factor * (1 + below) + 1e-9)
