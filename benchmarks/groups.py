@@ -67,6 +67,7 @@ STATISTICS: dict[str, Statistic] = {
     "forest": ImportanceStatistic(),
     "boosting": HoldoutStatistic("boosting"),
     "linear+boosting": HoldoutStatistic("linear+boosting"),
+    "lightgbm": HoldoutStatistic("lightgbm"),
 }
 
 

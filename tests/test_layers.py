@@ -40,6 +40,7 @@ LAYERS = (
         "arrays",
         "cautions",
         "checks",
+        "fingerprints",
         "memory",
         "typed_json",
     },

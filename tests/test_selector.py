@@ -32,6 +32,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from knockoffs import (
     DDLK,
     GaussianKnockoffs,
+    HierarchicalKnockoffs,
     HoldoutStatistic,
     KnockoffSelector,
     KnockoffWarning,
@@ -541,6 +542,80 @@ def test_no_group_is_on_both_sides_of_a_split(settings: dict[str, Any]) -> None:
     quiet_fit(careful, table, Y, groups=groups)
     with pytest.raises(LookupError, match="both sides"):
         quiet_fit(careful, table, Y)
+
+
+def patients(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """60 patients with 4 rows each, which are alike, and a y with an effect of each patient."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(60), 4)
+    x = rng.normal(size=(60, 6))[groups] + 0.5 * rng.normal(size=(240, 6))
+    return x, x[:, :3].sum(1) + rng.normal(size=60)[groups] + 0.3 * rng.normal(size=240), groups
+
+
+def test_knockoffs_of_groups_are_drawn_for_whole_groups() -> None:
+    x, y, groups = patients()
+    fitted = quiet_fit(selector(fdr=0.4), x, y, groups=groups)
+    assert isinstance(fitted.generator_, HierarchicalKnockoffs)
+    assert isinstance(fitted.generator_.generator, GaussianKnockoffs)
+    assert (fitted.selection_.groups, fitted.selection_.row_handling) == (60, "groups modelled")
+    assert fitted.selection_.exact is True
+    assert fitted.selection_.settings()["groups"] == 60
+
+
+def test_groups_of_single_rows_are_no_groups() -> None:
+    plain, grouped = selector().fit(X, Y), selector().fit(X, Y, groups=np.arange(240))
+    np.testing.assert_array_equal(plain.w_, grouped.w_)
+    assert grouped.selection_.row_handling == "independent"
+
+
+def test_a_fitted_generator_of_rows_refuses_groups() -> None:
+    x, y, groups = patients()
+    with pytest.raises(ValueError, match=r"GaussianKnockoffs is fitted already.*Pass the generator unfitted"):
+        selector(GaussianKnockoffs().fit(x)).fit(x, y, groups=groups)
+
+
+def test_a_fitted_generator_of_groups_is_used_as_it_is() -> None:
+    x, y, groups = patients()
+    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(x, groups=groups)
+    for generator in (model, FrozenEstimator(model)):
+        fitted = quiet_fit(selector(generator, fdr=0.4), x, y, groups=groups)
+        assert fitted.generator_ is generator
+        assert fitted.selection_.row_handling == "groups modelled"
+
+
+def test_of_a_functions_knockoffs_of_groups_nothing_is_claimed() -> None:
+    x, y, groups = patients()
+    fitted = selector(lambda table: np.random.default_rng(0).permutation(table), fdr=0.4, certify=False)
+    with pytest.warns(KnockoffWarning) as caught:
+        fitted.fit(x, y, groups=groups)
+    assert any("is not bounded" in str(warning.message) for warning in caught)
+    assert fitted.selection_.exact is False
+    assert fitted.selection_.row_handling == "groups ignored by the generator"
+
+
+@pytest.mark.parametrize("with_groups", [False, True])
+def test_repeated_rows_share_a_knockoff_and_stay_together(with_groups: bool) -> None:
+    x, y, groups = patients()
+    order = np.random.default_rng(1).permutation(480)
+    table, target = np.repeat(x, 2, axis=0)[order], np.repeat(y, 2)[order]
+    labels = np.repeat(groups, 2)[order] if with_groups else None
+    seen: list[np.ndarray] = []
+
+    class Seen(LassoStatistic):
+        def compute(self, X: Any, X_tilde: Any, y: Any, **settings: Any) -> Any:
+            seen.extend((np.asarray(X_tilde), settings["groups"]))
+            return super().compute(X, X_tilde, y, **settings)
+
+    with pytest.warns(KnockoffWarning, match="240 of 480 rows repeat another row exactly"):
+        selector(statistic=Seen(), fdr=0.4, certify=False).fit(table, target, groups=labels)
+    knockoffs, together = seen
+    first = np.unique(table, axis=0, return_index=True)[1]
+    for row in first[:20]:
+        alike = (table == table[row]).all(1)
+        assert alike.sum() == 2
+        assert len(np.unique(knockoffs[alike], axis=0)) == 1
+        assert len(set(together[alike])) == 1
+    assert len(np.unique(knockoffs, axis=0)) == 240
 
 
 @pytest.mark.parametrize("statistic", [LassoStatistic(), HoldoutStatistic(LinearRegression(), folds=2)], ids=repr)

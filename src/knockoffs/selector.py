@@ -247,8 +247,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             raise ValueError(
                 f"groups were passed, but the generator {type(generator).__name__} is fitted already and draws "
                 "knockoffs row by row, which are less alike within a group than the data: most statistics then "
-                "select many false features (up to 0.6 of all, measured). Pass the generator unfitted, or a fitted "
-                "HierarchicalKnockoffs."
+                "select many false features (up to 0.6 of all, measured). Pass the generator unfitted, or a "
+                "fitted HierarchicalKnockoffs."
             )
         caution(
             "groups were passed, but the knockoffs come from a function, row by row as far as can be known. "

@@ -20,12 +20,13 @@ import pytest
 import torch
 from threadpoolctl import threadpool_limits
 
-from knockoffs import GaussianKnockoffs, KnockoffWarning, LassoStatistic
+from knockoffs import GaussianKnockoffs, LassoStatistic
 from knockoffs.benchmarks import runner
 from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
 from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target, Variant
 from knockoffs.benchmarks.runner import RunFailedError, execute, run_experiment
 from knockoffs.benchmarks.store import Store
+from knockoffs.cautions import caution
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.datasets.real import HOW_TO_GET, VARIABLE, DataNotFoundError
 from knockoffs.statistics import models
@@ -159,7 +160,7 @@ def test_nothing_global_is_changed(tmp_path: Path) -> None:
 def test_hazards_of_small_data_are_no_news_in_a_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     class Warns(GaussianKnockoffs):
         def fit(self, X: pd.DataFrame) -> Any:
-            warnings.warn("few rows", KnockoffWarning, stacklevel=1)
+            caution("few rows")
             return super().fit(X)
 
     monkeypatch.setitem(METHODS, "gaussian", lambda seed: Warns(random_state=seed))

@@ -72,6 +72,15 @@ def test_every_experiment_is_listed_with_its_runs(invoke: Invoke) -> None:
         assert name in EXPERIMENTS
 
 
+def test_other_replicates_have_other_data(invoke: Invoke) -> None:
+    for first in ("0", "7"):
+        assert invoke("bench", "run", "smoke", "--reps", "1", "--first-rep", first, "--quiet").exit_code == 0
+    tables = [next(Path("results/smoke").rglob(f"{number}.parquet")) for number in ("000", "007")]
+    first, other = map(pd.read_parquet, tables)
+    assert (first["w"] != other["w"]).any()
+    assert len(list(Path("results/smoke").rglob("*.parquet"))) == 2 * len(EXPERIMENTS["smoke"].methods)
+
+
 def test_every_option_is_known_to_these_tests() -> None:
     options = {name: {o for p in command.params for o in p.opts} for name, command in bench.commands.items()}
     assert options == {
@@ -81,6 +90,7 @@ def test_every_option_is_known_to_these_tests() -> None:
             "name",
             "--methods",
             "--reps",
+            "--first-rep",
             "--n-jobs",
             "--scheduler",
             "--device",

@@ -132,8 +132,23 @@ def test_every_option_is_known_to_these_tests() -> None:
     options = {option for parameter in check_command.params for option in parameter.opts}
     assert options == {
         *("file", "--drop", "--delimiter", "--model", "--knockoffs", "--dry-run", "--statistic", "--n-jobs"),
-        *("--out", "--json", "--strict", "--seed", "--quiet"),
+        *("--groups", "--out", "--json", "--strict", "--seed", "--quiet"),
     }
+
+
+def test_rows_of_one_group_are_checked_together(
+    invoke: Invoke, table: pd.DataFrame, features: pd.DataFrame, knockoffs: pd.DataFrame
+) -> None:
+    table.to_csv("grouped.csv", index=False)
+    result = invoke("check", "grouped.csv", *PAIR, "--groups", "patient", "--json")
+    expected = check_swap((features, pd.read_csv("k.csv")), groups=table["patient"], random_state=0)
+    assert json.loads(result.stdout) == expected.to_dict()
+
+
+def test_rows_of_the_fit_are_recognised(invoke: Invoke, file: Path, features: pd.DataFrame) -> None:
+    GaussianKnockoffs(random_state=0).fit(features[:150]).save("model")
+    result = invoke("check", file, *MODEL, "--json")
+    assert "50% of these rows were used to fit the generator" in " ".join(json.loads(result.stdout)["reasons"])
 
 
 def test_standard_input_and_a_delimiter(invoke: Invoke, features: pd.DataFrame, model: GaussianKnockoffs) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs import DDLK, GaussianKnockoffs, load_generator
+from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs, load_generator
 from knockoffs.cli.sample import sample as sample_command
 from knockoffs.files import read_frame
 
@@ -119,8 +119,32 @@ def test_every_option_is_known_to_these_tests() -> None:
     """A new option needs a test here."""
     options = {option for parameter in sample_command.params for option in parameter.opts}
     assert options == {
-        *("file", "--drop", "--delimiter", "--out", "--generator", "--save-model", "--seed", "--quiet"),
+        *("file", "--drop", "--delimiter", "--out", "--generator", "--save-model", "--groups"),
+        *("--seed", "--quiet"),
     }
+
+
+def test_knockoffs_of_groups_are_the_librarys_also_from_a_model_file(
+    invoke: Invoke, table: pd.DataFrame, features: pd.DataFrame
+) -> None:
+    table.to_csv("grouped.csv", index=False)
+    grouped = ("sample", "grouped.csv", "--drop", "y", "--groups", "patient", "--quiet")
+    result = invoke(*grouped, "--generator", "gaussian", "--out", "k.csv", "--save-model", "model")
+    assert result.exit_code == 0, result.output
+    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(features, groups=table["patient"])
+    expected = model.sample(features, groups=table["patient"], random_state=0)
+    pd.testing.assert_frame_equal(read_frame("k.csv"), expected, check_exact=True)
+    assert invoke(*grouped, "--generator", "model", "--out", "again.csv").exit_code == 0
+    pd.testing.assert_frame_equal(read_frame("again.csv"), expected, check_exact=True)
+
+
+def test_a_model_of_rows_refuses_groups(refused: Refused, table: pd.DataFrame, features: pd.DataFrame) -> None:
+    table.to_csv("grouped.csv", index=False)
+    GaussianKnockoffs(random_state=0).fit(features).save("rows")
+    line = refused(
+        *("sample", "grouped.csv", "--drop", "y", "--groups", "patient", "--generator", "rows", "--out", "k.csv")
+    )
+    assert "--groups 'patient': the model 'rows' was fitted without groups. Fit a new one." in line
 
 
 def test_drop_delimiter_quiet_and_standard_input(invoke: Invoke, table: pd.DataFrame) -> None:

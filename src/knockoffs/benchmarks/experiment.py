@@ -69,9 +69,14 @@ class Experiment:
     marks: Mapping[str, str] = field(default_factory=dict, hash=False)
     files: tuple[str, ...] = ()
 
-    def runs(self, *, methods: Sequence[str] | None = None, replicates: int | None = None) -> Iterator[Run]:
-        """All runs, one replicate after the other, so that what is there at any time is balanced."""
-        for replicate in range(self.replicates if replicates is None else replicates):
+    def runs(
+        self, *, methods: Sequence[str] | None = None, replicates: int | None = None, first: int = 0
+    ) -> Iterator[Run]:
+        """All runs, one replicate after the other, so that what is there at any time is balanced.
+
+        `first` is the number of the first replicate: others have other seeds, hence other data.
+        """
+        for replicate in range(first, first + (self.replicates if replicates is None else replicates)):
             for variant in self.variants:
                 for method in self.methods if methods is None else dict.fromkeys(methods):
                     if method != "oracle" or variant.oracle:

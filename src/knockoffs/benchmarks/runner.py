@@ -34,6 +34,7 @@ def run_experiment(
     *,
     methods: Sequence[str] | None = None,
     replicates: int | None = None,
+    first: int = 0,
     data: str | None = None,
     n_jobs: int | None = None,
     scheduler: str | None = None,
@@ -43,7 +44,8 @@ def run_experiment(
     """Make all runs that the store lacks, write each as it ends, and return how many were made."""
     store.prepare(experiment)
     folder = None if data is None else str(Path(data).resolve())  # workers may stand elsewhere
-    todo = [run for run in experiment.runs(methods=methods, replicates=replicates) if not store.has(run)]
+    runs = experiment.runs(methods=methods, replicates=replicates, first=first)
+    todo = [run for run in runs if not store.has(run)]
     if todo:
         _check_needs(experiment, data)
     made, failed = 0, []

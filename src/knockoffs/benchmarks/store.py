@@ -19,7 +19,7 @@ from knockoffs.benchmarks.experiment import Experiment, Run
 from knockoffs.outputs import write_atomically
 
 COLUMNS = ("response", "statistic", "feature", "unit", "w", "relevant")
-REVISION = 3  # raise it when a method or statistic changes, so that old and new results are not mixed
+REVISION = 4  # raise it when a method or statistic changes, so that old and new results are not mixed
 
 
 class Result(NamedTuple):

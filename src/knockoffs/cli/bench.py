@@ -61,6 +61,13 @@ def list_experiments() -> None:
 @click.argument("name")
 @click.option("--methods", help="Only these, with commas between them.")
 @click.option("--reps", type=int, help="Replicates; by default those of the experiment.")
+@click.option(
+    "--first-rep",
+    type=click.IntRange(0, MOST_REPLICATES),
+    default=0,
+    show_default=True,
+    help="Number of the first replicate; others have other data.",
+)
 @click.option("--n-jobs", type=int, help="Cores.")
 @click.option(
     "--scheduler",
@@ -77,6 +84,7 @@ def run(
     name: str,
     methods: str | None,
     reps: int | None,
+    first_rep: int,
     n_jobs: int | None,
     scheduler: str | None,
     device: str,
@@ -103,6 +111,7 @@ def run(
                 store,
                 methods=chosen,
                 replicates=reps,
+                first=first_rep,
                 data=data,
                 n_jobs=n_jobs,
                 scheduler=scheduler,

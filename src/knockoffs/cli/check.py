@@ -7,14 +7,17 @@ import sys
 from typing import Any
 
 import click
+import pandas as pd
 from rich.table import Table
 
 from knockoffs.cli.common import (
     check_cores,
+    groups_option,
     read_features,
     require_numbers,
     run_options,
     table_options,
+    take_groups,
 )
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
@@ -34,6 +37,7 @@ SHOWN = 10
 @click.option(
     "--knockoffs", metavar="FILE", help="Instead of a model: knockoffs of the rows of FILE, a table like it."
 )
+@groups_option
 @click.option("--dry-run", is_flag=True, help="Also count false discoveries on simulated responses (minutes).")
 @click.option(
     "--statistic",
@@ -53,6 +57,7 @@ def check(
     delimiter: str | None,
     model: str | None,
     knockoffs: str | None,
+    groups: str | None,
     dry_run: bool,
     statistic: str,
     n_jobs: int | None,
@@ -71,9 +76,10 @@ def check(
     if as_json:
         require_standard_output("--json")
     check_paths(named(FILE=file, model=model, knockoffs=knockoffs), named(out=out))
-    subject = _subject(file, drop, delimiter, model, knockoffs)
+    X, labels = take_groups(read_features(file, delimiter, drop), groups)
     found = check_swap(
-        *subject,
+        *_subject(X, delimiter, model, knockoffs),
+        groups=labels,
         dry_run=dry_run,
         statistic=STATISTICS[statistic](),
         random_state=seed,
@@ -90,13 +96,10 @@ def check(
         sys.exit(NOT_PASSED)
 
 
-def _subject(
-    file: str, drop: tuple[str, ...], delimiter: str | None, model: str | None, knockoffs: str | None
-) -> tuple[Any, ...]:
+def _subject(X: pd.DataFrame, delimiter: str | None, model: str | None, knockoffs: str | None) -> tuple[Any, ...]:
     """The arguments of `check_swap`."""
     if (model is None) == (knockoffs is None):
         raise ValueError("pass either --model FILE, to draw knockoffs, or --knockoffs FILE, which holds them.")
-    X = read_features(file, delimiter, drop)
     require_numbers(X)
     if model is not None:
         return load_generator(model), X

@@ -42,6 +42,11 @@ table_options = options(
     ),
     click.option("--delimiter", help="What separates the cells of a text file; found out by default."),
 )
+groups_option = click.option(
+    "--groups",
+    metavar="COL",
+    help="Rows with the same value here (a patient) belong together; it is no feature.",
+)
 run_options = options(
     click.option(
         "--seed",
@@ -98,6 +103,17 @@ def read_features(file: str, delimiter: str | None, drop: Sequence[str]) -> pd.D
     for column in drop:
         require_column(frame, "--drop", column)
     return frame.drop(columns=list(drop))
+
+
+def take_groups(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, pd.Series | None]:
+    """The table without the column that --groups names, and that column."""
+    if column is None:
+        return frame, None
+    require_column(frame, "--groups", column)
+    labels = frame[column]
+    if labels.isna().any():
+        raise ValueError(f"--groups {column!r} lacks {labels.isna().sum()} values. Fill them in or drop the rows.")
+    return frame.drop(columns=[column]), labels
 
 
 def require_column(frame: pd.DataFrame, option: str, column: str) -> None:

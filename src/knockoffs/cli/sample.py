@@ -6,16 +6,24 @@ import click
 
 from knockoffs.cli.common import (
     generator_options,
+    groups_option,
     make_generator,
     model_file,
     read_features,
     require_numbers,
     run_options,
     table_options,
+    take_groups,
 )
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import require_standard_output, say, shows_progress
 from knockoffs.files import csv_text, table_format, write_frame
+from knockoffs.generators.hierarchical import (
+    HierarchicalKnockoffs,
+    draw_knockoffs,
+    fit_generator,
+    knows_groups,
+)
 from knockoffs.outputs import is_stream
 
 
@@ -25,6 +33,7 @@ from knockoffs.outputs import is_stream
     "--out", required=True, help="File for the knockoffs (.csv, .tsv, .parquet, also .gz), or - for CSV here."
 )
 @generator_options
+@groups_option
 @run_options
 def sample(
     file: str,
@@ -33,13 +42,15 @@ def sample(
     out: str,
     generator: str,
     save_model: str | None,
+    groups: str | None,
     seed: int,
     quiet: bool,
 ) -> None:
     """Write knockoffs of the rows of FILE: a table like it.
 
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Leave the response out with --drop: it
-    must not take part. A model file as --generator draws from that model without a fit.
+    must not take part. A model file as --generator draws from that model without a fit. With --groups knockoffs
+    are drawn for whole groups of rows; the column itself is left out.
     """
     if out == "-":
         require_standard_output("--out -")
@@ -47,15 +58,18 @@ def sample(
         table_format(out)  # refuses other formats before the work
     outputs = named(out=None if out == "-" else out, save_model=save_model)
     check_paths(named(FILE=file, generator=model_file(generator)), outputs)
-    X = read_features(file, delimiter, drop)
+    X, labels = take_groups(read_features(file, delimiter, drop), groups)
     require_numbers(X)
     model = make_generator(generator)
     if not model.__sklearn_is_fitted__():
-        model.set_params(random_state=seed)
         if "progress" in model.get_params():
             model.set_params(progress=shows_progress(quiet))
-        model.fit(X)
-    knockoffs = model.sample(X, random_state=seed)
+        if labels is not None:
+            model = HierarchicalKnockoffs(model)
+        fit_generator(model.set_params(random_state=seed), X, labels)
+    elif labels is not None and not knows_groups(model):
+        raise ValueError(f"--groups {groups!r}: the model {generator!r} was fitted without groups. Fit a new one.")
+    knockoffs = draw_knockoffs(model, X, groups=labels, random_state=seed)
     if save_model is not None:
         model.save(save_model)
     if out == "-":

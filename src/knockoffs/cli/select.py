@@ -14,6 +14,7 @@ from knockoffs.cli.common import (
     check_cores,
     check_draws,
     generator_options,
+    groups_option,
     make_generator,
     model_file,
     not_numbers,
@@ -22,6 +23,7 @@ from knockoffs.cli.common import (
     require_numbers,
     run_options,
     table_options,
+    take_groups,
 )
 from knockoffs.cli.errors import EXIT_CODES
 from knockoffs.cli.paths import check_paths, named
@@ -62,7 +64,7 @@ from knockoffs.tables import listing
     show_default=True,
     help="What the target is.",
 )
-@click.option("--groups", metavar="COL", help="Rows with the same value here (a patient) stay together in splits.")
+@groups_option
 @click.option("--n-jobs", type=int, help="Cores for the models of a statistic.")
 @click.option(
     "--out",
@@ -162,15 +164,7 @@ def _parts(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoic
             f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it, or "
             "pass --task classification."
         )
-    labels = None
-    if groups is not None:
-        require_column(frame, "--groups", groups)
-        labels = frame[groups]
-        if labels.isna().any():
-            raise ValueError(
-                f"--groups {groups!r} lacks {labels.isna().sum()} values. Fill them in or drop the rows."
-            )
-    X = frame.drop(columns=[target, *([groups] if groups else [])])
+    X, labels = take_groups(frame.drop(columns=[target]), groups)
     require_numbers(X)
     _, values = read_target(y, task, rows=len(y), who=f"the target {target!r}")
     numbers = np.nan_to_num(X.to_numpy(dtype=float, na_value=0.0), posinf=0.0, neginf=0.0)  # refused later

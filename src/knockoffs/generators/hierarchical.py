@@ -64,7 +64,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
     >>> rng = np.random.default_rng(0)
     >>> patient = np.repeat(np.arange(50), 4)
     >>> X = rng.normal(size=(50, 3))[patient] + rng.normal(size=(200, 3))
-    >>> X[:, 0] = patient % 2
+    >>> X[:, 0] = rng.normal(size=50)[patient]  # the age of a patient, say
     >>> model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(X, groups=patient)
     >>> X_tilde = model.sample(X, groups=patient)
     >>> all(len(set(X_tilde[patient == p, 0])) == 1 for p in range(50))

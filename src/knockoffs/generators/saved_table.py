@@ -43,7 +43,10 @@ def table_state(model: TableModel) -> tuple[dict[str, Any], dict[str, NDArray[An
         "n_features": model.n_features_in_,
         "levels": [None if levels is None else levels.tolist() for levels in model.levels_],
     }
-    return header, {f"table.{name}": getattr(model, f"{name}_") for name in ARRAYS}
+    arrays = {f"table.{name}": getattr(model, f"{name}_") for name in ARRAYS}
+    if model.fingerprints_ is not None:
+        arrays["table.fingerprints"] = model.fingerprints_
+    return header, arrays
 
 
 def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]]) -> None:
@@ -51,6 +54,9 @@ def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]
     table = as_record(TableHeader, header)
     for name, kind in ARRAYS.items():
         setattr(model, f"{name}_", take_array(arrays, f"table.{name}", (table.n_features,), kind))
+    model.fingerprints_ = None  # files of version 1 have none
+    if "table.fingerprints" in arrays:
+        model.fingerprints_ = take_array(arrays, "table.fingerprints", (None,), "u")
     _require_consistent(model, table)
     model.n_features_in_ = table.n_features
     if table.feature_names is not None:

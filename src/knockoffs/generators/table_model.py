@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.cautions import caution
+from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
 from knockoffs.randomness import RandomState
 from knockoffs.tables import column_name, listing, read_table
 
@@ -36,6 +37,7 @@ class TableModel(BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     levels_: list[Array | None]
+    fingerprints_: NDArray[np.uint64] | None
     _names: list[str] | None
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -46,6 +48,7 @@ class TableModel(BaseEstimator):
         self._require_enough(values)
         validate_data(self, X, skip_check_array=True, reset=True)
         self._names = names
+        self.fingerprints_ = smallest_fingerprints(values)
         self.constant_ = values.max(0) == values.min(0)
         self.constant_value_ = np.where(self.constant_, values[0], 0.0)
         self.first_alike_ = first = _first_alike(values)
@@ -72,6 +75,13 @@ class TableModel(BaseEstimator):
                 f"fit, in their order: {listing([repr(n) for n in self._names])}. Select them in that order."
             )
         return values[:, self.modelled_]
+
+    def share_of_fit(self, X: Any) -> float:
+        """Estimate the share of the rows of X that the model was fitted on; nan for models that do not know."""
+        check_is_fitted(self)
+        if self.fingerprints_ is None:
+            return np.nan
+        return share_of_known(row_fingerprints(read_table(X, who=type(self).__name__)[0]), self.fingerprints_)
 
     @property
     def _modelled_count(self) -> int:
@@ -182,7 +192,8 @@ class TableModel(BaseEstimator):
             which = listing([column_name(names, modelled[j]) for j in np.flatnonzero(own < DEPENDENT)])
             caution(
                 f"{which}: a linear combination of other columns (less than {DEPENDENT:g} of its variance is "
-                "its own). Its knockoff is all but a copy, so it cannot be selected. Drop what others add up to."
+                "its own). Its knockoff is all but a copy, so it can hardly be selected. Drop what the others add "
+                "up to."
             )
 
     def _warn_of_special_columns(self, names: list[str] | None) -> None:

@@ -1,0 +1,35 @@
+"""Fingerprints of rows: whether a model has seen the rows that it is checked on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from knockoffs.arrays import Array
+
+KEPT = 5_000  # of the smallest fingerprints: a random part of the rows, the same in every table that holds them
+
+Fingerprints = NDArray[np.uint64]
+
+
+def row_fingerprints(values: Array) -> Fingerprints:
+    """Return a number for each row that depends on its values alone."""
+    hashes = pd.util.hash_pandas_object(pd.DataFrame(values + 0.0), index=False)
+    return np.asarray(hashes.to_numpy(), dtype=np.uint64)
+
+
+def smallest_fingerprints(values: Array) -> Fingerprints:
+    """Return what a model remembers of the rows that it was fitted on."""
+    return np.unique(row_fingerprints(values))[:KEPT]
+
+
+def share_of_known(fingerprints: Fingerprints, known: Fingerprints) -> float:
+    """Estimate how many of the rows are among those whose smallest fingerprints are known.
+
+    Where some were left out, a row with a fingerprint above the largest that was kept could be one of them, so
+    only the other rows count.
+    """
+    if len(known) == KEPT:
+        fingerprints = fingerprints[fingerprints <= known[-1]]
+    return float(np.isin(fingerprints, known).mean()) if len(fingerprints) else np.nan
