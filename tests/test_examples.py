@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import warnings
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from sklearn.datasets import load_diabetes
 
+from knockoffs import KnockoffWarning
 from knockoffs.cli import main
 from knockoffs.plots import compare_knockoffs
 
@@ -27,9 +29,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_python_example(folder: Path) -> None:
-    example, check = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    example, groups, check = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, object] = {}
     exec(example, names)
+    with warnings.catch_warnings():  # these patients are made up, so the selection may well be empty
+        warnings.simplefilter("ignore", KnockoffWarning)
+        exec(groups, names)
+    assert names["by_patient"].selection_.groups == 221
     exec(check, names)
     assert names["certificate"].verdict in ("pass", "warn", "fail")
     said = re.search(r"get_feature_names_out\(\)  # (.*)", example)

@@ -82,7 +82,8 @@ def test_a_generator_that_is_ready_is_not_fitted_and_sees_all_rows() -> None:
     found = certified(model, ready=True)
     assert Spy.fitted == []
     assert Spy.sampled == [rows_of(X)]
-    assert "too kind" in found.found.subject
+    assert found.found.share_of_fit == pytest.approx(100 / 150)
+    assert any("67% of these rows were used to fit the generator" in reason for reason in found.reasons)
 
 
 def test_all_kinds_of_table_are_split_alike() -> None:

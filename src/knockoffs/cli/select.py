@@ -164,7 +164,8 @@ def _parts(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoic
             f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it, or "
             "pass --task classification."
         )
-    X, labels = take_groups(frame.drop(columns=[target]), groups)
+    X, labels = take_groups(frame, groups)
+    X = X.drop(columns=[target])
     require_numbers(X)
     _, values = read_target(y, task, rows=len(y), who=f"the target {target!r}")
     numbers = np.nan_to_num(X.to_numpy(dtype=float, na_value=0.0), posinf=0.0, neginf=0.0)  # refused later
