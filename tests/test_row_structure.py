@@ -58,8 +58,27 @@ def test_minus_zero_is_zero() -> None:
         structure(table)
 
 
-def test_rows_that_repeat_a_row_of_another_group_are_kept_apart() -> None:
-    with pytest.warns(KnockoffWarning, match="30 of 90 rows repeat"):
-        found = structure(np.repeat(X, 3, axis=0), np.tile([0, 0, 1], 30))
-    assert len(found.distinct_rows(X[:1].repeat(90, axis=0))) == 60
-    assert found.group_count == 2
+def test_groups_that_share_rows_are_joined() -> None:
+    """Copies of patients under new names are not independent of the patients."""
+    patient = np.arange(30) // 3
+    with pytest.warns(KnockoffWarning) as caught:
+        found = structure(np.tile(X, (3, 1)), np.concatenate([patient, patient + 10, patient + 20]))
+    said = " ".join(str(warning.message) for warning in caught)
+    assert "60 of 90 rows repeat another row exactly" in said
+    assert "joined: of 30 groups 10 are left" in said
+    assert found.group_count == 10
+    np.testing.assert_array_equal(found.kept_together, np.tile(patient, 3))
+
+
+def test_repeated_rows_of_rounded_columns_are_found() -> None:
+    """No single column tells rows apart, but a few of them do."""
+    rounded = np.round(RNG.normal(size=(300, 12)), 1)
+    with pytest.warns(KnockoffWarning, match="600 of 900 rows repeat"):
+        assert len(structure(np.tile(rounded, (3, 1))).distinct_rows(np.zeros(900))) == 300
+
+
+def test_equal_rows_of_strongly_dependent_few_valued_columns_are_no_surprise() -> None:
+    kind = RNG.integers(3, size=500)
+    prototypes = RNG.integers(2, size=(3, 60))
+    noise = RNG.random((500, 60)) < 0.01
+    assert structure((prototypes[kind] ^ noise).astype(float)) == INDEPENDENT

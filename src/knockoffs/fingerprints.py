@@ -28,8 +28,11 @@ def share_of_known(fingerprints: Fingerprints, known: Fingerprints) -> float:
     """Estimate how many of the rows are among those whose smallest fingerprints are known.
 
     Where some were left out, a row with a fingerprint above the largest that was kept could be one of them, so
-    only the other rows count.
+    only the other rows count. Rows that occur more than once in the table do not count either: where rows repeat,
+    equal rows need not be the same.
     """
+    fingerprints, counts = np.unique(fingerprints, return_counts=True)
+    fingerprints = fingerprints[counts == 1]
     if len(known) == KEPT:
         fingerprints = fingerprints[fingerprints <= known[-1]]
     return float(np.isin(fingerprints, known).mean()) if len(fingerprints) else np.nan

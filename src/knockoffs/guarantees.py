@@ -79,11 +79,11 @@ def kfwer_select(w: ArrayLike, k: int, alpha: float = 0.05) -> Flags:
     """
     check_count("k", k)
     check_fraction("alpha", alpha)
-    return pfer_select(w, _largest_v(k, alpha))
+    return pfer_select(w, _largest_v(k, alpha, np.size(w) + 1))
 
 
-def _largest_v(k: int, alpha: float) -> int:
-    candidates = np.arange(1, 4 * k + 1)  # the probability grows with v, and is next to 1 at the last
+def _largest_v(k: int, alpha: float, most: int) -> int:
+    candidates = np.arange(1, most + 1)  # the probability grows with v; more than all features changes nothing
     v = int(np.count_nonzero(nbdtrc(k - 1, candidates, 0.5) <= alpha))
     if v == 0:
         raise ValueError(

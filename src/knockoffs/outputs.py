@@ -74,14 +74,11 @@ def _replace(target: Path, content: bytes) -> None:
     temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
     try:
         # Inside the `try`, so that a signal at any moment finds a way to the removal below.
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)

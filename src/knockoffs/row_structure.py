@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.utils import _safe_indexing
 
-from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.arrays import Array, Indices
 from knockoffs.cautions import caution
 from knockoffs.tables import group_labels
 
-CONTINUOUS = 0.9  # share of different values among different rows from which on a column counts as continuous
+QUARTER = 4
+TOLD_APART = 0.9  # share of the different rows that a quarter of the columns must tell apart
 
 
 class RowStructure(NamedTuple):
@@ -54,21 +57,29 @@ def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
     labels = None if groups is None else group_labels(groups, rows=len(values), who=who)
     if labels is not None and labels.max(initial=-1) + 1 == len(labels):
         labels = None  # every row is a group of its own
-    distinct, place = _distinct_rows(values, labels)
-    if len(distinct) == len(values) or not _has_continuous_column(values):
+    distinct, place = _distinct_rows(values)
+    repeated = len(values) - len(distinct)
+    if repeated == 0 or not _cannot_be_chance(values):
         return RowStructure(None, None, labels)
     caution(
-        f"{len(values) - len(distinct)} of {len(values)} rows repeat another row exactly, also in columns that "
-        f"have a different value in nearly every other row. They count as one observation of X: there are "
-        f"{len(distinct)} distinct rows, repeated rows share a knockoff and stay on one side of every split. If "
-        "they were copied by mistake, drop them."
+        f"{repeated} of {len(values)} rows repeat another row exactly, which cannot be chance. They count as one "
+        f"observation of X: there are {len(distinct)} distinct rows; repeated rows share a knockoff and stay on "
+        "one side of every split. If they were copied by mistake, drop them."
     )
-    return RowStructure(distinct, place, None if labels is None else _still_grouped(labels[distinct]))
+    if labels is None:
+        return RowStructure(distinct, place, None)
+    joined = _joined(labels, place)
+    if joined.max() < labels.max():
+        caution(
+            "Some groups hold the same rows as others, so these groups are not independent of each other. They "
+            f"are joined: of {labels.max() + 1} groups {joined.max() + 1} are left."
+        )
+    return RowStructure(distinct, place, _still_grouped(joined[distinct]))
 
 
-def _distinct_rows(values: Array, labels: Indices | None) -> tuple[Indices, Indices]:
+def _distinct_rows(values: Array) -> tuple[Indices, Indices]:
     """Row numbers of the first of each kind of row, in the order of the table, and each row's place among them."""
-    table = np.ascontiguousarray(values + 0.0 if labels is None else np.column_stack([labels, values + 0.0]))
+    table = np.ascontiguousarray(values + 0.0)
     rows = table.view(np.dtype((np.void, table.dtype.itemsize * table.shape[1])))[:, 0]
     _, first, place = np.unique(rows, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -77,11 +88,23 @@ def _distinct_rows(values: Array, labels: Indices | None) -> tuple[Indices, Indi
     return first[order], rank[place]
 
 
-def _has_continuous_column(values: Array) -> bool:
-    """Whether different rows hardly ever share a value of some column, so that equal rows cannot be chance."""
-    distinct = values[_distinct_rows(values, None)[0]]
-    flags: Flags = np.array([len(np.unique(column)) >= CONTINUOUS * len(distinct) for column in distinct.T])
-    return bool(flags.any())
+def _cannot_be_chance(values: Array) -> bool:
+    """Whether a quarter of the columns tells different rows apart, so that rows equal in all columns are copies.
+
+    Equal rows of few-valued columns are no surprise, however strongly these depend on each other.
+    """
+    richest = np.argsort([-len(np.unique(column)) for column in values.T], kind="stable")
+    some = richest[: max(1, values.shape[1] // QUARTER)]
+    distinct = values[_distinct_rows(values)[0]]
+    return len(_distinct_rows(distinct[:, some])[0]) >= TOLD_APART * len(distinct)
+
+
+def _joined(labels: Indices, place: Indices) -> Indices:
+    """Groups with those joined that share a row: connected components of the graph of groups and rows."""
+    groups, rows = labels.max() + 1, place.max() + 1
+    edges = coo_array((np.ones(len(labels)), (labels, groups + place)), shape=(groups + rows, groups + rows))
+    component = connected_components(edges, directed=False)[1][:groups]
+    return np.unique(component[labels], return_inverse=True)[1]
 
 
 def _still_grouped(labels: Indices) -> Indices | None:

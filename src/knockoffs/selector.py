@@ -177,7 +177,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         task, target = read_target(y, self.task, rows=len(values), who="KnockoffSelector")
         self._check_groups(groups)
         rows = row_structure(values, groups, who="KnockoffSelector")
-        generator = self._prepared_generator(rows)
+        generator = self._prepared_generator(rows, groups)
         handling = self._row_handling(generator, rows)
         warn_of_hazards(values, target, names, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
         seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
@@ -230,12 +230,23 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         if groups is not None and not (self.statistic is None or hasattr(self.statistic, "compute")):
             raise ValueError("groups were passed, but the statistic is a function, which cannot take them.")
 
-    def _prepared_generator(self, rows: RowStructure) -> Any:
+    def _prepared_generator(self, rows: RowStructure, groups: Any) -> Any:
         """The generator to use: one for groups of rows where there are any and it is not fitted yet."""
         generator = DDLK() if self.generator is None else self.generator
+        if isinstance(generator, HierarchicalKnockoffs) and groups is not None and rows.groups is None:
+            generator = self._for_single_rows(generator)
         if rows.groups is None or _is_ready(generator) or knows_groups(generator):
             return generator
         return HierarchicalKnockoffs(generator)
+
+    def _for_single_rows(self, generator: HierarchicalKnockoffs) -> Any:
+        """The generator of rows inside of one for groups, since every group has a single row."""
+        if _is_ready(generator):
+            raise ValueError(
+                "the generator is a HierarchicalKnockoffs that is fitted already, but every group has a single "
+                "distinct row. Pass an unfitted generator of rows, such as DDLK()."
+            )
+        return DDLK() if generator.generator is None else generator.generator
 
     def _row_handling(self, generator: Any, rows: RowStructure) -> RowHandling:
         """How dependence between rows is dealt with; a generator that is known not to is refused."""

@@ -205,11 +205,13 @@ def listing(items: list[str], most: int = 5) -> str:
 
 def group_labels(groups: Any, *, rows: int, who: str) -> Indices:
     """The group of each row as a number from 0 on."""
-    labels = np.asarray(groups)
+    labels = np.asarray(as_numpy(groups))
     if labels.shape != (rows,):
         entries = f"{len(labels)} entries" if labels.ndim == 1 else f"shape {labels.shape}"
         raise ValueError(f"{who}: groups has {entries}; pass one for each of the {rows} rows.")
     missing = np.asarray(pd.isna(labels))
     if missing.any():
-        raise ValueError(f"{who}: groups lacks {missing.sum()} labels. Fill them in or drop those rows.")
-    return np.unique(labels, return_inverse=True)[1]
+        raise ValueError(
+            f"{who}: labels are missing in groups ({missing.sum()}). Fill them in or drop those rows."
+        )
+    return np.asarray(pd.factorize(labels)[0])  # by first appearance, so that the names of groups do not matter

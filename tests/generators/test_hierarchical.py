@@ -178,6 +178,7 @@ def test_a_new_table_may_have_other_groups(fitted: HierarchicalKnockoffs) -> Non
     assert len(fitted.sample(table[:0], groups=groups[:0])) == 0
 
 
+@pytest.mark.filterwarnings("ignore:There are only:knockoffs.KnockoffWarning")
 @pytest.mark.parametrize("varying", [0, 1])
 def test_few_columns_that_vary_within_groups(varying: int) -> None:
     labels = labels_of(np.full(40, 3))
@@ -192,6 +193,7 @@ def test_few_columns_that_vary_within_groups(varying: int) -> None:
     assert (spread[:, :varying] == 3).all()
 
 
+@pytest.mark.filterwarnings("ignore:There are only:knockoffs.KnockoffWarning")
 def test_ddlk_is_the_default_and_can_be_saved(tmp_path: Path) -> None:
     labels = labels_of(np.full(40, 3))
     x = np.random.default_rng(0).normal(size=(40, 3))[labels] + np.random.default_rng(1).normal(size=(120, 3))
@@ -205,6 +207,7 @@ def test_ddlk_is_the_default_and_can_be_saved(tmp_path: Path) -> None:
     assert HierarchicalKnockoffs().generator is None
 
 
+@pytest.mark.filterwarnings("ignore:There are only:knockoffs.KnockoffWarning")
 def test_wrong_arguments_are_named() -> None:
     x, labels = np.random.default_rng(0).normal(size=(60, 3)), labels_of(np.full(20, 3))
     with pytest.raises(ValueError, match="groups is missing"):
@@ -213,9 +216,48 @@ def test_wrong_arguments_are_named() -> None:
         HierarchicalKnockoffs().fit(x, groups=labels[:59])
     with pytest.raises(ValueError, match="groups has 3 different labels; at least 10 groups"):
         HierarchicalKnockoffs().fit(x, groups=labels % 3)
-    with pytest.raises(ValueError, match="groups lacks 60 labels"):
+    with pytest.raises(ValueError, match=r"labels are missing in groups \(60\)"):
         HierarchicalKnockoffs().fit(x, groups=np.full(60, np.nan))
+    masked = np.ma.array(labels, mask=labels == 3)
+    with pytest.raises(ValueError, match=r"labels are missing in groups \(3\)"):
+        HierarchicalKnockoffs().fit(x, groups=masked)
+    with pytest.raises(ValueError, match="has a given model of rows"):
+        HierarchicalKnockoffs(GaussianKnockoffs(covariance=np.eye(3))).fit(x, groups=labels)
+    with pytest.raises(ValueError, match="is fitted to rows already"):
+        HierarchicalKnockoffs(GaussianKnockoffs().fit(x)).fit(x, groups=labels)
+    frame = pd.DataFrame(x)
+    with pytest.raises(ValueError, match="groups has the row labels of X in another order"):
+        HierarchicalKnockoffs().fit(frame, groups=pd.Series(labels).iloc[::-1])
     with pytest.raises(ValueError, match="generator='ddlk' is not valid"):
         HierarchicalKnockoffs("ddlk").fit(x, groups=labels)
     with pytest.raises(ValueError, match="HierarchicalKnockoffs already"):
         HierarchicalKnockoffs(HierarchicalKnockoffs()).fit(x, groups=labels)
+
+
+@pytest.mark.filterwarnings("ignore:There are only:knockoffs.KnockoffWarning")
+def test_the_names_of_groups_do_not_matter() -> None:
+    x, labels = hierarchical_rows(np.full(40, 3), 0), labels_of(np.full(40, 3))
+    named = np.array([f"p{label}" for label in labels], dtype=object)
+    mixed = np.array([label if label % 2 else f"p{label}" for label in labels], dtype=object)
+    tables = [
+        HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(x, groups=groups).sample(x, groups=groups)
+        for groups in (labels, named, mixed)
+    ]
+    np.testing.assert_array_equal(tables[0], tables[1])
+    np.testing.assert_array_equal(tables[0], tables[2])
+
+
+@pytest.mark.filterwarnings("ignore:There are only:knockoffs.KnockoffWarning")
+def test_what_was_constant_within_groups_must_stay_so() -> None:
+    x, labels = hierarchical_rows(np.full(40, 3), 0), labels_of(np.full(40, 3))
+    x[:, 1] = labels
+    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(x, groups=labels)
+    x[0, 1] += 0.5
+    with pytest.raises(ValueError, match=r"column 1 was constant within every group of the fit and varies"):
+        model.sample(x, groups=labels)
+
+
+def test_few_groups_are_warned_of() -> None:
+    x, labels = hierarchical_rows(np.full(12, 9), 0), labels_of(np.full(12, 9))
+    with pytest.warns(KnockoffWarning, match="There are only 12 groups for 4 columns"):
+        HierarchicalKnockoffs(GaussianKnockoffs()).fit(x, groups=labels)

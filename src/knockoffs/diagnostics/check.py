@@ -157,7 +157,7 @@ def _source(generator: Any, X: Any, groups: Any) -> _Source:
         X, pair = generator[0], generator[1]
         x, names = read_table(X, who="check_swap")
         x_tilde = _knockoff_values(pair, X, x, names)
-        labels = _labels(groups, len(x))
+        labels = _labels(X, groups, len(x))
         return _Source(X, x, _names(names, x), lambda seed: x_tilde, None, False, "a pair of tables", labels)
     if X is None:
         raise ValueError("check_swap: X is missing. Pass rows that the generator was not fitted on.")
@@ -170,14 +170,17 @@ def _source(generator: Any, X: Any, groups: Any) -> _Source:
     x, names = read_table(X, who="check_swap")
     densities = _OnArrays(generator) if has_densities(generator) else None
     kind = type(generator).__name__ if hasattr(generator, "sample") else "a function"
-    labels = _labels(groups, len(x))
+    labels = _labels(X, groups, len(x))
     draw = partial(_draw, generator, X, x, groups)
     seen = generator.share_of_fit(X) if isinstance(generator, KnockoffGenerator) else math.nan
     return _Source(X, x, _names(names, x), draw, densities, True, kind, labels, seen)
 
 
-def _labels(groups: Any, rows: int) -> Indices | None:
-    return None if groups is None else group_labels(groups, rows=rows, who="check_swap")
+def _labels(X: Any, groups: Any, rows: int) -> Indices | None:
+    if groups is None:
+        return None
+    require_same_order(X, groups=groups, who="check_swap")
+    return group_labels(groups, rows=rows, who="check_swap")
 
 
 def _draw(generator: Any, X: Any, x: Array, groups: Any, seed: int) -> Array:

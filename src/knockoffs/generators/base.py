@@ -77,6 +77,10 @@ class KnockoffGenerator(TableModel, ABC):
         random_generator(model.random_state)  # raises an error for what is no seed
         return model
 
+    def has_given_model(self) -> bool:
+        """Whether the model of the rows was given, in the units of the columns, instead of being learned."""
+        return False
+
     def _as_table(self, X: Any, drawn: Array) -> Any:
         """Drawn values of the modelled columns as a table like X, with all its columns."""
         self._require_finite_draws(drawn)

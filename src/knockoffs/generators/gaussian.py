@@ -58,6 +58,9 @@ class GaussianKnockoffs(RowwiseGenerator):
         self.mean = mean
         self.random_state = random_state
 
+    def has_given_model(self) -> bool:
+        return self.mean is not None or not isinstance(self.covariance, str)
+
     def _check_settings(self) -> None:
         check_choice("method", self.method, METHODS)
         if isinstance(self.covariance, str):

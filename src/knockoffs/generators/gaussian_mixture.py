@@ -65,6 +65,9 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
         self.covariances = covariances
         self.random_state = random_state
 
+    def has_given_model(self) -> bool:
+        return self.means is not None
+
     def _check_settings(self) -> None:
         check_choice("method", self.method, METHODS)
         check_count("most_clusters", self.most_clusters)

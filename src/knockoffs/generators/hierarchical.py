@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.cautions import collect_cautions
+from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count
 from knockoffs.engine.transforms import normal_scale
 from knockoffs.generators.base import KnockoffGenerator
@@ -20,9 +20,10 @@ from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.generators.saved_networks import restore_scale, scale_arrays
 from knockoffs.generators.table_model import MIN_COLUMNS, MIN_ROWS, discrete_levels
+from knockoffs.memory import FLOAT64, require_memory
 from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState, random_generator
-from knockoffs.tables import group_labels
+from knockoffs.tables import column_name, group_labels, listing, require_same_order
 
 PARTS = ("between", "within")
 
@@ -91,11 +92,19 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         rng = random_generator(self.random_state)
         self._fitted = False
         core = self._read_for_fit(X)
-        labels = self._labels(groups, len(core))
-        if labels.max() + 1 < MIN_ROWS:
+        labels = self._labels(X, groups, len(core))
+        require_memory(type(self).__name__, len(core), core.shape[1], self._fit_memory)
+        count = int(labels.max()) + 1
+        if count < MIN_ROWS:
             raise ValueError(
-                f"groups has {labels.max() + 1} different labels; at least {MIN_ROWS} groups are needed, since "
-                "only different groups are independent of each other. Collect more groups."
+                f"groups has {count} different label{'s' if count > 1 else ''}; at least {MIN_ROWS} groups are "
+                "needed, since only different groups are independent of each other. Collect more groups."
+            )
+        if count < max(2 * MIN_ROWS, core.shape[1]):
+            caution(
+                f"There are only {count} groups for {core.shape[1]} columns: what the rows of a group have in "
+                "common can hardly be learned, and false discoveries are bounded less well. More groups help; "
+                "more rows per group do not."
             )
         # A value that is repeated within its group alone does not make a column discrete.
         self.levels_ = [discrete_levels(_once_per_group(column, labels)) for column in core.T]
@@ -133,19 +142,39 @@ class HierarchicalKnockoffs(KnockoffGenerator):
             Seed; by default the estimator's own, in a stream apart from that of the fit.
         """
         core = self._read(X)
-        labels = self._labels(groups, len(core))
+        labels = self._labels(X, groups, len(core))
+        self._require_constant_within(core, labels)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
         if n_draws is None:
             return self._as_table(X, self._draw(core, labels, rng))
         check_count("n_draws", n_draws)
         return [self._as_table(X, self._draw(core, labels, draw)) for draw in rng.spawn(n_draws)]
 
-    def _labels(self, groups: Any, rows: int) -> Indices:
+    def _fit_memory(self, rows: int, columns: int) -> float:
+        """Covariances, their inverses and decompositions for each size of group, beside the parts' own need."""
+        return FLOAT64 * columns * (10 * columns + 6 * rows)
+
+    def _require_constant_within(self, core: Array, labels: Indices) -> None:
+        """Refuse columns that vary within groups although they did not in the fit: their own part is unknown."""
+        if len(core) == 0:
+            return
+        varying = self._constant_within & ~_constant_within(core, labels)
+        if varying.any():
+            modelled = np.flatnonzero(self.modelled_)
+            which = listing([column_name(self._names, modelled[j]) for j in np.flatnonzero(varying)])
+            raise ValueError(
+                f"HierarchicalKnockoffs: {which} was constant within every group of the fit and varies within "
+                "groups of these rows. Fit on rows where it varies."
+            )
+
+    def _labels(self, X: Any, groups: Any, rows: int) -> Indices:
         if groups is None:
             raise ValueError(
-                "HierarchicalKnockoffs: groups is missing. Pass one label per row; rows with the same label "
-                "belong together. For rows that are independent of each other use the generator itself."
+                "HierarchicalKnockoffs: groups is missing. Pass groups= (--groups COL at the command line), one "
+                "label per row; rows with the same label belong together. For rows that are independent of each "
+                "other use the generator itself."
             )
+        require_same_order(X, groups=groups, who="HierarchicalKnockoffs")
         return group_labels(groups, rows=rows, who="HierarchicalKnockoffs")
 
     def _draw(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
@@ -190,6 +219,16 @@ class HierarchicalKnockoffs(KnockoffGenerator):
             )
         if isinstance(self.generator, HierarchicalKnockoffs):
             raise ValueError("generator is a HierarchicalKnockoffs already: pass the generator for its parts.")
+        if self.generator is not None and self.generator.__sklearn_is_fitted__():
+            raise ValueError(
+                f"generator={self.generator!r} is fitted to rows already, and two others are to be fitted to the "
+                "parts of rows. Pass an unfitted generator."
+            )
+        if self.generator is not None and self.generator.has_given_model():
+            raise ValueError(
+                f"generator={self.generator!r} has a given model of rows, which is not one of their parts. Pass a "
+                "generator that learns its model."
+            )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header: dict[str, Any] = {"default_generator": self.generator is None, "parts": {}}

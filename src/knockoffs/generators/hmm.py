@@ -63,6 +63,9 @@ class HMMKnockoffs(RowwiseGenerator):
     def _spreads_discrete(self) -> bool:
         return self.emissions == "gaussian"
 
+    def has_given_model(self) -> bool:
+        return self.model is not None
+
     def _check_settings(self) -> None:
         check_count("states", self.states)
         check_count("iterations", self.iterations)
