@@ -62,7 +62,7 @@ def test_nothing_found_is_a_pass() -> None:
     assert found.advice == ()
     assert "500 rows" in found.reasons[0]
     assert "gross faults" not in found.reasons[0]
-    assert "gross faults" in judge(findings(more={"rows": 150})).reasons[0]
+    assert "gross faults" in judge(findings(more={"rows": 150, "swap_rows": 150})).reasons[0]
 
 
 def with_p(p: float, told_apart: float) -> Findings:

@@ -120,7 +120,7 @@ def _told_apart(test: SwapTest) -> str:
 def _nothing_found(found: Findings, p_value: float) -> str:
     if not found.tests:
         return "Every knockoff is a copy of its feature, which is valid."
-    few = f" With {found.swap_rows} only gross faults can be seen." if found.swap_rows < FEW_ROWS else ""
+    few = f" With {found.swap_rows} rows only gross faults can be seen." if found.swap_rows < FEW_ROWS else ""
     return (
         f"No test on {found.swap_rows} rows could tell the knockoffs from exact ones (p = {p_value:.2g} over all "
         f"tests).{few}"
