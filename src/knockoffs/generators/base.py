@@ -77,14 +77,10 @@ class KnockoffGenerator(TableModel, ABC):
         random_generator(model.random_state)  # raises an error for what is no seed
         return model
 
-    def has_given_model(self) -> bool:
-        """Whether the model of the rows was given, in the units of the columns, instead of being learned."""
-        return False
-
     def _as_table(self, X: Any, drawn: Array) -> Any:
         """Drawn values of the modelled columns as a table like X, with all its columns."""
         self._require_finite_draws(drawn)
-        values = self._complete(self._sharpen(drawn))
+        values = self._complete(self.encoding_.decode(drawn))
         copied = self.duplicated_ | self.constant_  # a copy is always valid, also where a constant varies by now
         if copied.any():
             original, _ = read_table(X, who=type(self).__name__)
@@ -120,7 +116,7 @@ class RowwiseGenerator(KnockoffGenerator):
         core = self._read_for_fit(X)
         require_memory(type(self).__name__, len(core), core.shape[1], self._fit_memory)
         with torch.inference_mode(mode=False):  # gradients are needed, even if the caller has switched them off
-            self._fit(self._blur(core, rng), rng)
+            self._fit(self._encode_for_fit(core, rng), rng)
         self._fitted = True
         return self
 
@@ -143,7 +139,7 @@ class RowwiseGenerator(KnockoffGenerator):
         blur, draw = rng.spawn(2)
         # Numbers that overflow are found later, by a check that names their columns; numpy's warnings do not.
         with np.errstate(over="ignore", invalid="ignore"):
-            drawn = self._sample(self._blur(core, blur), draw)
+            drawn = self._sample(self.encoding_.encode(core, blur), draw)
         return self._as_table(X, drawn)
 
     @abstractmethod

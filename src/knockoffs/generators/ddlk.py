@@ -169,19 +169,22 @@ class DDLK(RowwiseGenerator):
         return cls(**(settings | overrides))
 
     def log_prob(self, X: Any, X_tilde: Any) -> Array:
-        """log q(x̃ | x) of each row, in the units of the data (of discrete columns, around their values)."""
+        """log q(x̃ | x) of each row, in the units of the data.
+
+        Of discrete columns it is the density of their latents in the middle of their cells.
+        """
         core, knockoffs = self._read(X), self._read(X_tilde)
         if len(core) != len(knockoffs):
             raise ValueError(f"X has {len(core)} rows, X_tilde {len(knockoffs)}: pass one knockoff for each row.")
-        x, _ = self._joint.to_scale(core)
-        x_tilde, log_slope = self._joint.to_scale(knockoffs)
+        x, _ = self._joint.to_scale(self.encoding_.middles(core))
+        x_tilde, log_slope = self._joint.to_scale(self.encoding_.middles(knockoffs))
         log_prob = in_chunks(self._knockoff.log_prob, x_tilde, x)
         return log_prob.cpu().double().add(log_slope).numpy()
 
     def joint_log_prob(self, X: Any) -> Array:
-        """log q(x) of each row, in the units of the data."""
+        """log q(x) of each row, in the units of the data (discrete columns as in `log_prob`)."""
         core = self._read(X)
-        return self._joint.log_prob(core)
+        return self._joint.log_prob(self.encoding_.middles(core))
 
     def swap_divergence(self, X: Any, *, n_swaps: int = 4, random_state: RandomState = None) -> SwapDivergence:
         """How far the model's [x, x̃] is from swap-invariance on the rows of X, by its own q_joint.
@@ -192,7 +195,7 @@ class DDLK(RowwiseGenerator):
         core = self._read(X)
         check_count("n_swaps", n_swaps)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=2)
-        x, _ = self._joint.to_scale(self._blur(core, rng))
+        x, _ = self._joint.to_scale(self.encoding_.encode(core, rng))
         losses = []
         for draw in rng.spawn(n_swaps):
             noise = draw_noise(draw, len(x), self._knockoff)

@@ -16,10 +16,11 @@ from knockoffs.checks import check_choice, check_count
 from knockoffs.engine.transforms import normal_scale
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.ddlk import DDLK
+from knockoffs.generators.encoding import SpreadEncoding, discrete_levels
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.generators.saved_networks import restore_scale, scale_arrays
-from knockoffs.generators.table_model import MIN_COLUMNS, MIN_ROWS, discrete_levels
+from knockoffs.generators.table_model import MIN_COLUMNS, MIN_ROWS
 from knockoffs.memory import FLOAT64, require_memory
 from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState, random_generator
@@ -108,6 +109,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
             )
         # A value that is repeated within its group alone does not make a column discrete.
         self.levels_ = [discrete_levels(_once_per_group(column, labels)) for column in core.T]
+        self.encoding_ = SpreadEncoding(self.levels_)
         core = self._blur_groups(core, labels, rng)
         self._scale = normal_scale(torch.as_tensor(core))
         z = self._scale.forward(torch.as_tensor(core))[0].numpy()
@@ -190,7 +192,8 @@ class HierarchicalKnockoffs(KnockoffGenerator):
 
     def _blur_groups(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
         """Spread discrete values over their cells, by one draw per group: what is constant there stays so."""
-        return self._blur_at(core, rng.random((labels.max(initial=0) + 1, core.shape[1]))[labels])
+        place = rng.random((labels.max(initial=0) + 1, core.shape[1]))[labels]
+        return SpreadEncoding(self.levels_).encode_at(core, place)
 
     def _parts(self, z: Array, labels: Indices, rng: np.random.Generator) -> tuple[Array, Array]:
         """What each group has in common (one row per group), and what is each row's own."""
@@ -211,6 +214,10 @@ class HierarchicalKnockoffs(KnockoffGenerator):
 
     def _sample_part(self, model: KnockoffGenerator, part: Array, rng: np.random.Generator) -> Array:
         return model.sample(_with_noise(part, model.n_features_in_, rng), random_state=rng)[:, : part.shape[1]]
+
+    @property
+    def _spreads_discrete(self) -> bool:
+        return True  # by one draw per group
 
     def _check_settings(self) -> None:
         if not (self.generator is None or isinstance(self.generator, KnockoffGenerator)):

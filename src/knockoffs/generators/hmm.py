@@ -60,8 +60,8 @@ class HMMKnockoffs(RowwiseGenerator):
         self.random_state = random_state
 
     @property
-    def _spreads_discrete(self) -> bool:
-        return self.emissions == "gaussian"
+    def _handles_discrete(self) -> bool:
+        return self.emissions == "categorical"
 
     def has_given_model(self) -> bool:
         return self.model is not None
@@ -78,7 +78,7 @@ class HMMKnockoffs(RowwiseGenerator):
             self._require_fitting_model(self.model)
             self.model_ = self.model
             return
-        values = None if self._spreads_discrete else int(codes.max()) + 1
+        values = None if not self._handles_discrete else int(codes.max()) + 1
         self.model_, self.log_likelihood_ = fit_hmm(
             codes, self.states, values, iterations=self.iterations, rng=rng
         )
@@ -96,7 +96,7 @@ class HMMKnockoffs(RowwiseGenerator):
 
     def _codes(self, core: Array) -> Array:
         """Categorical cells as numbers of their values."""
-        if self._spreads_discrete:
+        if not self._handles_discrete:
             return core
         codes = np.empty_like(core)
         for j, levels in enumerate(self.levels_):
@@ -112,7 +112,7 @@ class HMMKnockoffs(RowwiseGenerator):
         return codes
 
     def _values(self, codes: Array) -> Array:
-        if self._spreads_discrete:
+        if not self._handles_discrete:
             return codes
         columns = zip(self.levels_, codes.T.astype(int), strict=True)
         return np.stack([levels[column] for levels, column in columns if levels is not None], axis=1)
@@ -120,7 +120,7 @@ class HMMKnockoffs(RowwiseGenerator):
     def _require_fitting_model(self, model: HiddenMarkovModel) -> None:
         places = self._modelled_count
         categorical = isinstance(model.emissions, CategoricalEmissions)
-        if len(model.transitions) != places - 1 or categorical == self._spreads_discrete:
+        if len(model.transitions) != places - 1 or categorical != self._handles_discrete:
             raise ValueError(
                 f"model has {len(model.transitions) + 1} places with {type(model.emissions).__name__}; the table "
                 f"has {places} columns that vary and differ; emissions={self.emissions!r}. Pass a model that fits."

@@ -297,7 +297,7 @@ class JointDensity(TableModel):
         core = self._read_for_fit(X)
         memory = partial(joint_memory, settings, self.scale)
         require_memory(type(self).__name__, len(core), core.shape[1], memory)
-        x, held_out = split_rows(self._blur(core, rng), self.validation_fraction, rng)
+        x, held_out = split_rows(self._encode_for_fit(core, rng), self.validation_fraction, rng)
         # Gradients are needed, even if the caller has switched them off.
         with torch.inference_mode(mode=False), progress_bars(self.progress) as report:
             self.model_ = fit_joint_model(
@@ -316,7 +316,7 @@ class JointDensity(TableModel):
     def score_samples(self, X: Any) -> Array:
         """log q(x) of each row, in the units of X."""
         core = self._read(X)
-        return self.model_.log_prob(core)
+        return self.model_.log_prob(self.encoding_.middles(core))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
@@ -331,4 +331,4 @@ class JointDensity(TableModel):
         z = in_chunks(lambda *noise: density.sample(Noise(*noise)), *draw_noise(rng, n_samples, density))
         core = self.model_.from_scale(z)
         self._require_finite_draws(core)
-        return self._complete(self._sharpen(core))
+        return self._complete(self.encoding_.decode(core))

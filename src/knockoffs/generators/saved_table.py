@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.arrays import Array
+from knockoffs.arrays import Array, Flags
+from knockoffs.generators.encoding import Encoding, ExactEncoding, SpreadEncoding
+from knockoffs.generators.latent import Cells, LatentEncoding
 from knockoffs.generators.table_model import TableModel
 from knockoffs.persistence import take_array
 from knockoffs.typed_json import as_record
@@ -46,6 +48,8 @@ def table_state(model: TableModel) -> tuple[dict[str, Any], dict[str, NDArray[An
     arrays = {f"table.{name}": getattr(model, f"{name}_") for name in ARRAYS}
     if model.fingerprints_ is not None:
         arrays["table.fingerprints"] = model.fingerprints_
+    if isinstance(model.encoding_, LatentEncoding):
+        arrays |= _latent_arrays(model.encoding_)
     return header, arrays
 
 
@@ -63,6 +67,46 @@ def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]
         model.feature_names_in_ = np.array(table.feature_names, dtype=object)
     model._names = None if table.names is None else [_as_name(name) for name in table.names]
     model.levels_ = [None if levels is None else _as_levels(levels) for levels in table.levels]
+    model.encoding_ = _restored_encoding(model, arrays)
+
+
+def _latent_arrays(encoding: LatentEncoding) -> dict[str, NDArray[Any]]:
+    """Return the cells of all columns, one column after the other, and the correlations of the latents."""
+    return {
+        "table.cells.values": np.concatenate([cells.values for cells in encoding.cells]),
+        "table.cells.upper": np.concatenate([cells.upper for cells in encoding.cells]),
+        "table.cells.atom": np.concatenate([cells.atom for cells in encoding.cells]),
+        "table.cells.count": np.array([len(cells.values) for cells in encoding.cells]),
+        "table.latent.correlation": encoding.correlation,
+    }
+
+
+def _restored_encoding(model: TableModel, arrays: dict[str, NDArray[Any]]) -> Encoding:
+    """Files of before there were latents spread discrete values, as models in the units of columns still do."""
+    if model._handles_discrete:
+        return ExactEncoding(model.levels_)
+    if "table.latent.correlation" not in arrays:
+        return SpreadEncoding(model.levels_)
+    columns = model._modelled_count
+    count = take_array(arrays, "table.cells.count", (columns,), "i")
+    if count.min() < 1:
+        raise ValueError("a column has no cells")
+    total, ends = (int(count.sum()),), np.cumsum(count)[:-1]
+    values = np.split(take_array(arrays, "table.cells.values", total), ends)
+    upper = np.split(take_array(arrays, "table.cells.upper", total), ends)
+    atom = np.split(take_array(arrays, "table.cells.atom", total, "b"), ends)
+    cells = [_as_cells(*parts) for parts in zip(values, upper, atom, strict=True)]
+    discrete = np.array([levels is not None for levels in model.levels_])
+    correlation = take_array(arrays, "table.latent.correlation", (columns, columns))
+    np.linalg.cholesky(correlation)  # raises an error for what is no correlation
+    return LatentEncoding(cells, discrete, correlation)
+
+
+def _as_cells(values: Array, upper: Array, atom: Flags) -> Cells:
+    increasing = (np.diff(values) > 0).all() and (np.diff(upper) > 0).all()
+    if not increasing or upper[0] <= 0 or abs(upper[-1] - 1) > 1e-9:
+        raise ValueError("the cells of a column are not in increasing order up to 1")
+    return Cells(values, upper, atom)
 
 
 def _require_consistent(model: TableModel, table: TableHeader) -> None:

@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from knockoffs.arrays import Array, Indices
 from knockoffs.cautions import caution
 from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
+from knockoffs.generators.encoding import Encoding, ExactEncoding, SpreadEncoding, discrete_levels
+from knockoffs.generators.latent import fit_latent
 from knockoffs.randomness import RandomState
 from knockoffs.tables import column_name, listing, read_table
 
@@ -27,9 +29,10 @@ class TableModel(BaseEstimator):
 
     * Constant columns are left out: they carry nothing.
     * Of columns that are identical only the first is modelled.
-    * Discrete columns (whole numbers, many ties, or one value in a twentieth of the rows) are spread evenly over
-      the cell around each value for the fit, and drawn values go back to the nearest value seen. With few values
-      this weakens their dependence on other columns, which a warning says.
+    * Discrete columns (whole numbers, many ties, or one value in a twentieth of the rows) are modelled by latent
+      normal variables, of which only the cell is seen (`latent.py`); drawn ones give values seen in the fit. Where
+      a model is given in the units of the columns they are spread evenly over the cells around their values
+      instead, which weakens the dependence of columns with few values; a warning says so.
     """
 
     random_state: RandomState
@@ -37,6 +40,7 @@ class TableModel(BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     levels_: list[Array | None]
+    encoding_: Encoding
     fingerprints_: NDArray[np.uint64] | None
     _names: list[str] | None
 
@@ -60,7 +64,8 @@ class TableModel(BaseEstimator):
         self._require_columns(core, values.shape[1])
         self._require_sane_range(core, names)
         self.levels_ = [discrete_levels(column) for column in core.T]
-        self._warn_of_few_values(names)
+        if self._spreads_discrete:
+            self._warn_of_few_values(names)
         self._warn_of_dependence(core, names)
         return core
 
@@ -88,32 +93,29 @@ class TableModel(BaseEstimator):
         return int(np.count_nonzero(self.modelled_))
 
     @property
+    def _handles_discrete(self) -> bool:
+        """Whether the model itself knows discrete distributions."""
+        return False
+
+    def has_given_model(self) -> bool:
+        """Whether the model of the rows was given, in the units of the columns, instead of being learned."""
+        return False
+
+    @property
     def _spreads_discrete(self) -> bool:
-        """Whether discrete columns are spread around their values: not by a model of discrete distributions."""
-        return True
+        """Whether discrete columns are spread around their values, which keeps their units."""
+        return self.has_given_model()
 
-    def _blur(self, core: Array, rng: np.random.Generator) -> Array:
-        """Whole numbers spread evenly over the cell around them, so that a density can describe them."""
-        return self._blur_at(core, rng.random(core.shape)) if self._spreads_discrete else core
-
-    def _blur_at(self, core: Array, place: Array) -> Array:
-        """Values of discrete columns moved to these places (0 to 1) in the cells around them."""
-        core = core.copy()
-        for j, levels in enumerate(self.levels_):
-            if levels is not None:
-                half = np.diff(levels) / 2
-                below, above = np.append(half[0], half), np.append(half, half[-1])
-                cell = _nearest(levels, core[:, j])
-                core[:, j] = levels[cell] - below[cell] + place[:, j] * (below + above)[cell]
-        return core
-
-    def _sharpen(self, core: Array) -> Array:
-        """Back to the nearest value seen in the fit."""
-        core = core.copy()
-        for j, levels in enumerate(self.levels_):
-            if levels is not None:
-                core[:, j] = levels[_nearest(levels, core[:, j])]
-        return core
+    def _encode_for_fit(self, core: Array, rng: np.random.Generator) -> Array:
+        """Choose how discrete columns are modelled, and return the rows of the fit as the model sees them."""
+        discrete = np.array([levels is not None for levels in self.levels_])
+        if self._handles_discrete:
+            self.encoding_ = ExactEncoding(self.levels_)
+        elif self._spreads_discrete or not discrete.any():
+            self.encoding_ = SpreadEncoding(self.levels_)
+        else:
+            self.encoding_ = fit_latent(core, discrete, rng)
+        return self.encoding_.encode(core, rng)
 
     def _complete(self, core: Array) -> Array:
         """All columns: the modelled ones, the constants, and the duplicates of modelled ones."""
@@ -172,7 +174,7 @@ class TableModel(BaseEstimator):
     def _warn_of_few_values(self, names: list[str] | None) -> None:
         modelled = np.flatnonzero(self.modelled_)
         few = [j for j, levels in enumerate(self.levels_) if levels is not None and len(levels) < FEW_VALUES]
-        if few and self._spreads_discrete:
+        if few and not self._handles_discrete:
             which = listing([column_name(names, modelled[j]) for j in few])
             caution(
                 f"{which}: fewer than {FEW_VALUES} distinct values. They are modelled as if spread evenly around "
@@ -211,18 +213,6 @@ class TableModel(BaseEstimator):
                 f"{which}: duplicates. The only valid knockoff of a duplicated column is a copy, so neither can "
                 "be selected. Keep one of each."
             )
-
-
-def discrete_levels(column: Array) -> Array | None:
-    """The values of a discrete column: whole-numbered (below 2^53, where not all floats are), or full of ties."""
-    values, counts = np.unique(column, return_counts=True)
-    whole = np.all(values == np.rint(values)) and np.abs(values).max() < 2**53
-    tied = len(values) <= len(column) / 2 or counts.max() > max(2, 0.05 * len(column))
-    return values if whole or tied else None
-
-
-def _nearest(levels: Array, values: Array) -> Indices:
-    return np.searchsorted((levels[1:] + levels[:-1]) / 2, values)
 
 
 def _first_alike(values: Array) -> Indices:
