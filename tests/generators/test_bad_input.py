@@ -14,7 +14,7 @@ import torch
 from safetensors.numpy import save_file
 from sklearn.exceptions import NotFittedError
 
-from knockoffs import DDLK, KnockoffWarning
+from knockoffs import DDLK, GaussianKnockoffs, KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.persistence import FORMAT, VERSION, ModelFileError, write_model
 
@@ -144,9 +144,11 @@ def test_a_column_that_is_large_throughout_is_as_good_as_any(fast_ddlk: Make) ->
     np.testing.assert_allclose(drawn / 2.0**100, usual, rtol=1e-9)
 
 
-def test_columns_with_few_values_are_named_in_a_warning(fast_ddlk: Make) -> None:
+def test_columns_with_few_values_are_named_in_a_warning_where_they_must_keep_their_units() -> None:
+    table = with_column(X[:, 2]).assign(d=X[:, 3] > 0)
     with pytest.warns(KnockoffWarning, match=r"column 'd': fewer than 10 distinct values.*too little"):
-        fast_ddlk().fit(with_column(X[:, 2]).assign(d=X[:, 3] > 0))
+        GaussianKnockoffs(covariance=np.cov(table.to_numpy(dtype=float).T)).fit(table)
+    GaussianKnockoffs().fit(table)  # modelled by latents, so there is nothing to warn of
 
 
 @pytest.mark.filterwarnings("ignore:.*distinct values:knockoffs.KnockoffWarning")
@@ -329,13 +331,21 @@ def test_saving_into_a_missing_folder_leaves_nothing(fitted: DDLK, tmp_path: Pat
     [
         pytest.param(np.where(X[:, 2] > 0, 0.7, -1.3), id="standardised yes/no"),
         pytest.param(np.round(37 + X[:, 2], 1), id="one decimal"),
-        pytest.param(np.maximum(X[:, 2], 0), id="half zeros"),
     ],
 )
 def test_knockoffs_of_tied_columns_are_values_seen(fast_ddlk: Make, column: np.ndarray) -> None:
     table = with_column(column)
     drawn = fast_ddlk().fit(table).sample(table)
     assert set(drawn.iloc[:, 2]) <= set(table.iloc[:, 2])
+
+
+def test_zeros_among_continuous_values_are_a_value_of_their_own(fast_ddlk: Make) -> None:
+    table = with_column(np.maximum(X[:, 2], 0))
+    column, drawn = (t.iloc[:, 2].to_numpy() for t in (table, fast_ddlk().fit(table).sample(table)))
+    share = np.mean(column == 0)
+    assert np.mean(drawn == 0) == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / len(column)))
+    assert drawn.min() == 0
+    assert np.isin(drawn[drawn > 0], column).mean() < 0.5  # other values are not drawn from those seen alone
 
 
 def test_reordered_columns_with_numbers_for_names(fast_ddlk: Make) -> None:

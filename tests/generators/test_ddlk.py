@@ -194,8 +194,6 @@ def test_columns_that_are_sums_of_others(fast_ddlk: Make) -> None:
     assert np.std(drawn[:, 3] - drawn[:, :3].sum(1)) < 0.3 * table[:, 3].std()
 
 
-@pytest.mark.filterwarnings("ignore:.*distinct values:knockoffs.KnockoffWarning")
-@pytest.mark.xfail(strict=True, reason="known limit, warned of: few-valued columns lose dependence")
 def test_yes_and_no_columns_keep_their_dependence() -> None:
     """cov(x_i, x̃_j) = cov(x̃_i, x̃_j) = cov(x_i, x_j) also where columns take few values."""
     rng = np.random.default_rng(0)

@@ -23,6 +23,7 @@ DRAW_SWEEPS = 12  # sweeps for the latents of new rows
 CHUNK = 4_096  # rows whose random numbers are held at once
 GRID = 513  # quantiles that describe a continuous column
 RARE = 0.01  # share of the rows from which on a value among continuous ones owns a cell
+REPEATED = 1.1  # rows per value from which on a column lies on a grid and has no continuous part
 FEW = 20  # a column with at most so many values has no continuous part
 FARTHEST = 8.0  # standard deviations
 
@@ -75,9 +76,11 @@ def _scores(probability: Array) -> Array:
 def discrete_cells(column: Array) -> Cells:
     """The cells of a discrete column: of all its values if whole or few, else of those that repeat."""
     values, counts = np.unique(column, return_counts=True)
-    whole = bool(np.all(values == np.rint(values)))
-    atom = (counts >= max(3, RARE * len(column))) | whole | (len(values) <= FEW)
-    return Cells(values, np.cumsum(counts) / len(column), atom)
+    atom = counts >= max(3, RARE * len(column))
+    # Values of a continuous part hardly ever repeat; draws of a column on a grid, such as one decimal, stay on it.
+    rest = counts[~atom]
+    discrete = len(values) <= FEW or bool(np.all(values == np.rint(values))) or rest.sum() > REPEATED * len(rest)
+    return Cells(values, np.cumsum(counts) / len(column), atom | discrete)
 
 
 def continuous_cells(column: Array) -> Cells:
@@ -156,8 +159,8 @@ def first_correlation(low: Array, high: Array) -> Array:
     r"""Estimate the correlations of latents from the means m of their cells.
 
     For variables of variance one and to first order in the correlation $r_{ij}$,
-    $\operatorname{cov}(m_i, m_j) = r_{ij} \operatorname{var} m_i \operatorname{var} m_j$. The result is moved to a matrix
-    without small eigenvalues.
+    $\operatorname{cov}(m_i, m_j) = r_{ij} \operatorname{var} m_i \operatorname{var} m_j$. The result is moved to a
+    matrix without small eigenvalues.
     """
     mass = ndtr(high) - ndtr(low)
     density = np.exp(-(low**2) / 2) - np.exp(-(high**2) / 2)
