@@ -159,7 +159,7 @@ def test_writing_over_a_file_replaces_it_whole(model_file: Path) -> None:
     assert os.listdir(model_file.parent) == [model_file.name]
 
 
-@pytest.mark.parametrize("broken", ["replace", "fsync", "chmod"])
+@pytest.mark.parametrize("broken", ["replace", "fsync", "open"])
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     model_file: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
