@@ -62,7 +62,7 @@ sample = ("sample", table, "--drop", "y", "--generator", "gaussian", "--out")
 select = ("select", table, "--target", "y", "--generator", "gaussian", "--statistic", "lasso", "--no-certify")
 scenarios = {
     f"SIGTERM at {step}": (lambda step=step: signalled(step, signal.SIGTERM), (*sample, "k.csv"))
-    for step in ("fdopen", "fsync", "chmod", "replace")
+    for step in ("fdopen", "fsync", "replace")
 }
 scenarios |= {
     "SIGHUP": (lambda: signalled("fsync", signal.SIGHUP), (*sample, "k.csv")),

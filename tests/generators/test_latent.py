@@ -101,6 +101,8 @@ def test_knockoffs_of_cut_columns_keep_correlations_and_pass_the_check(cut: obje
 
 def test_latents_survive_a_model_file(tmp_path: Path) -> None:
     x = CUTS["two levels, one rare"](LAW.sample(300, random_state=0))
+    x[:, 6] = np.exp(np.random.default_rng(0).normal(size=300))  # a continuous column beside them
+    x[:, 7] = np.round(10 * np.random.default_rng(1).random(300), 1)
     model = GaussianKnockoffs(random_state=0).fit(x)
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(GaussianKnockoffs.load(tmp_path / "model").sample(x), model.sample(x))

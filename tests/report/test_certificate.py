@@ -52,7 +52,7 @@ def calibrated() -> KnockoffSelector:
 def test_no_certificate_is_said(fitted: KnockoffSelector) -> None:
     few = finished(standing_out(12, 6), rows=99)
     assert summarise(few)["certificate"] is None
-    assert "Not checked: the check was switched off, or X has fewer than 100 rows." in page_of(few)
+    assert "Not checked: the check was switched off, or there are too few rows (100 are needed)" in page_of(few)
     assert dry_run_charts(summarise(few)) == []
     assert "Not checked" not in page_of(fitted)
 

@@ -85,7 +85,8 @@ def discrete_cells(column: Array) -> Cells:
 
 def continuous_cells(column: Array) -> Cells:
     """A continuous column by its quantiles."""
-    values = np.unique(np.quantile(column, np.linspace(0, 1, min(GRID, len(column)))))
+    places = np.linspace(0, 1, min(GRID, len(column)))
+    values = np.unique(np.quantile(column, places, method="inverted_cdf"))  # of values that occur
     share = np.searchsorted(np.sort(column), values, side="right") / len(column)
     return Cells(values, share, np.zeros(len(values), dtype=bool))
 
