@@ -115,7 +115,7 @@ def test_signals_and_readers_that_go_away_leave_nothing_behind(tmp_path: Path, f
         assert code == special.get(name, expected[kind]), (name, code, said)
         assert "Traceback" not in said, (name, said)
         assert "Exception ignored" not in said, (name, said)
-    assert len(codes) == 17
+    assert len(codes) == 16
     assert not [*tmp_path.rglob("*.part")]
     assert file.read_bytes() == before
     assert sorted(path.parent.name for path in tmp_path.rglob("k.csv")) == ["SIGTERM while ignored"]
