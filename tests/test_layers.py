@@ -21,6 +21,7 @@ LAYERS = (
         "selector",
         "selection",
         "row_structure",
+        "generator_choice",
         "guarantees",
         "hazards",
         "statistics",

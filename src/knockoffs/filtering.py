@@ -206,6 +206,28 @@ def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tu
     return selected, evalues
 
 
+def explain_selection(ws: Array, selected: Flags, evalues: Array, fdr: float, *, offset: int = 1) -> str:
+    """Say in a sentence how many features were selected, or why none: from w of each draw and mean e-values."""
+    if selected.any():
+        return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
+    if len(ws) == 1:
+        return explain_empty_selection(ws[0], fdr, offset=offset)
+    levels = smallest_evalue_levels(evalues)
+    found = np.mean([np.isfinite(draw_threshold(w, fdr, len(ws), offset=offset)) for w in ws])
+    first = levels.min()
+    attempt = int(np.count_nonzero(levels == first))
+    outcome = (
+        f"which fdr={math.ceil(1000 * first - 1e-9) / 1000:g} allows" if first < 1 else "too little at any fdr"
+    )
+    return (
+        f"No feature has a mean e-value over {len(ws)} draws that is large enough: k features pass where each has "
+        f"{len(evalues) / fdr:.4g}/k, and an e-value is at most {len(evalues)}. The best attempt is the {attempt} "
+        f"largest: each has {np.sort(evalues)[-attempt]:.3g} or more, where fdr={fdr:g} needs "
+        f"{len(evalues) / fdr / attempt:.3g}, {outcome}. {found:.0%} of the draws have "
+        "features that stand out."
+    )
+
+
 def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str:
     """Why nothing was selected: what is needed, what the best threshold gives, and the level that allows it."""
     w = read_statistics(w)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,19 +18,9 @@ from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.dry_run import LEVELS, simulate
 from knockoffs.diagnostics.twin import certify, certify_pair
-from knockoffs.filtering import (
-    combine_draws,
-    draw_threshold,
-    explain_empty_selection,
-    smallest_evalue_levels,
-)
-from knockoffs.generators.ddlk import DDLK
-from knockoffs.generators.hierarchical import (
-    HierarchicalKnockoffs,
-    draw_knockoffs,
-    fit_generator,
-    knows_groups,
-)
+from knockoffs.filtering import combine_draws, draw_threshold, explain_selection
+from knockoffs.generator_choice import generator_for, is_ready, row_handling, with_defaults
+from knockoffs.generators.hierarchical import draw_knockoffs, fit_generator
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
@@ -177,8 +164,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         task, target = read_target(y, self.task, rows=len(values), who="KnockoffSelector")
         self._check_groups(groups)
         rows = row_structure(values, groups, who="KnockoffSelector")
-        generator = self._prepared_generator(rows, groups)
-        handling = self._row_handling(generator, rows)
+        generator = generator_for(self.generator, rows, given_groups=groups is not None)
+        handling = row_handling(generator, rows)
         warn_of_hazards(values, target, names, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
         seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
         distinct = rows.distinct_rows(X)
@@ -230,44 +217,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         if groups is not None and not (self.statistic is None or hasattr(self.statistic, "compute")):
             raise ValueError("groups were passed, but the statistic is a function, which cannot take them.")
 
-    def _prepared_generator(self, rows: RowStructure, groups: Any) -> Any:
-        """The generator to use: one for groups of rows where there are any and it is not fitted yet."""
-        generator = DDLK() if self.generator is None else self.generator
-        if isinstance(generator, HierarchicalKnockoffs) and groups is not None and rows.groups is None:
-            generator = self._for_single_rows(generator)
-        if rows.groups is None or _is_ready(generator) or knows_groups(generator):
-            return generator
-        return HierarchicalKnockoffs(generator)
-
-    def _for_single_rows(self, generator: HierarchicalKnockoffs) -> Any:
-        """The generator of rows inside of one for groups, since every group has a single row."""
-        if _is_ready(generator):
-            raise ValueError(
-                "the generator is a HierarchicalKnockoffs that is fitted already, but every group has a single "
-                "distinct row. Pass an unfitted generator of rows, such as DDLK()."
-            )
-        return DDLK() if generator.generator is None else generator.generator
-
-    def _row_handling(self, generator: Any, rows: RowStructure) -> RowHandling:
-        """How dependence between rows is dealt with; a generator that is known not to is refused."""
-        if rows.groups is None:
-            return "independent"
-        if knows_groups(generator):
-            return "groups modelled"
-        if hasattr(generator, "sample"):
-            raise ValueError(
-                f"groups were passed, but the generator {type(generator).__name__} is fitted already and draws "
-                "knockoffs row by row, which are less alike within a group than the data: most statistics then "
-                "select many false features (up to 0.6 of all, measured). Pass the generator unfitted, or a "
-                "fitted HierarchicalKnockoffs."
-            )
-        caution(
-            "groups were passed, but the knockoffs come from a function, row by row as far as can be known. "
-            "Knockoffs of one group are then less alike than its rows, and the share of false discoveries is not "
-            "bounded. Pass a generator."
-        )
-        return UNBOUNDED
-
     def _seeds(self) -> tuple[int, list[int]]:
         """The seed to report, and those for the fit, the draws and the statistic."""
         seed = self.random_state
@@ -276,9 +225,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         return int(seed), [int(s) for s in random_generator(seed, stream=4).integers(2**31, size=4)]
 
     def _fitted(self, generator: Any, X: Any, groups: Indices | None, seed: int) -> Any:
-        if _is_ready(generator):
+        if is_ready(generator):
             return generator
-        prepared = _with_defaults(clone(generator), random_state=seed, progress=self.progress)
+        prepared = with_defaults(clone(generator), random_state=seed, progress=self.progress)
         return fit_generator(prepared, X, groups)
 
     def _certificate(
@@ -288,9 +237,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             return None
         if not hasattr(generator, "sample"):
             return certify_pair(X, X_tilde, groups=rows.groups, seed=seed, progress=self.progress)
-        ready = _is_ready(generator)
+        ready = is_ready(generator)
         if not ready:
-            generator = _with_defaults(clone(generator), random_state=seed)
+            generator = with_defaults(clone(generator), random_state=seed)
         return certify(generator, X, ready=ready, groups=rows.groups, seed=seed, progress=self.progress)
 
     def _calibrated_level(
@@ -338,7 +287,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         statistic = HoldoutStatistic() if self.statistic is None else self.statistic
         if not hasattr(statistic, "compute"):
             return statistic
-        return _with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=task)
+        return with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=task)
 
     def _draw(self, X: Any, shape: tuple[int, ...], groups: Indices | None, seed: int) -> list[Any]:
         if hasattr(self.generator_, "sample"):
@@ -394,7 +343,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     ) -> None:
         selected, evalues = combine_draws(list(ws), working_level, offset=self.offset)
         thresholds = np.array([draw_threshold(w, working_level, len(ws), offset=self.offset) for w in ws])
-        explanation = _explanation(ws, selected, evalues, thresholds, working_level, self.offset)
+        explanation = explain_selection(ws, selected, evalues, working_level, offset=self.offset)
         if self.calibrate:
             explanation += f" This level was calibrated for fdr={self.fdr:g} by a dry run, a heuristic."
         self.selection_ = Selection(
@@ -423,54 +372,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             caution(explanation)
 
 
-def _explanation(ws: Array, selected: Flags, evalues: Array, thresholds: Array, fdr: float, offset: int) -> str:
-    if selected.any():
-        return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
-    if len(ws) == 1:
-        return explain_empty_selection(ws[0], fdr, offset=offset)
-    levels = smallest_evalue_levels(evalues)
-    first = levels.min()
-    attempt = int(np.count_nonzero(levels == first))
-    outcome = (
-        f"which fdr={math.ceil(1000 * first - 1e-9) / 1000:g} allows" if first < 1 else "too little at any fdr"
-    )
-    return (
-        f"No feature has a mean e-value over {len(ws)} draws that is large enough: k features pass where each has "
-        f"{len(evalues) / fdr:.4g}/k, and an e-value is at most {len(evalues)}. The best attempt is the {attempt} "
-        f"largest: each has {np.sort(evalues)[-attempt]:.3g} or more, where fdr={fdr:g} needs "
-        f"{len(evalues) / fdr / attempt:.3g}, {outcome}. {np.isfinite(thresholds).mean():.0%} of the draws have "
-        "features that stand out."
-    )
-
-
 def _pictured(x: Array, x_tilde: Array, w: Array) -> Pictured:
     columns = np.argsort(-w, kind="stable")[:PICTURED]
     rows = np.linspace(0, len(x) - 1, min(len(x), PICTURED_ROWS)).astype(int)
     return Pictured(columns, x[np.ix_(rows, columns)], x_tilde[np.ix_(rows, columns)])
-
-
-def _with_defaults(estimator: Any, **settings: Any) -> Any:
-    """Sets those settings that the estimator has and its owner left open."""
-    params = estimator.get_params(deep=False)
-    left_open = {
-        k: v
-        for k, v in settings.items()
-        if k in params and (params[k] is None or params[k] is False or params[k] == "auto")
-    }
-    return estimator.set_params(**left_open)
-
-
-def _is_ready(generator: Any) -> bool:
-    """Whether the generator is used as it is: a function, or fitted already."""
-    return not hasattr(generator, "sample") or isinstance(generator, FrozenEstimator) or _is_fitted(generator)
-
-
-def _is_fitted(generator: Any) -> bool:
-    try:
-        check_is_fitted(generator)
-    except (NotFittedError, TypeError):
-        return False
-    return True
 
 
 def _of_draw(report: Any, draw: int, draws: int) -> Any:

@@ -1,0 +1,90 @@
+"""Which generator a selector uses for the rows at hand, and what that means for its claims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from knockoffs.cautions import caution
+from knockoffs.generators.ddlk import DDLK
+from knockoffs.generators.hierarchical import HierarchicalKnockoffs, knows_groups
+from knockoffs.row_structure import RowStructure
+from knockoffs.selection import UNBOUNDED, RowHandling
+
+
+def generator_for(generator: Any, rows: RowStructure, *, given_groups: bool) -> Any:
+    """Return the generator to use: one for groups of rows where there are any and it is not fitted yet.
+
+    Parameters
+    ----------
+    generator : KnockoffGenerator, callable or None
+        What the user passed; `DDLK()` for None.
+    rows : RowStructure
+        How the rows depend on each other.
+    given_groups : bool
+        Whether the user passed groups, which may all have a single row.
+    """
+    generator = DDLK() if generator is None else generator
+    if isinstance(generator, HierarchicalKnockoffs) and given_groups and rows.groups is None:
+        generator = _for_single_rows(generator)
+    if rows.groups is None or is_ready(generator) or knows_groups(generator):
+        return generator
+    return HierarchicalKnockoffs(generator)
+
+
+def _for_single_rows(generator: HierarchicalKnockoffs) -> Any:
+    """Return the generator of rows inside of one for groups, since every group has a single row."""
+    if is_ready(generator):
+        raise ValueError(
+            "the generator is a HierarchicalKnockoffs that is fitted already, but every group has a single "
+            "distinct row. Pass an unfitted generator of rows, such as DDLK()."
+        )
+    return DDLK() if generator.generator is None else generator.generator
+
+
+def row_handling(generator: Any, rows: RowStructure) -> RowHandling:
+    """Return how dependence between rows is dealt with; refuse a generator that is known not to."""
+    if rows.groups is None:
+        return "independent"
+    if knows_groups(generator):
+        return "groups modelled"
+    if hasattr(generator, "sample"):
+        raise ValueError(
+            f"groups were passed, but the generator {type(generator).__name__} is fitted already and draws "
+            "knockoffs row by row, which are less alike within a group than the data: most statistics then select "
+            "many false features (up to 0.6 of all, measured). Pass the generator unfitted, or a fitted "
+            "HierarchicalKnockoffs."
+        )
+    caution(
+        "groups were passed, but the knockoffs come from a function, row by row as far as can be known. Knockoffs "
+        "of one group are then less alike than its rows, and the share of false discoveries is not bounded. Pass "
+        "a generator."
+    )
+    return UNBOUNDED
+
+
+def is_ready(generator: Any) -> bool:
+    """Return whether the generator is used as it is: a function, or fitted already."""
+    return not hasattr(generator, "sample") or isinstance(generator, FrozenEstimator) or _is_fitted(generator)
+
+
+def _is_fitted(generator: Any) -> bool:
+    try:
+        check_is_fitted(generator)
+    except (NotFittedError, TypeError):
+        return False
+    return True
+
+
+def with_defaults(estimator: Any, **settings: Any) -> Any:
+    """Set those settings that the estimator has and its owner left open."""
+    params = estimator.get_params(deep=False)
+    left_open = {
+        k: v
+        for k, v in settings.items()
+        if k in params and (params[k] is None or params[k] is False or params[k] == "auto")
+    }
+    return estimator.set_params(**left_open)
