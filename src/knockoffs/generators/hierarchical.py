@@ -182,6 +182,12 @@ class HierarchicalKnockoffs(KnockoffGenerator):
     def _draw(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
         if len(core) == 0:
             return core
+        # Numbers that overflow are found by checks that name their columns; numpy's warnings do not.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._drawn_parts(core, labels, rng)
+
+    def _drawn_parts(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
+        """The sum of the knockoffs of both parts, in the units of the columns."""
         blur, parts, for_between, for_within = rng.spawn(4)
         z = self._scale.forward(torch.as_tensor(self._blur_groups(core, labels, blur)))[0].numpy()
         common, own = self._parts(z, labels, parts)
@@ -264,7 +270,9 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         columns = self._modelled_count
         self._scale = restore_scale(arrays, columns)
         shapes = {"mean": (columns,), "between": (columns, columns), "within": (columns, columns)}
-        self.hierarchy_ = Hierarchy(**{k: take_array(arrays, f"hierarchy.{k}", s) for k, s in shapes.items()})
+        parameters = {k: take_array(arrays, f"hierarchy.{k}", s).astype(np.float64) for k, s in shapes.items()}
+        self.hierarchy_ = Hierarchy(**parameters)
+        self.hierarchy_.require_covariances()
         self._constant_within = take_array(arrays, "constant_within", (columns,), "b")
 
 

@@ -15,6 +15,7 @@ from knockoffs.arrays import Array, Indices
 
 ITERATIONS = 100
 TOLERANCE = 1e-4
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,14 @@ class Hierarchy:
         gain = np.linalg.solve(self.between + self.within / size, self.between).T
         left = self.between - gain @ self.between
         return gain, (left + left.T) / 2
+
+    def require_covariances(self) -> None:
+        """Raise a ValueError if the model, read from a file, is none."""
+        for covariance in (self.between, self.within):
+            if not np.allclose(covariance, covariance.T) or np.linalg.eigvalsh(covariance)[0] < -ROUNDING:
+                raise ValueError("a covariance of the hierarchy is not symmetric and positive")
+        if np.linalg.eigvalsh(self.between)[0] <= 0:
+            raise ValueError("the covariance between groups is singular")
 
     def arrays(self) -> dict[str, Array]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

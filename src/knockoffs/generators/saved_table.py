@@ -92,12 +92,12 @@ def _restored_encoding(model: TableModel, arrays: dict[str, NDArray[Any]]) -> En
     if count.min() < 1:
         raise ValueError("a column has no cells")
     total, ends = (int(count.sum()),), np.cumsum(count)[:-1]
-    values = np.split(take_array(arrays, "table.cells.values", total), ends)
-    upper = np.split(take_array(arrays, "table.cells.upper", total), ends)
+    values = np.split(take_array(arrays, "table.cells.values", total).astype(np.float64), ends)
+    upper = np.split(take_array(arrays, "table.cells.upper", total).astype(np.float64), ends)
     atom = np.split(take_array(arrays, "table.cells.atom", total, "b"), ends)
     cells = [_as_cells(*parts) for parts in zip(values, upper, atom, strict=True)]
     discrete = np.array([levels is not None for levels in model.levels_])
-    correlation = take_array(arrays, "table.latent.correlation", (columns, columns))
+    correlation = take_array(arrays, "table.latent.correlation", (columns, columns)).astype(np.float64)
     np.linalg.cholesky(correlation)  # raises an error for what is no correlation
     return LatentEncoding(cells, discrete, correlation)
 
