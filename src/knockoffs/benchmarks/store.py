@@ -167,7 +167,7 @@ def _readable(path: Path) -> Iterator[Path]:
 
 
 def _clean(name: str) -> str:
-    """As a name of a folder on any system."""
+    """Return the text as a folder's name that any system accepts."""
     return re.sub(r"[^\w.+-]", "_", name)
 
 

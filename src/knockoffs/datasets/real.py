@@ -201,7 +201,7 @@ def load_hiv(
 
 
 def position(mutation: str) -> int:
-    """Of a mutation's name.
+    """Return the sequence position encoded in a mutation's name.
 
     >>> position("P41.L")
     41

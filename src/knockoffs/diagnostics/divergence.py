@@ -32,7 +32,7 @@ def has_densities(generator: Any) -> bool:
 
 
 def swap_divergence(generator: Any, x: Array, x_tilde: Array, rng: np.random.Generator) -> Divergence:
-    """Of the rows x and their knockoffs."""
+    """Return the swap divergence of the rows x and their knockoffs."""
     kept = _log_prob(generator, x, x_tilde)
     swapped = [_swapped_log_prob(generator, x, x_tilde, rng.random(x.shape) < 0.5) for _ in range(ALL_SWAPS)]
     total = kept - np.mean(swapped, axis=0)

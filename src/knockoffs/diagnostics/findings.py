@@ -13,7 +13,7 @@ from knockoffs.diagnostics.joint import SwapTest
 
 
 class Findings(NamedTuple):
-    """Of knockoffs on some rows.
+    """What was found about knockoffs of some rows.
 
     names, copied, per_feature : one entry a feature of the table; copies are valid, but cannot be selected.
     tests : rows against swapped rows.

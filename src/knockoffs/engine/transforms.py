@@ -106,7 +106,7 @@ def _fit_normal_scores(x: Tensor, base: int, counts: tuple[int, ...]) -> list[Sc
 
 
 def _quantiles(in_order: Tensor, probability: Tensor) -> Tensor:
-    """Of columns that are sorted, with linear interpolation (torch.quantile takes no large tables)."""
+    """Return quantiles of sorted columns, with linear interpolation (torch.quantile takes no large tables)."""
     place = probability * (len(in_order) - 1)
     below = place.floor().long().clamp(max=len(in_order) - 2)
     return torch.lerp(in_order[below], in_order[below + 1], (place - below).unsqueeze(1))
