@@ -15,7 +15,7 @@ RUN = ["variant", "response", "method", "replicate", "statistic"]
 
 
 def has_truth(results: pd.DataFrame) -> bool:
-    """Whether it is known which features matter."""
+    """Return whether it is known which features matter."""
     return bool(results["relevant"].notna().any())
 
 

@@ -94,7 +94,7 @@ class TableModel(BaseEstimator):
 
     @property
     def _handles_discrete(self) -> bool:
-        """Whether the model itself knows discrete distributions."""
+        """Return whether the model itself describes discrete distributions."""
         return False
 
     def has_given_model(self) -> bool:
@@ -216,7 +216,7 @@ class TableModel(BaseEstimator):
 
 
 def _first_alike(values: Array) -> Indices:
-    """For each column the number of the first column equal to it."""
+    """Return, per column, the number of the first column that is equal to it."""
     seen: dict[bytes, int] = {}
     return np.array(
         [seen.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(values.T)], dtype=np.intp

@@ -67,7 +67,7 @@ class Axis:
         return ticks[:: max(1, math.ceil(widest / (ticks[1][0] - ticks[0][0])))]
 
     def whole_ticks(self) -> list[tuple[float, str]]:
-        """For counts."""
+        """Return the ticks at whole numbers, for axes of counts."""
         return [(place, label) for place, label in self.ticks() if float(label).is_integer()]
 
 
@@ -141,7 +141,7 @@ def fdp_chart(summary: dict[str, Any]) -> Chart:
 
 
 def frequency_charts(summary: dict[str, Any]) -> list[Chart]:
-    """Of several draws, the share that selects each feature."""
+    """Chart the share of draws that select each feature, where there are several draws."""
     if summary["settings"]["n_draws"] == 1:
         return []
     features = sorted(summary["features"], key=lambda f: (-f["frequency"], -f["w"]))

@@ -38,7 +38,7 @@ def summarise(selector: KnockoffSelector) -> dict[str, Any]:
 
 
 def _certificate(certificate: Certificate | None) -> dict[str, Any] | None:
-    """With the features that differ most from their knockoffs alone."""
+    """Return the certificate as plain values, with only the features that differ most from their knockoffs."""
     if certificate is None:
         return None
     found = certificate.to_dict()
