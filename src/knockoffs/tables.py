@@ -1,36 +1,269 @@
-"""Tables in, numbers inside, tables of the same kind out."""
+"""Tables in, numbers inside, tables of the same kind out: a table is read and checked once, at the door."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.utils import check_array
+from sklearn.utils import _safe_indexing, check_array
 
 from knockoffs.arrays import Array, Indices
+from knockoffs.cells import (
+    NUMERIC,
+    Cells,
+    Levels,
+    UnreadableColumnError,
+    array_cells,
+    array_column,
+    frame_cells,
+    frame_column,
+    labels_of,
+    pandas_cells,
+    pandas_column,
+)
+from knockoffs.checks import check_choice
+from knockoffs.schema import CHOICES, Kind, Schema, describe_columns
+from knockoffs.words import column_name, listing
 
-NUMERIC = "biuf"  # kinds of numpy types
+FREE_TEXT = 0.5  # share of different texts among the cells from which on a column is no category
+FEW_LEVELS = 20  # so many levels are never too many
 
 
-def read_table(X: Any, *, who: str) -> tuple[Array, list[str] | None]:
-    """The numbers of a numeric table as float64, and its column names where it has them.
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table as numbers, one column per feature, with what is needed to write tables like it.
 
-    Raises an error that names the column for text, dates, missing (or masked) and infinite cells.
+    Attributes
+    ----------
+    codes : array of shape (rows, features)
+        A quantity as it is, a level by its number, nan for a missing cell.
+    names : list of str or None
+        Column names, None for an array.
+    levels : sequence of tuple or None
+        Per column its levels, None where the cells are numbers.
+    kinds : mapping of int to str
+        Kinds of columns that are given: by the user, or by the type of the column.
     """
+
+    codes: Array
+    names: list[str] | None
+    levels: tuple[Levels | None, ...]
+    kinds: Mapping[int, Kind]
+    _like: Any  # the table that was read
+    _rows: Indices | None = None  # which of its rows these are; None for all
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.shape[0], self.codes.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def schema(self) -> Schema:
+        names = [f"x{j}" for j in range(self.shape[1])] if self.names is None else self.names
+        return describe_columns(self.codes, names, self.levels, self.kinds)
+
+    def rows(self, index: Indices) -> Table:
+        """Some rows, by their numbers."""
+        index = np.asarray(index)
+        kept = index if self._rows is None else self._rows[index]
+        return replace(self, codes=self.codes[index], _rows=kept)
+
+    def with_codes(self, codes: Array) -> Table:
+        """A table with the columns, rows and types of this one, and other cells."""
+        return replace(self, codes=codes)
+
+    def with_levels(self, levels: Sequence[Levels | None]) -> Table:
+        """The same table with levels numbered in this order; those that are not among them come after."""
+        if tuple(levels) == self.levels:
+            return self
+        codes, merged = self.codes.copy(), []
+        for j, (own, other) in enumerate(zip(self.levels, levels, strict=True)):
+            known = None if own is None or other is None else (*other, *(level for level in own if level not in other))
+            if known is not None and own is not None:
+                number = np.array([*(known.index(level) for level in own), np.nan])
+                codes[:, j] = number[np.where(np.isnan(codes[:, j]), -1, codes[:, j]).astype(np.intp)]
+            merged.append(own if known is None else known)
+        return replace(self, codes=codes, levels=tuple(merged))
+
+    def to_native(self) -> Any:
+        """A table of the kind that was read, with its columns, types and index."""
+        like = self._like if self._rows is None else _safe_indexing(self._like, self._rows)
+        frame = nw.from_native(like, eager_only=True, pass_through=True)
+        columns = [np.ascontiguousarray(column) for column in self.codes.T]
+        if not isinstance(frame, nw.DataFrame):
+            return self._to_array(getattr(like, "dtype", None))
+        if frame.implementation.is_pandas():  # by its own types, of which narwhals keeps only the kind
+            table = like.copy()
+            for j, (codes, levels) in enumerate(zip(columns, self.levels, strict=True)):
+                table.isetitem(j, pandas_column(like.iloc[:, j], codes, levels))
+            return table
+        written = [
+            frame_column(frame.get_column(name), codes, levels)
+            for name, codes, levels in zip(frame.columns, columns, self.levels, strict=True)
+        ]
+        return frame.with_columns(*written).to_native()
+
+    def _to_array(self, dtype: Any) -> Any:
+        if all(levels is None for levels in self.levels):
+            return self.codes.astype(dtype) if array_column(dtype, self.codes) else self.codes
+        columns = [
+            codes.astype(object) if levels is None else labels_of(codes, levels)
+            for codes, levels in zip(self.codes.T, self.levels, strict=True)
+        ]
+        return np.stack(columns, axis=1)
+
+
+def read_table(X: Any, *, who: str, kinds: Mapping[Any, Kind] | None = None) -> Table:
+    """Read a table; a `Table` is passed through.
+
+    Raises one error that names all columns that cannot be read: free text, dates, infinite numbers, cells of
+    several types.
+    """
+    if isinstance(X, Table):
+        return X
     _require_different_names(X, who)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        names = list(frame.columns)
-        values = _frame_values(frame, who)
+    names = list(frame.columns) if isinstance(frame, nw.DataFrame) else None
+    codes, levels, given = [], [], {}
+    problems = _Problems(names)
+    for j, read in enumerate(_column_readers(X, frame, who)):
+        try:
+            cells = read()
+        except UnreadableColumnError as error:
+            problems.add(str(error), j)
+            cells = Cells(np.zeros(0))
+        else:
+            problems.look_at(cells, j)
+        codes.append(cells.codes)
+        levels.append(cells.levels)
+        if cells.levels is not None:
+            given[j] = "ordinal" if cells.ordered else "nominal"
+    problems.raise_if_any(who)
+    rows = len(frame) if isinstance(frame, nw.DataFrame) else len(X)
+    numbers = np.stack(codes, axis=1) if codes else np.empty((rows, 0))
+    table = Table(numbers, names, tuple(levels), given, X)
+    return table if not kinds else replace(table, kinds=given | _asked_for(kinds, table, who))
+
+
+def infer_schema(X: Any, *, kinds: Mapping[Any, Kind] | None = None) -> Schema:
+    """Find out what each column of a table holds, by its type and values.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features)
+        pandas, polars, pyarrow or an array.
+    kinds : dict of column names (or numbers) to kinds, default=None
+        Kinds of columns that are known better than they can be inferred, such as `{"ward": "nominal"}` for
+        categories that are coded by numbers.
+
+    Returns
+    -------
+    Schema
+    """
+    return read_table(X, who="infer_schema", kinds=kinds).schema
+
+
+def _column_readers(X: Any, frame: Any, who: str) -> Iterator[Any]:
+    """Functions that read one column each."""
+    if not isinstance(frame, nw.DataFrame):
+        values = check_array(
+            as_numpy(X),
+            dtype=None,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+            input_name="X",
+            estimator=who,
+        )
+        yield from (lambda j=j: array_cells(values[:, j]) for j in range(values.shape[1]))
+    elif frame.implementation.is_pandas():
+        yield from (lambda j=j: pandas_cells(X.iloc[:, j]) for j in range(X.shape[1]))
     else:
-        names = None
-        values = _array_values(as_numpy(X), who)
-    _require_finite(values, names, who)
-    return values, names
+        yield from (lambda name=name: frame_cells(frame.get_column(name)) for name in frame.columns)
+
+
+class _Problems:
+    """What is wrong with the columns of a table, gathered so that one error tells it all."""
+
+    def __init__(self, names: list[str] | None) -> None:
+        self._names = names
+        self._found: dict[str, list[str]] = {}
+
+    def add(self, problem: str, j: int, detail: str = "") -> None:
+        self._found.setdefault(problem, []).append(column_name(self._names, j) + detail)
+
+    def look_at(self, cells: Cells, j: int) -> None:
+        infinite = int(np.isinf(cells.codes).sum())
+        if infinite:
+            self.add(
+                "infinite values. Replace them by finite numbers or by missing cells, or drop the rows that hold "
+                "them",
+                j,
+                f" ({infinite})",
+            )
+        if cells.levels is not None:
+            rows = int((~np.isnan(cells.codes)).sum())
+            different = len(np.unique(cells.codes[~np.isnan(cells.codes)]))
+            if different > max(FEW_LEVELS, FREE_TEXT * rows):
+                self.add(_about_text(cells, different, rows), j)
+
+    def raise_if_any(self, who: str) -> None:
+        said = [f"{listing(columns)}: {problem}." for problem, columns in self._found.items()]
+        if said:
+            raise ValueError(f"{who}: X cannot be used as it is. " + " ".join(said))
+
+
+def _about_text(cells: Cells, different: int, rows: int) -> str:
+    said = f"text with {different} different values in {rows} cells, as free text, names and identifiers have"
+    texts = [str(level) for level in cells.levels or ()]
+    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
+    if numbers.mean() > 0.5:  # a number column with a mark for missing cells, or decimal commas
+        others = listing([repr(text) for text, is_number in zip(texts, numbers, strict=True) if not is_number])
+        return f"{said}, but most are numbers. Replace what is no number ({others}) by missing cells, and convert"
+    return f"{said}. Drop it, or derive categories or numbers from it"
+
+
+def _asked_for(kinds: Mapping[Any, Kind], table: Table, who: str) -> dict[int, Kind]:
+    """The kinds that a user gives by name or number of a column."""
+    asked: dict[int, Kind] = {}
+    for key, kind in kinds.items():
+        check_choice(f"kinds[{key!r}]", kind, CHOICES)
+        if table.names is not None and key in table.names:
+            j = table.names.index(key)
+        elif isinstance(key, (int, np.integer)) and 0 <= key < table.shape[1]:
+            j = int(key)
+        else:
+            raise ValueError(f"{who}: kinds names {key!r}, which is no column of X. Pass names of its columns.")
+        if table.levels[j] is not None and kind in ("continuous", "semicontinuous"):
+            raise ValueError(
+                f"{who}: kinds asks for {kind!r}, but {column_name(table.names, j)} holds text or categories. "
+                'Pass "nominal" or "ordinal", or convert the column to numbers.'
+            )
+        different = len(np.unique(table.codes[~np.isnan(table.codes[:, j]), j]))
+        if kind == "binary" and different > 2:
+            raise ValueError(
+                f"{who}: kinds asks for 'binary', but {column_name(table.names, j)} has {different} values. Pass "
+                '"nominal" or "ordinal".'
+            )
+        asked[j] = kind
+    return asked
+
+
+def _require_different_names(X: Any, who: str) -> None:
+    if not (hasattr(X, "iloc") and hasattr(X, "columns")):  # only pandas takes a name twice
+        return
+    twice = sorted(repr(name) for name, count in Counter(X.columns).items() if count > 1)
+    if twice:
+        raise ValueError(f"{who}: X has several columns named {listing(twice)}. Give each its own name.")
 
 
 def as_numpy(values: Any) -> Any:
@@ -42,165 +275,6 @@ def as_numpy(values: Any) -> Any:
         kind = np.float64 if values.dtype.kind in NUMERIC else object
         return np.ma.filled(values.astype(kind), np.nan)
     return values
-
-
-def require_same_order(X: Any, *, who: str, X_tilde: Any = None, y: Any = None, groups: Any = None) -> None:
-    """Refuse rows or columns that carry the labels of X in another order, since they are paired by position.
-
-    Labels of another set, such as a new 0, 1, 2, ... beside the names of patients, are ignored: they do not say
-    how to pair rows.
-    """
-    for name, other in (("X_tilde", X_tilde), ("y", y), ("groups", groups)):
-        labels, other_labels = _row_labels(X), _row_labels(other)
-        if labels is None or other_labels is None or not _is_reordered(labels, other_labels):
-            continue
-        row = int(np.argmax(labels != other_labels))
-        label, other_label = (found[row : row + 1].tolist()[0] for found in (labels, other_labels))
-        remedy = (
-            f"Pass {name}.loc[X.index] to pair rows by label"
-            if labels.is_unique
-            else "Bring both into one order (labels that occur twice cannot tell which rows belong together)"
-        )
-        raise ValueError(
-            f"{who}: {name} has the row labels of X in another order: row {row} is {label!r} in X and "
-            f"{other_label!r} in {name}. {remedy}, or {name}.to_numpy() if the order is meant."
-        )
-    names, other_names = _column_names(X), _column_names(X_tilde)
-    if names is not None and other_names is not None and _is_reordered(names, other_names):
-        raise ValueError(
-            f"{who}: X_tilde has the columns of X in another order: {_quoted(other_names)} instead of "
-            f"{_quoted(names)}. Pass X_tilde[list(X.columns)], or rename its columns if the order "
-            "is meant."
-        )
-
-
-def _row_labels(table: Any) -> pd.Index | None:
-    return table.index if isinstance(table, (pd.DataFrame, pd.Series)) else None
-
-
-def _column_names(table: Any) -> pd.Index | None:
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
-    return pd.Index(frame.columns, tupleize_cols=False) if isinstance(frame, nw.DataFrame) else None
-
-
-def _quoted(names: pd.Index) -> str:
-    return listing([repr(name) for name in names.tolist()])
-
-
-def _is_reordered(labels: pd.Index, other: pd.Index) -> bool:
-    """Whether both hold the same labels, each as often, in different orders."""
-    if len(labels) != len(other) or labels.equals(other):
-        return False
-    if labels[0] not in other or other[0] not in labels:  # mostly enough, and fast
-        return False
-    codes = pd.factorize(labels.append(other), use_na_sentinel=False)[0]
-    first, second = (np.bincount(half, minlength=len(codes)) for half in np.split(codes, 2))
-    return bool((first == second).all())
-
-
-def write_like(X: Any, values: Array) -> Any:
-    """`values` as a table like `X`: same kind, columns, dtypes and index."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        dtype = getattr(X, "dtype", None)
-        numeric = isinstance(dtype, np.dtype) and dtype.kind in NUMERIC  # tensors have types of their own
-        return values.astype(dtype) if numeric and _fits(values, dtype) else values
-    arrays = [np.ascontiguousarray(column) for column in values.T]
-    if frame.implementation.is_pandas():  # by its own types, of which narwhals keeps only the kind
-        table = X.copy()
-        for j, (array, kind) in enumerate(zip(arrays, X.dtypes, strict=True)):
-            column = type(X.iloc[:, j])(array, index=X.index)
-            table.isetitem(j, column.astype(kind) if _fits(array, getattr(kind, "numpy_dtype", kind)) else column)
-        return table
-    columns = []
-    for array, (name, kind) in zip(arrays, frame.schema.items(), strict=True):
-        column = nw.new_series(name, array, backend=frame.implementation)
-        columns.append(column.cast(kind) if _fits(array, frame.get_column(name).to_numpy().dtype) else column)
-    return frame.with_columns(*columns).to_native()
-
-
-def _fits(values: Array, dtype: Any) -> bool:
-    """Whether the numbers survive the cast: in range, and whole for whole numbers and booleans."""
-    kind = getattr(dtype, "kind", "f")
-    if kind == "f" and isinstance(dtype, np.dtype):
-        with np.errstate(over="ignore"):  # overflow is what is looked for
-            return bool(np.isfinite(values.astype(dtype)).all())
-    if kind not in "biu" or len(values) == 0:
-        return True
-    low, high = (0, 1) if kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    return bool(np.all(values == np.rint(values)) and values.min() >= low and values.max() <= high)
-
-
-def _require_different_names(X: Any, who: str) -> None:
-    if not (hasattr(X, "iloc") and hasattr(X, "columns")):  # only pandas takes a name twice
-        return
-    twice = sorted(repr(name) for name, count in Counter(X.columns).items() if count > 1)
-    if twice:
-        raise ValueError(f"{who}: X has several columns named {listing(twice)}. Give each its own name.")
-
-
-def _array_values(X: Any, who: str) -> Array:
-    values = check_array(
-        X,
-        dtype=None,
-        ensure_all_finite=False,
-        ensure_min_samples=0,
-        ensure_min_features=0,
-        input_name="X",
-        estimator=who,
-    )
-    if values.dtype.kind in NUMERIC:
-        return values.astype(np.float64)
-    numbers = np.empty(values.shape)
-    for j in range(values.shape[1]):
-        try:
-            if values.dtype.kind in "mMc":
-                raise ValueError("not a real number")
-            column = values[:, j]
-            if values.dtype.kind == "O":
-                column = np.where(pd.isna(column), np.nan, column)  # pandas.NA is no number
-            numbers[:, j] = column.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            message = f"{_not_numbers(who, column_name(None, j), values.dtype)} ({error})"
-            raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from None
-    return numbers
-
-
-def _not_numbers(who: str, column: str, dtype: Any) -> str:
-    return (
-        f"{who}: {column} has type {dtype} and does not hold numbers alone; only numbers and booleans will do. "
-        "Encode it as numbers (codes, indicators, days since a date) or drop it."
-    )
-
-
-def _frame_values(frame: nw.DataFrame[Any], who: str) -> Array:
-    values = np.empty(frame.shape, dtype=np.float64)
-    for j, (name, dtype) in enumerate(frame.schema.items()):
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise ValueError(_not_numbers(who, f"column {name!r}", dtype))
-        values[:, j] = frame.get_column(name).cast(nw.Float64).to_numpy()
-    return values
-
-
-def _require_finite(values: Array, names: list[str] | None, who: str) -> None:
-    for what, bad, remedy in (
-        ("missing", np.isnan(values), "Impute them or drop the rows or columns that hold them."),
-        ("infinite", np.isinf(values), "Replace them by finite numbers or drop the rows that hold them."),
-    ):
-        count = bad.sum(axis=0)
-        if count.any():
-            where = listing([f"{column_name(names, j)} ({count[j]})" for j in np.flatnonzero(count)])
-            raise ValueError(f"{who}: X contains {what} values (no NaN or infinity allowed) in {where}. {remedy}")
-
-
-def column_name(names: list[str] | None, j: int | np.integer[Any]) -> str:
-    return f"column {j}" if names is None else f"column {names[j]!r}"
-
-
-def listing(items: list[str], most: int = 5) -> str:
-    """At most `most` of the items, and how many more there are."""
-    more = f" and {len(items) - most} more" if len(items) > most else ""
-    return ", ".join(items[:most]) + more
 
 
 def group_labels(groups: Any, *, rows: int, who: str) -> Indices:
