@@ -87,7 +87,9 @@ class Table:
             return self
         codes, merged = self.codes.copy(), []
         for j, (own, other) in enumerate(zip(self.levels, levels, strict=True)):
-            known = None if own is None or other is None else (*other, *(level for level in own if level not in other))
+            known = (
+                None if own is None or other is None else (*other, *(level for level in own if level not in other))
+            )
             if known is not None and own is not None:
                 number = np.array([*(known.index(level) for level in own), np.nan])
                 codes[:, j] = number[np.where(np.isnan(codes[:, j]), -1, codes[:, j]).astype(np.intp)]
