@@ -11,7 +11,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.cautions import caution
 from knockoffs.statistics.base import MOST_CLASSES
 from knockoffs.statistics.units import standardise
-from knockoffs.tables import column_name, listing
+from knockoffs.words import column_name, listing
 
 LEAST_NEEDED = 2  # no level below 1 needs fewer selections
 RARE = 1e-3  # how improbable it is that measurements look like an identifier

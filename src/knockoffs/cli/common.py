@@ -17,7 +17,7 @@ from knockoffs.files import read_frame
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.loading import load_generator
 from knockoffs.generators.registry import GENERATORS
-from knockoffs.tables import listing
+from knockoffs.words import listing
 
 MOST_DRAWS = 10_000
 MOST_REPLICATES = 100_000

@@ -33,7 +33,7 @@ from knockoffs.hazards import copies_of_target
 from knockoffs.selector import KnockoffSelector
 from knockoffs.statistics.base import TaskChoice, read_target
 from knockoffs.statistics.registry import STATISTICS
-from knockoffs.tables import listing
+from knockoffs.words import listing
 
 
 @click.command(epilog=EXIT_CODES)
