@@ -20,7 +20,7 @@ MARKED = [*map(str, range(ROWS - 1)), "?"]
 
 def said_of(X: Any, **options: Any) -> str:
     """What the error says of a table that cannot be read."""
-    with pytest.raises(ValueError, match=r"^Test: X cannot be used as it is") as error:
+    with pytest.raises(ValueError, match=r"^Test: some columns cannot be used as they are") as error:
         read_table(X, who="Test", **options)
     return str(error.value)
 
@@ -52,7 +52,7 @@ BAD: dict[str, tuple[Any, str]] = {
 def test_a_column_that_cannot_be_read_is_named(column: Any, said: str) -> None:
     table = pd.DataFrame({"good": np.arange(float(ROWS))})
     table["bad"] = column
-    assert re.search(rf"^Test: X cannot be used as it is\. column 'bad'.*{said}", said_of(table))
+    assert re.search(rf"^Test: some columns cannot be used as they are\. column 'bad'.*{said}", said_of(table))
 
 
 GOOD: dict[str, tuple[Any, str, int]] = {

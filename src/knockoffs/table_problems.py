@@ -23,8 +23,8 @@ DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([/.])\d\d?\2\d{2,4}")
 
 INFINITE = "infinite values. Replace them by finite numbers or by missing cells, or drop the rows that hold them"
 DATES = (
-    "dates as text. Encode them as numbers (such as days since a date) or drop the column; kinds= takes "
-    '"nominal" for dates that are categories'
+    "dates as text. Encode them as numbers (such as days since a date) or drop the column; dates that are "
+    'categories are read with the kind "nominal" in kinds= (--kind at the command line)'
 )
 
 
@@ -75,7 +75,7 @@ class Problems:
         if twice:
             said.insert(0, f"There are several columns named {listing(sorted(twice))}. Give each its own name.")
         if said:
-            raise self._error(f"{who}: X cannot be used as it is. " + " ".join(said))
+            raise self._error(f"{who}: some columns cannot be used as they are. " + " ".join(said))
 
     def _add(self, problem: str, j: int, detail: str = "") -> None:
         self._found.setdefault(problem, []).append(column_name(self._names, j) + detail)
