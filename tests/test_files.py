@@ -212,7 +212,9 @@ def test_text_files_keep_levels_numbers_and_gaps(tmp_path: Path, name: str) -> N
 
 def test_parquet_of_other_programs_has_categories(read: Read) -> None:
     """Dictionaries of Arrow, as polars writes them, without the marks of pandas."""
-    table = pa.table({"d": pa.array(["a", None, "b"]).dictionary_encode(), "b": [True, None, False], "n": [1, 2, 3]})
+    table = pa.table(
+        {"d": pa.array(["a", None, "b"]).dictionary_encode(), "b": [True, None, False], "n": [1, 2, 3]}
+    )
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     frame = read(buffer.getvalue())

@@ -41,9 +41,12 @@ BAD: dict[str, tuple[Any, str]] = {
     "booleans and numbers": (pd.Series([1, True] * 30, dtype=object), r"several types \(bool, int\)"),
     "bytes": (pd.Series([b"a"] * ROWS, dtype=object), r"has type bytes; only numbers"),
     "infinite": ([np.inf, -np.inf, *range(ROWS - 2)], r"\(2\): infinite values\. Replace them by finite"),
-    "marks": (MARKED, r"numbers, but for '\?'\. Replace what is no number by missing cells"),
-    "marks among few numbers": (["1", "2", "3", " ? "] * 15, r"numbers, but for ' \? '\. Replace"),
-    "words for missing cells": (["1", "2", "N/A", "unknown", "3"] * 12, r"numbers, but for 'N/A', 'unknown'\."),
+    "marks": (MARKED, r"numbers, but for '\?' \(row 60\)\. Replace what is no number by missing cells"),
+    "marks among few numbers": (["1", "2", "3", " ? "] * 15, r"numbers, but for ' \? ' \(row 4\)\. Replace"),
+    "words for missing cells": (
+        ["1", "2", "N/A", "unknown", "3"] * 12,
+        r"'N/A' \(row 3\), 'unknown' \(row 4\)\.",
+    ),
     "decimal commas": ([*map(str, range(ROWS - 20)), *(f"{i},5" for i in range(20))], r"numbers, but for '0,5'"),
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from knockoffs.arrays import Array
+from knockoffs.arrays import Array, Flags
 from knockoffs.cells import Cells, NoCellsError, UnreadableColumnError
 from knockoffs.schema import Kind
 from knockoffs.words import column_name, listing
@@ -114,11 +114,13 @@ def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: i
     if cells.is_text and kind is None:  # text that the user says to be a category is one
         if texts and all(map(DATE.fullmatch, texts)):
             return DATES
-        odd = _not_numbers(texts)
-        if 0 < len(odd) < len(texts) / 2 and (len(texts) > FEW_LEVELS or all(map(_is_mark, odd))):
+        odd = np.flatnonzero(_not_numbers(texts))
+        if 0 < len(odd) < len(texts) / 2 and (len(texts) > FEW_LEVELS or all(_is_mark(texts[k]) for k in odd)):
+            first = [int(np.argmax(cells.codes == values[k])) + 1 for k in odd]
+            quoted = [f"{texts[k]!r} (row {row})" for k, row in zip(odd, first, strict=True)]
             return (
-                f"numbers, but for {listing([repr(text) for text in odd])}. Replace what is no number by missing "
-                "cells, and convert the column to numbers"
+                f"numbers, but for {listing(quoted)}. Replace what is no number by missing cells, and convert the "
+                "column to numbers"
             )
     return _many_levels(len(texts), rows) if _too_many(len(texts), rows) else None
 
@@ -137,9 +139,8 @@ def _many_values(different: int, rows: int) -> str:
     )
 
 
-def _not_numbers(texts: list[str]) -> list[str]:
-    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
-    return [text for text, is_number in zip(texts, numbers, strict=True) if not is_number]
+def _not_numbers(texts: list[str]) -> Flags:
+    return pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").isna().to_numpy(dtype=bool)
 
 
 def _is_mark(text: str) -> bool:
