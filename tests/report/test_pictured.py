@@ -75,8 +75,10 @@ def test_shares_of_missing_cells_are_told_for_both() -> None:
     other.loc[:99, "weight"] = np.nan
     first, *_ = marginals(pictured(table, other), list(table.columns))
     assert first["missing"] == {"data": table["weight"].isna().mean(), "knockoffs": other["weight"].isna().mean()}
-    assert "missing: data" in marginal_chart(first).note
-    assert marginal_chart(first | {"missing": {"data": 0.0, "knockoffs": 0.0}}).note == ""
+    assert marginal_chart(first).missing == {
+        side: f"{100 * share:.1f} %" for side, share in first["missing"].items()
+    }
+    assert marginal_chart(first | {"missing": {"data": 0.0, "knockoffs": 0.0}}).missing == {}
 
 
 def test_the_rarest_levels_are_counted_together() -> None:

@@ -15,14 +15,17 @@ LETTER = 11  # pixels that a wide letter takes
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture: frame, ticks, and marks (dicts with a `kind` that the template knows)."""
+    """A picture: frame, ticks, and marks (dicts with a `kind` that the template knows).
+
+    `missing` are the shares of missing cells of the data and of the knockoffs, where a cell is missing.
+    """
 
     title: str
     width: int
     height: int
     x_label: str = ""
     y_label: str = ""
-    note: str = ""
+    missing: dict[str, str] = field(default_factory=dict)
     x_ticks: list[tuple[float, str]] = field(default_factory=list)
     y_ticks: list[tuple[float, str]] = field(default_factory=list)
     marks: list[dict[str, Any]] = field(default_factory=list)
@@ -194,7 +197,7 @@ def dry_run_charts(summary: dict[str, Any]) -> list[Chart]:
 def marginal_chart(marginal: dict[str, Any]) -> Chart:
     """Data (filled) and knockoffs (outline) of one feature."""
     edges, data, knockoffs = marginal["edges"], marginal["data"], marginal["knockoffs"]
-    chart = Chart(marginal["feature"], 210, 170, note=_missing_note(marginal))
+    chart = Chart(marginal["feature"], 210, 170, missing=_missing(marginal))
     x = Axis(edges[0], edges[-1], 14, chart.width - 12)
     y = Axis(0, max(1, *data, *knockoffs), chart.bottom, chart.top)
     bars = [
@@ -213,7 +216,7 @@ def levels_chart(marginal: dict[str, Any]) -> Chart:
     """Shares of the levels of one feature, those of the data above those of the knockoffs."""
     labels, start = marginal["levels"], 104
     height = MARGIN_TOP + MARGIN_BOTTOM + LEVEL_ROW * max(1, len(labels))
-    chart = Chart(marginal["feature"], 280, height, note=_missing_note(marginal))
+    chart = Chart(marginal["feature"], 280, height, missing=_missing(marginal))
     shares = {side: [n / max(1, sum(marginal[side])) for n in marginal[side]] for side in ("data", "knockoffs")}
     x = Axis(0, max([1e-9, *shares["data"], *shares["knockoffs"]]), start, chart.width - 14)
     rows = [
@@ -235,11 +238,9 @@ def levels_chart(marginal: dict[str, Any]) -> Chart:
     return Chart(**(vars(chart) | {"marks": [{"kind": "levels", "rows": rows, "bars": bars}]}))
 
 
-def _missing_note(marginal: dict[str, Any]) -> str:
+def _missing(marginal: dict[str, Any]) -> dict[str, str]:
     shares = marginal["missing"]
-    if not any(shares.values()):
-        return ""
-    return f"missing: data {shares['data']:.1%}, knockoffs {shares['knockoffs']:.1%}"
+    return {side: f"{100 * share:.1f} %" for side, share in shares.items()} if any(shares.values()) else {}
 
 
 def pair_chart(pair: dict[str, Any]) -> Chart:
