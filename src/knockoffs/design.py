@@ -1,7 +1,7 @@
 """The columns that models of y see: numbers without gaps, however a feature is coded.
 
-A nominal feature gives an indicator for each of its levels; missing cells give an indicator beside the value, and the
-value there is the mean of the others. All columns of a feature form its unit, which is swapped as a whole.
+A nominal feature gives an indicator for each of its levels; missing cells give an indicator beside the value, and
+the value there is the mean of the others. All columns of a feature form its unit, which is swapped as a whole.
 """
 
 from __future__ import annotations
