@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 
 def swap(x: Tensor, x_tilde: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -14,8 +13,8 @@ def swap(x: Tensor, x_tilde: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def of_columns(mask: Tensor, unit: Tensor) -> Tensor:
-    """The mask of the columns of each unit; a column of unit -1 is never swapped."""
-    return functional.pad(mask, (0, 1))[:, unit]
+    """The mask of the columns of each unit."""
+    return mask[:, unit]
 
 
 class _UnitSwaps(nn.Module):

@@ -76,7 +76,7 @@ class EncodedPairs:
     z, z_tilde : arrays of shape (rows, internal columns)
         Internal columns of the rows and of their knockoffs.
     unit : array of shape (internal columns,)
-        The feature that each internal column belongs to; -1 for columns that are never swapped.
+        The feature that each internal column belongs to; numbers beyond the features for classes of rows.
     """
 
     model: DDLK
@@ -313,15 +313,13 @@ class DDLK(RowwiseGenerator):
             path = walk_entropies(torch.nn.ModuleList([self._knockoff, swaps]), refit, judge)
             self.entropy_, self.entropy_path_, self.entropy_reason_ = path.chosen, path.steps, path.reason
             history = [*history, *path.history]
-        self.swap_probability_ = swaps.probability().detach().cpu().numpy()
+        probability = swaps.probability().detach().cpu().numpy()
+        self.swap_probability_ = probability[: self.modelled_.sum()]  # contexts come behind the features
         return history
 
     def _swapped_units(self) -> torch.Tensor:
-        """The number of the unit of each internal column, counting modelled features; -1 if never swapped."""
-        unit = self.encoding_.unit
-        number = np.full(self.n_features_in_ + 1, -1)
-        number[np.unique(unit[unit >= 0])] = np.arange(len(np.unique(unit[unit >= 0])))
-        return torch.as_tensor(number[unit])
+        """The number of the unit of each internal column, counting units that have any."""
+        return torch.as_tensor(np.unique(self.encoding_.unit, return_inverse=True)[1])
 
     def _settings(self, learning_rate: float, epochs: int) -> NetworkSettings:
         schedule = Schedule(epochs, self.batch_size, self.patience, self.averaging)

@@ -55,8 +55,8 @@ class TableEncoding:
     alike : array of int
         Per feature the first one that is equal to it, mostly itself.
     contexts : tuple of Context
-        Classes of rows that knockoffs keep. Each has internal columns behind those of the features, which belong
-        to no feature and are never swapped.
+        Classes of rows that knockoffs keep. Each has internal columns behind those of the features. They have
+        knockoffs like any other, which are not used: a row's knockoff stays in its class.
     context_units : tuple of FeatureUnit
         Per context the internal columns that stand for the class.
     correlation : array or None
@@ -91,9 +91,9 @@ class TableEncoding:
 
     @cached_property
     def unit(self) -> Indices:
-        """The feature that each internal column belongs to; -1 for columns that are never swapped."""
-        unit = np.full(self.width, -1)
-        for j, place in enumerate(self._places[: len(self.units)]):
+        """The feature that each internal column belongs to; those of contexts have numbers beyond the features."""
+        unit = np.empty(self.width, dtype=np.intp)
+        for j, place in enumerate(self._places):
             unit[place] = j
         return unit
 

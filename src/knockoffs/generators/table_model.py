@@ -158,7 +158,7 @@ class TableModel(BaseEstimator):
     def _name_of_internal(self, column: int | np.integer[Any]) -> str:
         """The feature that an internal column belongs to, in words."""
         feature = self.encoding_.unit[column]
-        return "a class of rows" if feature < 0 else column_name(self._names, feature)
+        return column_name(self._names, feature) if feature < self.n_features_in_ else "a class of rows"
 
     @property
     def _handles_discrete(self) -> bool:
