@@ -84,11 +84,15 @@ class ResponseNetworks(nn.Module):
         return torch.baddbmm(bias, last, torch.relu(before[:, : self.width])) + before[:, self.width :]
 
     def use_of_features(self) -> Tensor:
-        """How much each network makes of each feature, `[networks, features]`: the norm of all that leaves it."""
+        """How much each network makes of each feature, `[networks, features]`: the norm of all that leaves it.
+
+        Times the root of its number of columns: the norm of noise grows like that, too.
+        """
         squares = self.first.weight.square().sum(1)
-        if len(self.unit) > self.features:
-            squares = squares.new_zeros(len(squares), self.features).index_add(1, self.unit, squares)
-        return squares.add(_TINY).sqrt()
+        if len(self.unit) == self.features:
+            return squares.add(_TINY).sqrt()
+        together = squares.new_zeros(len(squares), self.features).index_add(1, self.unit, squares)
+        return (together * self.unit.bincount()).add(_TINY).sqrt()
 
     def _before(self, x: Tensor) -> Tensor:
         flat = self.first.weight.flatten(0, 1) @ x.T

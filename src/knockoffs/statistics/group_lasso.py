@@ -118,7 +118,6 @@ def _path(z: Array, response: Response, groups: Groups, penalties: Array) -> Ite
     """
     b = np.zeros((z.shape[1], response.y.shape[1]))
     before = penalties[0] / RATIO
-    active = groups.weight == 0
     for penalty in penalties:
         slope = groups.norms(z.T @ response.residual(z @ b) / len(z))
         active = (groups.norms(b) > 0) | (slope >= groups.weight * (2 * penalty - before))
