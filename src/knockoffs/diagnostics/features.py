@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags
-from knockoffs.diagnostics.pairs import TINY, Pairs
+from knockoffs.arrays import Array, Indices
+from knockoffs.diagnostics.pairs import TINY, Pairs, inverse_root
 from knockoffs.diagnostics.randomisation import Signs
 
 SAME = 0.9  # correlation from which on two features count as near-duplicates
@@ -15,11 +15,15 @@ GRID = 64  # places of a column at which its distribution and its knockoff's are
 
 
 class PerFeature(NamedTuple):
-    """One number a feature; p-values hold for all features together (max-T).
+    """One number per feature; p-values hold for all features together (max-T).
 
-    ks, ks_p : largest distance between the distributions of the feature and of its knockoff.
+    A nominal feature is compared by the indicators of its levels, a quantity with missing cells by its values and
+    the indicator of missing cells.
+
+    ks, ks_p : largest distance between the distributions of the feature and of its knockoff; for an indicator
+        this is the difference between the two shares of rows.
     shift, shift_p : the largest of |z| for a difference in location and for one in spread.
-    correlation : of the feature with its knockoff.
+    correlation : of the feature with its knockoff; the mean over its columns where it has several.
     freedom : variance of x - x̃ as a share of what it would be if both had the feature's own variance (what other
         features do not explain) and nothing else in common. Near 0 the knockoff is a copy, which costs power.
     """
@@ -43,8 +47,8 @@ def compare_features(pairs: Pairs, signs: Signs) -> PerFeature:
         ks_p=_familywise(distances),
         shift=shifts[:, 0].astype(np.float64),
         shift_p=_familywise(shifts),
-        correlation=_correlation(pairs.raw[:, main], pairs.raw_tilde[:, main]),
-        freedom=(2 * pairs.half_variance / pairs.own_variance)[main],
+        correlation=pairs.per_feature(_correlation(pairs.raw[:, main], pairs.raw_tilde[:, main])),
+        freedom=2 * pairs.per_feature(pairs.half_variance[main]) / pairs.per_feature(pairs.own_variance[main]),
     )
 
 
@@ -103,10 +107,40 @@ def _unit_length(x: Array) -> Array:
 def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]]:
     """Pairs of features that hardly differ: correlated, also given the others, and with little variance left."""
     main = pairs.main_columns
+    feature = pairs.feature[main]
     precision = np.linalg.inv(pairs.covariance[np.ix_(main, main)])
-    own_variance = 1 / np.diag(precision)
-    scale = np.sqrt(np.diag(precision))
-    partial = np.triu(np.abs(precision) / np.outer(scale, scale), k=1)
-    correlation = np.corrcoef(pairs.x[:, main].T).reshape(len(main), len(main))
-    alike: Flags = (partial > least) & (np.abs(correlation) > SAME)
-    return [(int(j), int(k)) for j, k in np.argwhere(alike) if min(own_variance[[j, k]]) < 0.1]
+    columns = [np.flatnonzero(feature == j) for j in range(pairs.features)]
+    alike = np.argwhere(np.triu(_likeness(pairs.x[:, main], feature), k=1) > SAME)
+    return [
+        (int(j), int(k))
+        for j, k in alike
+        if _partial_correlation(precision, columns[j], columns[k]) > least
+        and min(_own_variance(precision, columns[j]), _own_variance(precision, columns[k])) < 0.1
+    ]
+
+
+def _likeness(x: Array, feature: Indices) -> Array:
+    """|correlation| of each two features: the mean over one's columns of the largest with a column of the other.
+
+    So two nominal features are alike if each level of one stands for a level of the other, and two quantities are
+    not alike for being missing together.
+    """
+    z = _unit_length(x)
+    correlation = np.abs(z.T @ z)
+    starts = np.unique(feature, return_index=True)[1]
+    if len(starts) == len(feature):
+        return correlation
+    largest = np.maximum.reduceat(correlation, starts, axis=1)
+    one_way = np.add.reduceat(largest, starts, axis=0) / np.bincount(feature)[:, None]
+    return np.minimum(one_way, one_way.T)
+
+
+def _partial_correlation(precision: Array, one: Indices, other: Indices) -> float:
+    """The largest canonical correlation of two sets of columns given all others."""
+    between = precision[np.ix_(one, other)]
+    roots = [inverse_root(precision[np.ix_(columns, columns)]) for columns in (one, other)]
+    return float(np.linalg.norm(roots[0] @ between @ roots[1], ord=2))
+
+
+def _own_variance(precision: Array, columns: Indices) -> float:
+    return float(np.diag(np.linalg.inv(precision[np.ix_(columns, columns)])).mean())

@@ -11,7 +11,7 @@ from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.features import PerFeature
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.joint import SwapTest
-from knockoffs.tables import listing
+from knockoffs.words import listing
 
 Verdict = Literal["pass", "warn", "fail"]
 RULE = (
