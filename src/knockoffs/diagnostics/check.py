@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from knockoffs.arrays import Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.diagnostics.certificate import Certificate
-from knockoffs.diagnostics.columns import equal_cells, independent_pairs
+from knockoffs.diagnostics.columns import copied_features, independent_pairs
 from knockoffs.diagnostics.divergence import swap_divergence
 from knockoffs.diagnostics.dry_run import LEVELS, simulate
 from knockoffs.diagnostics.features import PerFeature, compare_features, near_duplicates
@@ -55,6 +55,7 @@ def check_swap(
     ----------
     generator : a fitted generator, any callable `f(X)` that returns knockoffs, or a pair `(X, X_tilde)`.
     X : rows that the generator was **not** fitted on (not with a pair). Of more than 2,000 a random part is used.
+        A nominal feature is compared by indicators of its levels, missing cells by an indicator of their own.
     groups : one label per row, for rows that belong together. Groups are then what is independent: the tests
         compare one row of each group, and the group's mean, with their knockoffs.
     dry_run : also simulate responses on X, select features with `statistic`, and count false discoveries.
@@ -90,10 +91,10 @@ def check_swap(
         )
     seed = int(rng.integers(2**31))
     x_tilde = source.draw(seed)
-    copied = equal_cells(source.table.codes, x_tilde.codes).all(0)
+    copied = copied_features(source.table.codes, x_tilde.codes)
     differ = np.flatnonzero(~copied)
     with progress_bars(progress) as report:
-        per_feature, tests, errors, alike = _compare(source.table, x_tilde, differ, source.groups, rng, report)
+        compared = _compare(source.table, x_tilde, differ, source.groups, rng, report)
         divergence = None
         if source.swap_pairs is not None:
             divergence = swap_divergence(
@@ -116,11 +117,11 @@ def check_swap(
         Findings(
             names=source.names,
             copied=copied,
-            per_feature=_of_all_features(per_feature, differ, len(copied)),
-            tests=tuple(tests),
-            covariance_error=errors[0],
-            cross_covariance_error=errors[1],
-            near_duplicates=tuple((int(differ[j]), int(differ[k])) for j, k in alike),
+            per_feature=_of_all_features(compared.per_feature, differ, len(copied)),
+            tests=tuple(compared.tests),
+            covariance_error=compared.covariance_errors[0],
+            cross_covariance_error=compared.covariance_errors[1],
+            near_duplicates=tuple((int(differ[j]), int(differ[k])) for j, k in compared.near_duplicates),
             divergence=divergence,
             dry_run=tuple(rates),
             rows=rows,
@@ -129,8 +130,19 @@ def check_swap(
             subject=subject or source.subject,
             learned=source.learned,
             share_of_fit=source.share_of_fit,
+            several_columns=tuple(int(differ[j]) for j in compared.several_columns),
         )
     )
+
+
+class _Compared(NamedTuple):
+    """What tests found, features counted among those that differ from their knockoffs."""
+
+    per_feature: PerFeature | None = None
+    tests: Sequence[SwapTest] = ()
+    covariance_errors: tuple[float, float] = (0.0, 0.0)
+    near_duplicates: Sequence[tuple[int, int]] = ()
+    several_columns: Sequence[int] = ()
 
 
 def _compare(
@@ -140,10 +152,10 @@ def _compare(
     groups: Indices | None,
     rng: np.random.Generator,
     report: Report | None,
-) -> tuple[PerFeature | None, list[SwapTest], tuple[float, float], list[tuple[int, int]]]:
+) -> _Compared:
     """Tests on the features that differ from their knockoffs."""
     if len(features) == 0:
-        return None, [], (0.0, 0.0), []
+        return _Compared()
     pairs = independent_pairs(x, x_tilde, features, groups, FEATURE_ROWS, rng)
     per_feature = compare_features(pairs, draw_signs(rng, FEATURE_DRAWS, pairs.rows))
     pairs = pairs.first(SWAP_ROWS)
@@ -152,7 +164,8 @@ def _compare(
         tests.append(test)
         if report is not None:
             report("check of knockoffs", len(tests), 12, None)
-    return per_feature, tests, covariance_errors(pairs), near_duplicates(pairs)
+    several = pairs.several_columns.tolist()
+    return _Compared(per_feature, tests, covariance_errors(pairs), near_duplicates(pairs), several)
 
 
 def _of_all_features(found: PerFeature | None, columns: Any, features: int) -> PerFeature:

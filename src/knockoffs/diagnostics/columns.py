@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.design import Design, expand, pooled_schema
+from knockoffs.design import expand, pooled_schema
 from knockoffs.diagnostics.pairs import Pairs
 from knockoffs.generators.hierarchy import group_means
 from knockoffs.tables import Table
 
 
-def equal_cells(x: Array, x_tilde: Array) -> Flags:
-    """Which cells hold the same, a missing cell being the same as another one."""
-    return (x == x_tilde) | (np.isnan(x) & np.isnan(x_tilde))
+def copied_features(x: Array, x_tilde: Array) -> Flags:
+    """Which features equal their knockoffs in all cells, a missing cell being equal to another one."""
+    return np.all((x == x_tilde) | (np.isnan(x) & np.isnan(x_tilde)), axis=0)
 
 
 def independent_pairs(
@@ -38,10 +38,8 @@ def independent_pairs(
     """
     if groups is None:
         order = rng.permutation(len(x))[:most]
-        design, feature = _design(x.rows(order), x_tilde.rows(order), features)
-        return Pairs(*design.tables, feature)
-    design, feature = _design(x, x_tilde, features)
-    row, row_tilde = design.tables
+        return Pairs(*_design(x.rows(order), x_tilde.rows(order), features))
+    row, row_tilde, feature = _design(x, x_tilde, features)
     chosen = one_of_each_group(np.arange(len(row)), groups, rng)
     mean, mean_tilde = group_means(row, groups)[1], group_means(row_tilde, groups)[1]
     differs = ((row[chosen] != mean) | (row_tilde[chosen] != mean_tilde)).any(0)
@@ -50,17 +48,17 @@ def independent_pairs(
         np.hstack([row[chosen], mean[:, differs]])[order],
         np.hstack([row_tilde[chosen], mean_tilde[:, differs]])[order],
         np.concatenate([feature, feature[differs]]),
-        np.repeat([False, True], [len(feature), np.count_nonzero(differs)]),
+        np.arange(len(feature) + int(differs.sum())) >= len(feature),
     )
 
 
-def _design(x: Table, x_tilde: Table, features: Indices) -> tuple[Design, Indices]:
-    """The design columns of some features, and the place of each column's feature among them."""
+def _design(x: Table, x_tilde: Table, features: Indices) -> tuple[Array, Array, Indices]:
+    """The design columns of some features on both sides, and the place of each column's feature among these."""
     # Levels that only knockoffs have come last, so that numbers of levels mean the same in both.
     design = expand(pooled_schema(x.with_levels(x_tilde.levels), x_tilde), x.codes, x_tilde.codes)
     kept = np.isin(design.unit, features)
-    some = Design(tuple(table[:, kept] for table in design.tables), design.unit[kept], design.indicator[kept])
-    return some, np.searchsorted(features, some.unit)
+    table, table_tilde = design.tables
+    return table[:, kept], table_tilde[:, kept], np.searchsorted(features, design.unit[kept])
 
 
 def one_of_each_group(rows: Indices, groups: Indices, rng: np.random.Generator) -> Indices:

@@ -22,7 +22,8 @@ class PerFeature(NamedTuple):
 
     ks, ks_p : largest distance between the distributions of the feature and of its knockoff; for an indicator
         this is the difference between the two shares of rows.
-    shift, shift_p : the largest of |z| for a difference in location and for one in spread.
+    shift, shift_p : the largest of |z| for a difference in location and for one in spread, and for a feature with
+        several columns for a difference in how well it fits the other features.
     correlation : of the feature with its knockoff; the mean over its columns where it has several.
     freedom : variance of x - x̃ as a share of what it would be if both had the feature's own variance (what other
         features do not explain) and nothing else in common. Near 0 the knockoff is a copy, which costs power.
@@ -41,6 +42,8 @@ def compare_features(pairs: Pairs, signs: Signs) -> PerFeature:
         pairs, np.stack([_distances(pairs, j, signs) for j in range(pairs.columns)])
     )
     shifts = _worst_of_each_feature(pairs, _shifts(pairs, signs))
+    several = pairs.several_columns
+    shifts[several] = np.maximum(shifts[several], _fits(pairs, several, signs))
     main = pairs.main_columns
     return PerFeature(
         ks=distances[:, 0].astype(np.float64),
@@ -80,6 +83,24 @@ def _shifts(pairs: Pairs, signs: Signs) -> Array:
         terms = pairs.half * direction
         terms /= np.sqrt(np.maximum((terms**2).sum(0), TINY))
         found = np.maximum(found, np.abs(terms.astype(np.float32).T @ signs))
+    return found
+
+
+def _fits(pairs: Pairs, features: Indices, signs: Signs) -> Array:
+    """|z| for whether a feature fits the others better than its knockoff does, `[features, draws]`.
+
+    Of levels this is their probability given the other features, by a linear regression of their indicators. No
+    single level need occur too often for knockoffs to have it in the wrong rows.
+    """
+    found = np.zeros((len(features), signs.shape[1]), dtype=np.float32)
+    precision = np.linalg.inv(pairs.middle_covariance) if len(features) else np.empty((0, 0))
+    for place, j in enumerate(features):
+        own = np.flatnonzero(pairs.feature == j)
+        middle = pairs.middle[:, own]
+        expected = middle - pairs.middle @ precision[:, own] @ np.linalg.inv(precision[np.ix_(own, own)])
+        terms = (pairs.half[:, own] * expected).sum(1)
+        terms /= np.sqrt(np.maximum((terms**2).sum(), TINY))
+        found[place] = np.abs(terms.astype(np.float32) @ signs)
     return found
 
 

@@ -109,6 +109,11 @@ class Pairs:
         label = 2 * self.feature + self.derived
         return [np.flatnonzero(label == one) for one in np.flatnonzero(np.bincount(label) > 1)]
 
+    @property
+    def several_columns(self) -> Indices:
+        """The features that the row itself has several columns of."""
+        return np.flatnonzero(np.bincount(self.feature[self.main_columns]) > 1)
+
     @cached_property
     def weight(self) -> Array:
         """Of each column in a distance of rows: a feature counts as one, however many columns encode it."""

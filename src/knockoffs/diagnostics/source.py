@@ -119,8 +119,7 @@ def _aligned(table: Table, knockoffs: Table, *, given: Any, drawn: Any) -> Table
     """Knockoffs with levels numbered as in the table, after a check that the two belong together."""
     if knockoffs.shape != table.shape:
         raise ValueError(
-            f"check_swap: X has shape {table.shape}, its knockoffs {knockoffs.shape}: one knockoff for each cell is "
-            "needed."
+            f"check_swap: X has shape {table.shape}, its knockoffs {knockoffs.shape}: one for each cell is needed."
         )
     require_same_order(given, X_tilde=drawn, who="check_swap")
     differ = [
