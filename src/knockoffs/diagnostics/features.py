@@ -11,6 +11,7 @@ from knockoffs.diagnostics.pairs import TINY, Pairs, inverse_root
 from knockoffs.diagnostics.randomisation import Signs
 
 SAME = 0.9  # correlation from which on two features count as near-duplicates
+NEIGHBOURS = 3  # of a feature, each of which its knockoff should follow as it does
 GRID = 64  # places of a column at which its distribution and its knockoff's are compared
 
 
@@ -90,18 +91,31 @@ def _fits(pairs: Pairs, features: Indices, signs: Signs) -> Array:
     """|z| for whether a feature fits the others better than its knockoff does, `[features, draws]`.
 
     Of levels this is their probability given the other features, by a linear regression of their indicators. No
-    single level need occur too often for knockoffs to have it in the wrong rows.
+    level need occur too often for knockoffs to have it in the wrong rows. The largest of several z: over all
+    columns of the feature, for each, and by what each of its strongest neighbours says alone, since a knockoff
+    that follows the wrong neighbour may fit no worse on the whole.
     """
     found = np.zeros((len(features), signs.shape[1]), dtype=np.float32)
     precision = np.linalg.inv(pairs.middle_covariance) if len(features) else np.empty((0, 0))
     for place, j in enumerate(features):
-        own = np.flatnonzero(pairs.feature == j)
-        middle = pairs.middle[:, own]
-        expected = middle - pairs.middle @ precision[:, own] @ np.linalg.inv(precision[np.ix_(own, own)])
-        terms = (pairs.half[:, own] * expected).sum(1)
-        terms /= np.sqrt(np.maximum((terms**2).sum(), TINY))
-        found[place] = np.abs(terms.astype(np.float32) @ signs)
+        own = pairs.feature == j
+        weights = -precision[np.ix_(~own, own)] @ np.linalg.inv(precision[np.ix_(own, own)])
+        half, others, of_others = pairs.half[:, own], pairs.middle[:, ~own], pairs.feature[~own]
+        by_column = half * (others @ weights)
+        by_neighbour = [
+            (half * (others[:, of_others == k] @ weights[of_others == k])).sum(1)
+            for k in _strongest(weights, of_others)
+        ]
+        terms = np.column_stack([by_column, by_column.sum(1), *by_neighbour])
+        terms /= np.sqrt(np.maximum((terms**2).sum(0), TINY))
+        found[place] = np.abs(terms.astype(np.float32).T @ signs).max(0)
     return found
+
+
+def _strongest(weights: Array, feature: Indices) -> Indices:
+    """The features whose columns have the largest weights."""
+    size = np.bincount(feature, weights=np.square(weights).sum(1))
+    return np.argsort(-size, kind="stable")[: min(NEIGHBOURS, np.count_nonzero(size))]
 
 
 def _familywise(statistics: Array) -> Array:
