@@ -32,6 +32,12 @@ LAYERS = (
     },
     {
         "tables",
+        "table_problems",
+        "schema",
+        "cells",
+        "design",
+        "words",
+        "row_labels",
         "files",
         "archives",
         "outputs",

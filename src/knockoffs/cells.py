@@ -6,7 +6,7 @@ cell as nan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -14,25 +14,37 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from knockoffs.arrays import Array
+from knockoffs.arrays import Array, Flags
 
 NUMERIC = "biuf"  # kinds of numpy types
 Levels = tuple[Any, ...]
 
+NUMPY_TYPES = frozenset(
+    {"float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+)
 NUMBERS = frozenset({"floating", "integer", "mixed-integer-float", "decimal", "empty"})
 AS_TEXT = "Convert it by .astype(str) if it is a category"
 
 
 class Cells(NamedTuple):
-    """A column as numbers; with `levels`, the number of a cell's level. `ordered` levels have a natural order."""
+    """A column as numbers; with `levels`, the number of a cell's level. `ordered` levels have a natural order.
+
+    The levels of a text column are the texts that occur in it, in alphabetical order; a category column brings its
+    own, also those that do not occur.
+    """
 
     codes: Array
     levels: Levels | None = None
     ordered: bool = False
+    is_text: bool = False
 
 
 class UnreadableColumnError(ValueError):
     """A column that holds neither numbers nor categories; the message says what it holds, and the remedy."""
+
+
+class NoCellsError(UnreadableColumnError):
+    """A column of objects that are neither numbers nor text, such as lists."""
 
 
 def pandas_cells(series: pd.Series[Any]) -> Cells:
@@ -41,65 +53,92 @@ def pandas_cells(series: pd.Series[Any]) -> Cells:
     if isinstance(dtype, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.float64)
         return Cells(np.where(codes < 0, np.nan, codes), tuple(dtype.categories.tolist()), bool(dtype.ordered))
-    if pd.api.types.is_bool_dtype(dtype) or (
-        pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
-    ):
+    if pd.api.types.is_complex_dtype(dtype):
+        raise UnreadableColumnError(_says_type(dtype))
+    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
         return Cells(series.to_numpy(dtype=np.float64, na_value=np.nan))
-    if pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype):
-        return object_cells(series.to_numpy(dtype=object))
+    if pd.api.types.is_object_dtype(dtype):
+        return object_cells(series.to_numpy())
+    if pd.api.types.is_string_dtype(dtype):
+        return _text_cells(series)
+    if str(dtype).startswith("dictionary<"):  # pyarrow's categories inside pandas
+        return _text_cells(series)._replace(is_text=False)
+    if series.isna().all() and str(dtype).startswith("null"):
+        return Cells(np.full(len(series), np.nan))
     raise UnreadableColumnError(_says_type(dtype))
 
 
 def frame_cells(series: nw.Series[Any]) -> Cells:
-    """Read a column of a table that narwhals knows, such as one of polars."""
+    """Read a column of a table that narwhals knows, such as one of polars or pyarrow."""
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         return Cells(series.cast(nw.Float64).to_numpy().astype(np.float64))
-    if dtype in (nw.Categorical, nw.Enum):
+    if dtype == nw.Enum:
         levels = tuple(series.cat.get_categories().to_list())
-        return Cells(_numbers_of(series.to_list(), levels), levels)
-    if dtype == nw.String or dtype == nw.Object:
-        return object_cells(np.array(series.to_list(), dtype=object))
+        return Cells(_level_numbers(series.cast(nw.String).to_numpy(), levels), levels)
+    if dtype == nw.Categorical:  # its list of categories may be shared with other columns: those that occur
+        return _text_cells(series.cast(nw.String).to_numpy())._replace(is_text=False)
+    if dtype == nw.String:
+        return _text_cells(series.to_numpy())
+    if dtype == nw.Object:
+        return object_cells(np.array([*series.to_list(), None], dtype=object)[:-1])
+    if dtype == nw.Unknown and series.null_count() == len(series):  # a column without a type
+        return Cells(np.full(len(series), np.nan))
     raise UnreadableColumnError(_says_type(dtype))
 
 
 def array_cells(column: NDArray[Any]) -> Cells:
-    """Read a column of an array."""
+    """Read a column of an array; text that is all numbers counts as numbers."""
     if column.dtype.kind in NUMERIC:
         return Cells(column.astype(np.float64))
     if column.dtype.kind == "U":
         try:
             return Cells(column.astype(np.float64))
         except ValueError:
-            return object_cells(column.astype(object))
+            return _text_cells(column.astype(object))
     if column.dtype.kind == "O":
         return object_cells(column)
     raise UnreadableColumnError(_says_type(column.dtype))
 
 
 def object_cells(column: NDArray[np.object_]) -> Cells:
-    """Read Python objects: all numbers, or all text."""
-    missing = np.asarray(pd.isna(column))
+    """Read Python objects: all numbers, all booleans, or all text."""
+    found = pd.api.types.infer_dtype(column, skipna=True)
+    if found == "string":
+        return _text_cells(column)
+    missing = is_missing(column)
     present = column[~missing]
-    found = pd.api.types.infer_dtype(present, skipna=False)
-    if found in NUMBERS:
+    if found == "boolean":
+        codes = np.full(len(column), np.nan)
+        codes[~missing] = present.astype(np.float64)
+        return Cells(codes, (False, True))
+    if found in NUMBERS or len(present) == 0:
         codes = np.full(len(column), np.nan)
         codes[~missing] = present.astype(np.float64)
         return Cells(codes)
-    if found in ("string", "boolean"):
-        levels = (False, True) if found == "boolean" else tuple(sorted(set(present)))
-        return Cells(_numbers_of(np.where(missing, None, column), levels), levels)
     if found.startswith("mixed"):
-        if not any(isinstance(cell, str) for cell in present):
-            present.astype(np.float64)  # raises numpy's own error for what is no number
-        kinds = sorted({type(cell).__name__ for cell in present})
-        raise UnreadableColumnError(f"holds cells of several types ({', '.join(kinds)}). {AS_TEXT}, or correct it")
+        raise _says_objects(present)
     raise UnreadableColumnError(_says_type(found))
 
 
-def _numbers_of(cells: Iterable[Any], levels: Levels) -> Array:
-    number = {level: float(code) for code, level in enumerate(levels)}
-    return np.array([number.get(cell, np.nan) for cell in cells], dtype=np.float64)
+def is_missing(cells: Any) -> Flags:
+    """Which cells of a column are missing: None, NaN, NaT and NA."""
+    found = np.asarray(pd.isna(cells))
+    return found if found.ndim == 1 else np.zeros(len(cells), dtype=bool)
+
+
+def _text_cells(cells: Any) -> Cells:
+    numbers, found = pd.factorize(cells)
+    texts = np.asarray(found, dtype=object)
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    rank = np.full(len(texts) + 1, np.nan)  # the last entry, which -1 finds, is that of missing cells
+    rank[order] = np.arange(len(texts))
+    return Cells(rank[numbers], tuple(str(texts[k]) for k in order), is_text=True)
+
+
+def _level_numbers(cells: NDArray[np.object_], levels: Levels) -> Array:
+    numbers = pd.Index(list(levels), dtype=object).get_indexer(pd.Index(cells, dtype=object))
+    return np.where(numbers < 0, np.nan, numbers)
 
 
 def _says_type(dtype: Any) -> str:
@@ -109,54 +148,95 @@ def _says_type(dtype: Any) -> str:
     )
 
 
-def labels_of(codes: Array, levels: Levels) -> NDArray[np.object_]:
-    """The levels with these numbers, None for missing cells."""
-    labels = np.array([*levels, None], dtype=object)
+def _says_objects(present: NDArray[np.object_]) -> UnreadableColumnError:
+    kinds = sorted({type(cell).__name__ for cell in present})
+    if len(kinds) > 1 and not any(isinstance(cell, Collection) and not isinstance(cell, str) for cell in present):
+        return UnreadableColumnError(
+            f"holds cells of several types ({', '.join(kinds)}). {AS_TEXT}, or correct it"
+        )
+    return NoCellsError(
+        f"holds objects ({', '.join(kinds)}), but a cell argument must be a string or a number. Encode them as "
+        "numbers or drop it"
+    )
+
+
+def labels_of(codes: Array, levels: Levels, gap: Any = None) -> NDArray[np.object_]:
+    """The levels with these numbers, and `gap` for missing cells."""
+    labels = np.empty(len(levels) + 1, dtype=object)
+    for k, level in enumerate((*levels, gap)):
+        labels[k] = level
     return labels[np.where(np.isnan(codes), len(levels), codes).astype(np.intp)]
+
+
+def gap_like(cells: NDArray[np.object_]) -> Any:
+    """The object that stands for a missing cell in a column of objects; None where no cell is missing."""
+    missing = is_missing(cells)
+    return cells[missing][0] if missing.any() else None
 
 
 def pandas_column(like: pd.Series[Any], codes: Array, levels: Levels | None) -> pd.Series[Any]:
     """Return a column of the type of `like`; of a wider type where the numbers do not fit into that."""
     dtype = like.dtype
     if levels is None:
+        if np.isnan(codes).all() and like.isna().all():
+            return like.copy()
         column = type(like)(codes, index=like.index)
-        fits = _fits(codes, getattr(dtype, "numpy_dtype", dtype), nullable=_is_nullable(dtype))
-        return column.astype(dtype) if fits and not pd.api.types.is_object_dtype(dtype) else column
-    labels = labels_of(codes, levels)
+        return column.astype(dtype) if _fits_pandas(codes, dtype) else column
     if isinstance(dtype, pd.CategoricalDtype):
-        kept = dtype if set(levels) <= set(dtype.categories) else pd.CategoricalDtype(list(levels), dtype.ordered)
-        return type(like)(pd.Categorical(labels, dtype=kept), index=like.index)
-    if pd.api.types.is_object_dtype(dtype):  # a missing cell as the table writes it
-        gaps = like.to_numpy(dtype=object)[np.asarray(pd.isna(like))]
-        labels[np.isnan(codes)] = gaps[0] if len(gaps) else None
-        return type(like)(labels, index=like.index, dtype=object)
-    return type(like)(labels, index=like.index, dtype=dtype)
+        return type(like)(_categorical(codes, levels, dtype), index=like.index)
+    gap = gap_like(like.to_numpy()) if pd.api.types.is_object_dtype(dtype) else None
+    return type(like)(labels_of(codes, levels, gap), index=like.index, dtype=dtype)
+
+
+def _categorical(codes: Array, levels: Levels, dtype: pd.CategoricalDtype) -> pd.Categorical:
+    if levels == tuple(dtype.categories.tolist()):
+        numbers = np.where(np.isnan(codes), -1, codes).astype(np.intp)
+        return pd.Categorical.from_codes(numbers.tolist(), dtype=dtype)
+    known = _used(codes, levels) <= set(dtype.categories)
+    kept = dtype if known else pd.CategoricalDtype(list(levels), dtype.ordered)
+    return pd.Categorical(labels_of(codes, levels), dtype=kept)
+
+
+def _used(codes: Array, levels: Levels) -> set[Any]:
+    return {levels[int(code)] for code in np.unique(codes[~np.isnan(codes)])}
 
 
 def frame_column(like: nw.Series[Any], codes: Array, levels: Levels | None) -> nw.Series[Any]:
     """Return a column of the type of `like` for tables that narwhals knows."""
     name, backend = like.name, like.implementation
+    if np.isnan(codes).all() and like.null_count() == len(like):
+        return like
     if levels is not None:
-        return nw.new_series(name, labels_of(codes, levels).tolist(), like.dtype, backend=backend)
+        labels = labels_of(codes, levels).tolist()
+        if backend.is_pyarrow():  # narwhals does not keep the types inside a dictionary
+            return _arrow_column(like, labels)
+        dtype = like.dtype
+        if isinstance(dtype, nw.Enum) and not _used(codes, levels) <= set(dtype.categories):
+            dtype = nw.Enum(levels)
+        return nw.new_series(name, labels, dtype, backend=backend)
     values: Any = codes
     if np.isnan(codes).any() and (like.null_count() or not like.dtype.is_float()):
         values = [None if np.isnan(code) else code for code in codes.tolist()]
     column = nw.new_series(name, values, nw.Float64, backend=backend)
-    numpy_type = _numpy_type(like.dtype)
-    if not _fits(codes, numpy_type, nullable=True):
+    if not _fits(codes, _numpy_type(like.dtype), nullable=True):
         return column
     if like.dtype == nw.Boolean:
         return column.cast(nw.Int64).cast(nw.Boolean)
     return column.cast(like.dtype)
 
 
+def _arrow_column(like: nw.Series[Any], labels: list[Any]) -> nw.Series[Any]:
+    import pyarrow as pa
+
+    column = pa.chunked_array([pa.array(labels, type=like.to_native().type)])
+    return nw.from_native(column, series_only=True).alias(like.name)
+
+
 def _numpy_type(dtype: Any) -> np.dtype[Any]:
     if dtype == nw.Boolean:
         return np.dtype(bool)
-    try:
-        return np.dtype(str(dtype).lower())
-    except TypeError:
-        return np.dtype(np.float64)
+    name = str(dtype).lower()
+    return np.dtype(name if name in NUMPY_TYPES else object)  # decimals and numbers of 128 bits are none
 
 
 def array_column(dtype: Any, codes: Array) -> bool:
@@ -164,23 +244,22 @@ def array_column(dtype: Any, codes: Array) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in NUMERIC and _fits(codes, dtype, nullable=False)
 
 
-def _is_nullable(dtype: Any) -> bool:
-    return isinstance(dtype, pd.api.extensions.ExtensionDtype)
+def _fits_pandas(codes: Array, dtype: Any) -> bool:
+    if isinstance(dtype, pd.SparseDtype):
+        return _fits(codes, dtype.subtype, nullable=False)
+    nullable = isinstance(dtype, pd.api.extensions.ExtensionDtype)
+    return _fits(codes, getattr(dtype, "numpy_dtype", dtype), nullable=nullable)
 
 
-def _fits(values: Array, dtype: Any, *, nullable: bool) -> bool:
+def _fits(values: Array, dtype: np.dtype[Any], *, nullable: bool) -> bool:
     """Whether numbers survive the cast: in range, and whole for whole numbers and booleans."""
-    kind = getattr(dtype, "kind", "f")
     missing = np.isnan(values)
-    if kind == "f" and isinstance(dtype, np.dtype):
+    present = values[~missing]
+    if dtype.kind == "f":
         with np.errstate(over="ignore"):  # overflow is what is looked for
-            return bool(np.isfinite(values[~missing].astype(dtype)).all())
-    if kind not in "biu" or len(values) == 0:
-        return True
-    if missing.any() and not nullable:
+            return bool(np.isfinite(present.astype(dtype)).all())
+    if dtype.kind not in "biu" or (missing.any() and not nullable):
         return False
-    values = values[~missing]
-    if len(values) == 0:
-        return True
-    low, high = (0, 1) if kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    return bool(np.all(values == np.rint(values)) and values.min() >= low and values.max() <= high)
+    # The largest number plus one is a power of two, which a float holds exactly.
+    low, beyond = (0, 2) if dtype.kind == "b" else (np.iinfo(dtype).min, float(np.iinfo(dtype).max + 1))
+    return bool(np.all((present == np.rint(present)) & (present >= low) & (present < beyond)))

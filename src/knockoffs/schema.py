@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.arrays import Array, Flags, Indices
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ class Schema:
     >>> from knockoffs import infer_schema
     >>> table = pd.DataFrame({"sex": ["f", "m", "f", None], "children": [0, 3, 2, 1]})
     >>> infer_schema(table)
-    Schema(2 columns: 1 binary, 1 ordinal; 1 with missing cells)
+    Schema(2 columns: 1 ordinal, 1 binary; 1 with missing cells)
     """
 
     columns: tuple[Column, ...]
@@ -143,8 +143,9 @@ def describe_columns(
 
 
 def _describe(column: Array, name: str, levels: tuple[Any, ...] | None, kind: Kind | None) -> Column:
-    present = column[~np.isnan(column)]
-    missing = 1 - len(present) / max(len(column), 1)
+    gaps = np.isnan(column)
+    present = column[~gaps]
+    missing = float(gaps.mean()) if len(column) else 0.0
     values, counts = np.unique(present, return_counts=True)
     if len(values) <= 2:
         kind = "constant" if len(values) <= 1 else "binary"
@@ -158,7 +159,7 @@ def _describe(column: Array, name: str, levels: tuple[Any, ...] | None, kind: Ki
     return Column(name, kind, tuple(kept.tolist()), levels, missing, unit=name)
 
 
-def infer_kind(values: Array, counts: Array) -> Kind:
+def infer_kind(values: Array, counts: Indices) -> Kind:
     """Infer the kind of a column of numbers from its values, at least three, and how often each occurs."""
     rows = counts.sum()
     whole = bool(np.all(values == np.rint(values))) and np.abs(values).max() < LARGEST_WHOLE
@@ -170,6 +171,6 @@ def infer_kind(values: Array, counts: Array) -> Kind:
     return "ordinal" if whole or on_grid or len(values) <= FEW else "semicontinuous"
 
 
-def frequent(counts: Array) -> Flags:
+def frequent(counts: Indices) -> Flags:
     """Which values are atoms: those that occur in a share of the rows."""
     return counts >= max(LEAST_ATOM, RARE * counts.sum())
