@@ -58,6 +58,11 @@ class Table:
     _rows: Indices | None = None  # which of its rows these are; None for all
 
     @property
+    def like(self) -> Any:
+        """The table that was read, which has the names and types of the columns."""
+        return self._like
+
+    @property
     def shape(self) -> tuple[int, int]:
         return self.codes.shape[0], self.codes.shape[1]
 
