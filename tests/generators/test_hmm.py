@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from knockoffs import HMMKnockoffs, load_generator
+from knockoffs import HMMKnockoffs, KnockoffWarning, load_generator
 from knockoffs.generators.hmm_model import (
     PSEUDO_COUNT,
     CategoricalEmissions,
