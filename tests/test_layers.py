@@ -33,7 +33,7 @@ LAYERS = (
     {
         "tables",
         "table_problems",
-        "schema",
+
         "cells",
         "design",
         "words",

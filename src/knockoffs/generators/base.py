@@ -100,8 +100,8 @@ class KnockoffGenerator(TableModel, ABC):
 class RowwiseGenerator(KnockoffGenerator):
     """A generator for rows that are independent of each other.
 
-    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on internal columns, and `_fit_memory` for the memory
-    that a fit takes.
+    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on internal columns, and `_fit_memory` for the
+    memory that a fit takes.
     """
 
     def fit(self, X: Any, y: Any = None, *, kinds: Mapping[Any, Kind] | None = None) -> Self:

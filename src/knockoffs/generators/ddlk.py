@@ -76,7 +76,7 @@ class EncodedPairs:
     z, z_tilde : arrays of shape (rows, internal columns)
         Internal columns of the rows and of their knockoffs.
     unit : array of shape (internal columns,)
-        The feature that each internal column belongs to; numbers beyond the features for classes of rows.
+        The feature that each internal column belongs to; -1 for classes of rows, which are never swapped.
     """
 
     model: DDLK
@@ -123,7 +123,8 @@ class DDLK(RowwiseGenerator):
     Attributes
     ----------
     history_ : losses of every phase, epoch by epoch.
-    swap_probability_ : how likely the learned worst-case swap is to take each feature that has internal columns.
+    swap_probability_ : how likely the learned worst-case swap is to take each feature; nan for those that are
+        copied.
     entropy_ : the λ of the fitted model.
     entropy_path_ : every λ that `entropy="auto"` tried with its held-out figures; empty for a given λ.
     entropy_reason_ : one sentence that says why this λ.
@@ -208,14 +209,16 @@ class DDLK(RowwiseGenerator):
 
     def joint_log_prob(self, X: Any) -> Array:
         """log q(x) of each row, in the units of the data (discrete columns as in `log_prob`)."""
-        return self._joint.log_prob(self._middles(X))
+        z = self._middles(X)
+        return self._joint.log_prob(z)
 
     def swap_pairs(self, X: Any, random_state: RandomState = None) -> EncodedPairs:
         """Draw the internal columns of the rows of X and of their knockoffs, with their density."""
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
         z, z_tilde = self._draw(self._read(X).codes, rng)
         self._require_finite_draws(z_tilde)
-        return EncodedPairs(self, z, z_tilde, self.encoding_.unit)
+        unit = self.encoding_.unit
+        return EncodedPairs(self, z, z_tilde, np.where(unit < self.n_features_in_, unit, -1))
 
     def swap_divergence(self, X: Any, *, n_swaps: int = 4, random_state: RandomState = None) -> SwapDivergence:
         """How far the model's [x, x̃] is from swap-invariance on the rows of X, by its own q_joint.
@@ -314,12 +317,18 @@ class DDLK(RowwiseGenerator):
             self.entropy_, self.entropy_path_, self.entropy_reason_ = path.chosen, path.steps, path.reason
             history = [*history, *path.history]
         probability = swaps.probability().detach().cpu().numpy()
-        self.swap_probability_ = probability[: self.modelled_.sum()]  # contexts come behind the features
+        self.swap_probability_ = self._of_features(probability[: self.modelled_.sum()])  # contexts come behind
         return history
 
     def _swapped_units(self) -> torch.Tensor:
         """The number of the unit of each internal column, counting units that have any."""
         return torch.as_tensor(np.unique(self.encoding_.unit, return_inverse=True)[1])
+
+    def _of_features(self, values: Array) -> Array:
+        """Numbers of all features from those of the features that have internal columns; nan for the others."""
+        found = np.full(self.n_features_in_, np.nan, dtype=values.dtype)
+        found[self.modelled_] = values
+        return found
 
     def _settings(self, learning_rate: float, epochs: int) -> NetworkSettings:
         schedule = Schedule(epochs, self.batch_size, self.patience, self.averaging)
@@ -344,7 +353,7 @@ class DDLK(RowwiseGenerator):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         networks = {"joint": self._joint.density, "knockoff": self._knockoff}
-        arrays = {"swap_probability": self.swap_probability_} | scale_arrays(self._joint.scale)
+        arrays = {"swap_probability": self.swap_probability_[self.modelled_]} | scale_arrays(self._joint.scale)
         for name, network in networks.items():
             arrays |= network_arrays(name, network)
         shapes = {name: network.shape() for name, network in networks.items()}
@@ -366,7 +375,7 @@ class DDLK(RowwiseGenerator):
         self._joint = JointModel(restore_scale(arrays, columns), joint, None, self.history_)
         self._knockoff = density(shapes["knockoff"], "knockoff", context=columns)
         modelled = int(self.modelled_.sum())
-        self.swap_probability_ = take_array(arrays, "swap_probability", (modelled,))
+        self.swap_probability_ = self._of_features(take_array(arrays, "swap_probability", (modelled,)))
         # Files of before there was a path have none of these.
         self.entropy_ = as_type(float, header.get("entropy", self.entropy), "entropy")
         path = as_type(list[Any], header.get("entropy_path", []), "entropy_path")

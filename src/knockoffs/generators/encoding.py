@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -26,6 +26,7 @@ from knockoffs.generators.relations import Context, find_contexts
 from knockoffs.generators.value_units import Exact, Plain, Spread
 from knockoffs.schema import Column, Schema
 
+SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent
 CHUNK = 4_096  # rows whose random numbers are held at once
 
 
@@ -82,7 +83,7 @@ class TableEncoding:
         duplicate = self.alike != np.arange(len(self.units))
         widths = [0 if alike else unit.width for unit, alike in zip(self.units, duplicate, strict=True)]
         ends = np.cumsum([0, *widths, *(unit.width for unit in self.context_units)]).tolist()
-        return [slice(start, end) for start, end in zip(ends, ends[1:], strict=False)]
+        return [slice(start, end) for start, end in pairwise(ends)]
 
     @property
     def width(self) -> int:
@@ -100,9 +101,7 @@ class TableEncoding:
     @cached_property
     def latent(self) -> Indices:
         """Internal columns that are drawn given the others."""
-        shown = [
-            self._places[j].start for j, unit in enumerate(self.units) if isinstance(unit, (Plain, Spread, Exact))
-        ]
+        shown = [self._places[j].start for j, unit in enumerate(self.units) if isinstance(unit, SHOWN)]
         return np.setdiff1d(np.arange(self.width), shown)
 
     def encode(self, core: Array, rng: np.random.Generator) -> Array:
@@ -134,7 +133,7 @@ class TableEncoding:
     def _shown(self, core: Array, z: Array, noise: Array) -> Array:
         """Put the columns that are no latents in the places of their features."""
         for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
-            if isinstance(unit, (Plain, Spread, Exact)) and place.stop > place.start:
+            if isinstance(unit, SHOWN) and place.stop > place.start:
                 z[:, place.start] = unit.encode(core[:, j], noise[:, place.start])
         return z
 
@@ -215,19 +214,15 @@ def _classed_decode(unit: Classed, z: Array, classes: Indices) -> Array:
 
 def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
     """For models that are given in the units of the columns: discrete values are spread around themselves."""
-    return TableEncoding(
-        tuple(
-            Constant(core[0, j])
-            if not column.varies
-            else (
-                Plain(float(np.median(core[:, j])))
-                if column.kind == "continuous"
-                else Spread(np.unique(core[:, j]))
-            )
-            for j, column in enumerate(schema)
-        ),
-        alike,
-    )
+
+    def unit(j: int, column: Column) -> Unit:
+        if not column.varies:
+            return Constant(core[0, j])
+        return (
+            Plain(float(np.median(core[:, j]))) if column.kind == "continuous" else Spread(np.unique(core[:, j]))
+        )
+
+    return TableEncoding(tuple(unit(j, column) for j, column in enumerate(schema)), alike)
 
 
 def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
@@ -252,7 +247,7 @@ def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Gen
         return TableEncoding(tuple(units), alike)
     contexts = _distinct_contexts(core, schema, distinct)
     others = _Others(core, schema)
-    units = [others.describe(j) for j in range(len(schema))]
+    units: list[Unit] = [others.describe(j) for j in range(len(schema))]
     context_units = []
     for k, context in enumerate(contexts):
         classes = context.classes(core)
@@ -271,7 +266,7 @@ def _is_latent(column: Column) -> bool:
 def _distinct_contexts(core: Array, schema: Schema, distinct: Flags) -> list[Context]:
     """Relations among features that are no duplicates of others."""
     own = np.flatnonzero(distinct)
-    found = find_contexts(core[:, own], [schema[j] for j in own])
+    found = find_contexts(core[:, own], [schema[int(j)] for j in own])
     return [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
 
 
@@ -324,8 +319,3 @@ def first_alike(core: Array) -> Indices:
     return np.array(
         [seen.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(core.T)], dtype=np.intp
     )
-
-
-def has_relations(encoding: TableEncoding, names: Sequence[str]) -> list[str]:
-    """The names of the features that keep to a class of rows."""
-    return [name for name, unit in zip(names, encoding.units, strict=True) if isinstance(unit, Classed)]

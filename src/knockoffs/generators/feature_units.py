@@ -1,8 +1,8 @@
 """How one feature is seen by a generator: as internal columns on a normal scale, and back.
 
-The cells of a feature lie in boxes: a value that repeats, a level, or a missing cell owns an interval of each of its
-internal columns, and a value of a continuous part is a point. A latent is drawn inside its box; a drawn one is read
-as the value whose box it falls into.
+The cells of a feature lie in boxes: a value that repeats, a level, or a missing cell owns an interval of each of
+its internal columns, and a value of a continuous part is a point. A latent is drawn inside its box; a drawn one is
+read as the value whose box it falls into.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
 from knockoffs.schema import Kind, infer_kind
 from knockoffs.tables import Table, group_labels
-from knockoffs.words import listing
+from knockoffs.words import column_name, listing
 
 PARTS = ("between", "within")
 
@@ -165,10 +165,11 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         """Refuse columns that vary within groups although they did not in the fit: their own part is unknown."""
         if len(core) == 0:
             return
-        low, high = self.encoding_.bounds(core)
-        varying = self._constant_within & ~(_constant_within(low, labels) & _constant_within(high, labels))
+        constant = self.modelled_.copy()
+        constant[self.encoding_.unit[~self._constant_within & (self.encoding_.unit < len(constant))]] = False
+        varying = constant & ~_constant_within(np.nan_to_num(core, nan=np.inf), labels)
         if varying.any():
-            which = listing(list(dict.fromkeys(self._name_of_internal(j) for j in np.flatnonzero(varying))))
+            which = listing([column_name(self._names, j) for j in np.flatnonzero(varying)])
             raise ValueError(
                 f"HierarchicalKnockoffs: {which} was constant within every group of the fit and varies within "
                 "groups of these rows. Fit on rows where it varies."
@@ -225,6 +226,10 @@ class HierarchicalKnockoffs(KnockoffGenerator):
 
     def _sample_part(self, model: KnockoffGenerator, part: Array, rng: np.random.Generator) -> Array:
         return model.sample(_with_noise(part, model.n_features_in_, rng), random_state=rng)[:, : part.shape[1]]
+
+    @property
+    def _draws_latents_apart(self) -> bool:
+        return True  # by one draw per group
 
     def _check_settings(self) -> None:
         if not (self.generator is None or isinstance(self.generator, KnockoffGenerator)):

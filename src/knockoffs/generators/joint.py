@@ -317,7 +317,8 @@ class JointDensity(TableModel):
 
     def score_samples(self, X: Any) -> Array:
         """log q(x) of each row, in the units of X."""
-        return self.model_.log_prob(self._middles(X))
+        z = self._middles(X)
+        return self.model_.log_prob(z)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""

@@ -1,8 +1,8 @@
 r"""Latent normal variables of which only an interval is seen.
 
 A latent z is drawn inside its interval given all other columns, under a Gaussian whose correlations are learned
-(stochastic EM with Gibbs draws). If z is random given x alone and determines x, then a knockoff of z gives a knockoff
-of x. So any such z is valid; this one has a distribution that is easy to learn.
+(stochastic EM with Gibbs draws). If z is random given x alone and determines x, then a knockoff of z gives a
+knockoff of x. So any such z is valid; this one has a distribution that is easy to learn.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""Logical relations between columns: one says which values another can have.
 
-Where a property A of feature c is a function of feature a (a category that coarsens another, a flag that says that a
-number is positive, columns that are missing together), exact knockoffs of both keep A: swapping c alone must not
+Where a property A of feature c is a function of feature a (a category that coarsens another, a flag that says that
+a number is positive, columns that are missing together), exact knockoffs of both keep A: swapping c alone must not
 break the relation. So rows are put into classes by such properties. The knockoff of a row stays in its class, and
 each feature that takes part has a description of its own within each class.
 """

@@ -201,9 +201,10 @@ def _finite(value: float) -> float:
 
 def _require_classes(units: tuple[FeatureUnit | Classed, ...], contexts: list[Context]) -> None:
     for unit in units:
-        if isinstance(unit, Classed):
-            if not 0 <= unit.context < len(contexts) or len(unit.within) != len(contexts[unit.context].keys):
-                raise ValueError("a column has classes of rows that do not exist")
+        if isinstance(unit, Classed) and not (
+            0 <= unit.context < len(contexts) and len(unit.within) == len(contexts[unit.context].keys)
+        ):
+            raise ValueError("a column has classes of rows that do not exist")
 
 
 _UNPACK: dict[str, Callable[[Any, _Reader], FeatureUnit | Classed]] = {

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
 from knockoffs.generators.encoding import (
@@ -66,6 +66,8 @@ class TableModel(BaseEstimator):
         """Read the table of a fit, and look for what cannot be modelled or should be said."""
         table = read_table(X, who=type(self).__name__, kinds=kinds)
         self._require_enough(table)
+        if table.shape[1] == 0:
+            self._require_columns(np.zeros(0, dtype=bool))
         validate_data(self, table.like, skip_check_array=True, reset=True)
         self._names = table.names
         self.fingerprints_ = smallest_fingerprints(table.codes)
@@ -82,6 +84,7 @@ class TableModel(BaseEstimator):
         self._warn_of_dependence(core, varied)
         if self.has_given_model() and not self._handles_discrete:
             self._require_numbers(schema)
+        if self._draws_latents_apart and not self._handles_discrete:
             self._warn_of_few_values(schema, varied)
         if self._handles_discrete:
             self.encoding_ = exact_encoding(core, schema, alike)
@@ -113,8 +116,8 @@ class TableModel(BaseEstimator):
         if differ:
             which = listing([column_name(table.names, j) for j in differ])
             raise ValueError(
-                f"{type(self).__name__}: {which} held text or categories in the fit and numbers here, or the other "
-                "way round. Convert to the type of the fit."
+                f"{type(self).__name__}: {which} held text or categories in the fit and numbers here, or the "
+                "other way round. Convert to the type of the fit."
             )
 
     def _warn_of_unseen(self, table: Table) -> None:
@@ -130,13 +133,14 @@ class TableModel(BaseEstimator):
             ]
         )
         caution(
-            f"{which}: cells with a value that the fit has not seen. The knockoff of such a cell is the cell itself, "
-            "so it tells nothing about the feature. Fit on rows that have such values."
+            f"{which}: cells with a value that the fit has not seen. The knockoff of such a cell is the cell "
+            "itself, so it tells nothing about the feature. Fit on rows that have such values."
         )
 
     def _middles(self, X: Any) -> Array:
         """The internal columns of rows, with latents in the middle of their intervals."""
-        return self.encoding_.middles(self._read(X).codes)
+        codes = self._read(X).codes
+        return self.encoding_.middles(codes)
 
     def share_of_fit(self, X: Any) -> float:
         """Estimate the share of the rows of X that the model was fitted on; nan for models that do not know."""
@@ -165,6 +169,11 @@ class TableModel(BaseEstimator):
         """Return whether the model itself describes discrete distributions."""
         return False
 
+    @property
+    def _draws_latents_apart(self) -> bool:
+        """Whether discrete columns are made continuous whatever the other columns, which weakens dependence."""
+        return self.has_given_model()
+
     def has_given_model(self) -> bool:
         """Whether the model of the rows was given, in the units of the columns, instead of being learned."""
         return False
@@ -177,9 +186,9 @@ class TableModel(BaseEstimator):
         which = listing(list(dict.fromkeys(self._name_of_internal(j) for j in np.flatnonzero(bad.any(0)))))
         rows = np.flatnonzero(bad.any(1))
         raise ValueError(
-            f"{type(self).__name__}: the draws for {which} are not finite in {len(rows)} of {len(drawn)} rows (the "
-            f"first is row {rows[0] + 1}). Such rows hold numbers too far from those of the fit: correct or drop "
-            "these rows, or fit on a table that has such values."
+            f"{type(self).__name__}: the draws for {which} are not finite in {len(rows)} of {len(drawn)} rows "
+            f"(the first is row {rows[0] + 1}). Such rows hold numbers too far from those of the fit: correct or "
+            "drop these rows, or fit on a table that has such values."
         )
 
     def _require_enough(self, table: Table) -> None:
@@ -221,9 +230,9 @@ class TableModel(BaseEstimator):
             farthest = np.abs(column - middle).argmax()
             if high > low and abs(column[farthest] - middle) > 1e8 * (high - low):
                 raise ValueError(
-                    f"{type(self).__name__}: {column_name(self._names, j)} has a value {column[farthest]:g}, while "
-                    f"nine tenths of its values lie within {high - low:g} of each other; its scale would be lost. "
-                    "Correct or clip that value, or take logarithms of the column."
+                    f"{type(self).__name__}: {column_name(self._names, j)} has a value {column[farthest]:g}, "
+                    f"while nine tenths of its values lie within {high - low:g} of each other; its scale would be "
+                    "lost. Correct or clip that value, or take logarithms of the column."
                 )
 
     def _warn_of_few_values(self, schema: Schema, varied: Flags) -> None:
@@ -236,8 +245,8 @@ class TableModel(BaseEstimator):
             caution(
                 f"{listing([column_name(self._names, j) for j in few])}: fewer than {FEW_VALUES} distinct values. "
                 "They are modelled as if spread evenly around each value, so their knockoffs depend too little on "
-                "the other columns (correlations up to a quarter too small): take discoveries among and near these "
-                "columns with care."
+                "the other columns (correlations up to a quarter too small): take discoveries among and near "
+                "these columns with care."
             )
 
     def _warn_of_dependence(self, core: Array, varied: Flags) -> None:
@@ -255,12 +264,12 @@ class TableModel(BaseEstimator):
                 "up to."
             )
 
-    def _warn_of_special_columns(self, schema: Schema, alike: NDArray[np.intp]) -> None:
+    def _warn_of_special_columns(self, schema: Schema, alike: Indices) -> None:
         constant = ~schema.varies
         if constant.any():
             which = listing(
                 [
-                    column_name(self._names, j) + (" (entirely missing)" if schema[j].missing == 1 else "")
+                    column_name(self._names, j) + (" (entirely missing)" if schema[int(j)].missing == 1 else "")
                     for j in np.flatnonzero(constant)
                 ]
             )
@@ -279,7 +288,7 @@ class TableModel(BaseEstimator):
             )
 
 
-def _cells_in_words(table: Table, j: int, rows: Flags) -> str:
+def _cells_in_words(table: Table, j: int | np.integer[Any], rows: Flags) -> str:
     """Different cells of some rows of a column, as they stand in the table."""
     levels = table.levels[j]
     found = np.unique(table.codes[rows, j]).tolist()

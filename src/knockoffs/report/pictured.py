@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from knockoffs.arrays import Array
+from knockoffs.pictured import Pictured
 from knockoffs.schema import Column, Schema
-from knockoffs.selector import Pictured
 
 BINS = 24
 LEVELS = 12
