@@ -15,7 +15,7 @@ import pytest
 
 from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs, load_generator
 from knockoffs.cli.sample import sample as sample_command
-from knockoffs.files import read_frame
+from knockoffs.files import read_frame, write_frame
 
 from .conftest import FEATURES, Invoke, contents, start
 
@@ -173,6 +173,30 @@ def test_bad_tables_are_refused_in_one_line(refused: Refused, tmp_path: Path, ta
         (tmp_path / "bad.csv").write_bytes(content)
         line = refused("sample", "bad.csv", "--generator", "gaussian", "--out", "k.csv", "--save-model", "model")
         assert re.search(said, line), line
+
+
+@pytest.mark.parametrize("name", ["k.parquet", "k.csv"])
+def test_knockoffs_of_mixed_types_are_a_table_like_the_file(
+    invoke: Invoke, tmp_path: Path, table: pd.DataFrame, name: str
+) -> None:
+    rng = np.random.default_rng(0)
+    mixed = table[FEATURES[:5]].assign(
+        town=rng.choice(["Aa", "Bb", "Cc", None], size=300),
+        smoker=rng.random(300) > 0.5,
+        visits=rng.poisson(3, 300),
+    )
+    mixed["size"] = pd.Categorical(rng.choice([*"sml"], size=300), categories=[*"sml"], ordered=True)
+    mixed["f0"] = mixed["f0"].mask(rng.random(300) < 0.2)
+    source = tmp_path / f"mixed{Path(name).suffix}"
+    write_frame(mixed, source)
+    assert invoke("sample", source, "--generator", "gaussian", "--out", name, "--quiet").exit_code == 0
+    before, after = read_frame(str(source)), read_frame(name)
+    assert (before.dtypes == after.dtypes).all()
+    for column in ("town", "smoker", "visits", "size"):
+        assert set(after[column].dropna()) <= set(before[column].dropna())
+    assert 0.1 < after["f0"].isna().mean() < 0.3
+    assert 0.1 < after["town"].isna().mean() < 0.4
+    assert not after["visits"].isna().any()
 
 
 def test_kinds_reach_the_generator(

@@ -473,6 +473,17 @@ def mixed(tmp_path: Path, table: pd.DataFrame) -> Path:
     return path
 
 
+def test_a_table_of_mixed_types_gives_what_the_library_finds(invoke: Invoke, mixed: Path) -> None:
+    said = printed(invoke, mixed, *FAST, "--kind", "ward=nominal", "--report", "report.html")
+    frame = pd.read_csv(mixed)
+    selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), kinds={"ward": "nominal"}, random_state=0)
+    expected = selector.fit(frame.drop(columns="y"), frame["y"]).selection_
+    assert said["discoveries"] == expected.discoveries
+    assert w_of(said) == w_of(expected.to_dict())
+    assert [f["feature"] for f in said["features"]][-3:] == ["ward", "town", "smoker=yes"]
+    assert "2 nominal" in Path("report.html").read_text(encoding="utf-8")
+
+
 def test_kinds_reach_the_selector(invoke: Invoke, mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
