@@ -20,6 +20,7 @@ LAYERS = (
     {
         "selector",
         "selection",
+        "pictured",
         "row_structure",
         "generator_choice",
         "guarantees",
@@ -33,7 +34,7 @@ LAYERS = (
     {
         "tables",
         "table_problems",
-
+        "schema",
         "cells",
         "design",
         "words",
