@@ -48,6 +48,12 @@ class Design:
         """Whether every feature has one column."""
         return len(self.unit) == self.features
 
+    @property
+    def indicators(self) -> Flags:
+        """Which columns say whether a cell has a level, or is missing; all but these hold values."""
+        several = np.bincount(self.unit) > 1
+        return several[self.unit] & (self.indicator < 0)
+
     def missing(self) -> tuple[Flags, ...]:
         """Per table, which of its values are only filled in; none of an indicator ever is."""
         has_gaps = self.indicator >= 0

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from knockoffs import GaussianKnockoffs, check_swap, tables
 from knockoffs.arrays import Array, Flags
 from knockoffs.datasets import AutoregressiveGaussian, symmetrised
-from knockoffs.design import expand
+from knockoffs.design import aligned, expand
 from knockoffs.diagnostics.columns import copied_features, independent_pairs
 from knockoffs.diagnostics.dry_run import feature_scores, respond, simulate
 from knockoffs.diagnostics.features import PerFeature, compare_features, near_duplicates
@@ -73,8 +73,7 @@ EXACT = {"dependent": exact_tables, "independent": independent_tables, "made so 
 
 
 def pairs_of(x: Any, x_tilde: Any, groups: Any = None) -> Pairs:
-    x, x_tilde = read_table(x, who="test"), read_table(x_tilde, who="test")
-    x_tilde = x_tilde.with_levels(x.levels)
+    x, x_tilde = aligned(read_table(x, who="test"), read_table(x_tilde, who="test"), who="test")
     features = np.flatnonzero(~copied_features(x.codes, x_tilde.codes))
     return independent_pairs(x, x_tilde, features, groups, 10_000, np.random.default_rng(0))
 

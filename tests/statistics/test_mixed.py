@@ -214,8 +214,22 @@ def test_columns_and_features() -> None:
     np.testing.assert_array_equal(problem.per_column(coins), coins[problem.unit])
 
 
+def test_indicators_are_in_units_of_a_half() -> None:
+    problem = problem_of(X, X_TILDE, Y).in_standard_units()
+    together = np.concatenate([problem.x, problem.x_tilde])
+    np.testing.assert_allclose(together.mean(0), 0, atol=1e-12)
+    np.testing.assert_allclose(np.ptp(together[:, problem.indicators], axis=0), 2)
+    np.testing.assert_allclose(together[:, ~problem.indicators].std(0), 1)
+
+
 @pytest.mark.parametrize(
-    "statistic", [HoldoutStatistic(folds=2, random_state=0), MidpointStatistic(folds=2, random_state=0)], ids=repr
+    "statistic",
+    [
+        HoldoutStatistic(folds=2, blocks=4, random_state=0),
+        MidpointStatistic(folds=2, random_state=0),
+        LassoStatistic(cv=3, random_state=0),
+    ],
+    ids=repr,
 )
 def test_a_rare_level_or_a_rare_missing_cell_harms_no_other_feature(statistic: Statistic) -> None:
     without = statistic.compute(X, X_TILDE, Y)

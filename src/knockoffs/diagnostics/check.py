@@ -9,6 +9,7 @@ import numpy as np
 
 from knockoffs.arrays import Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.design import aligned
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.columns import copied_features, independent_pairs
 from knockoffs.diagnostics.divergence import swap_divergence
@@ -90,11 +91,11 @@ def check_swap(
             f"check_swap: X has {independent} {what}; at least {MIN_ROWS} are needed to see anything."
         )
     seed = int(rng.integers(2**31))
-    x_tilde = source.draw(seed)
-    copied = copied_features(source.table.codes, x_tilde.codes)
+    x, x_tilde = aligned(source.table, source.draw(seed), who="check_swap")
+    copied = copied_features(x.codes, x_tilde.codes)
     differ = np.flatnonzero(~copied)
     with progress_bars(progress) as report:
-        compared = _compare(source.table, x_tilde, differ, source.groups, rng, report)
+        compared = _compare(x, x_tilde, differ, source.groups, rng, report)
         divergence = None
         if source.swap_pairs is not None:
             divergence = swap_divergence(

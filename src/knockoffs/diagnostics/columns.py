@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.design import expand, pooled_schema
+from knockoffs.design import paired_design
 from knockoffs.diagnostics.pairs import Pairs
 from knockoffs.generators.hierarchy import group_means
 from knockoffs.tables import Table
@@ -24,7 +24,7 @@ def independent_pairs(
     Parameters
     ----------
     x, x_tilde : Table
-        Rows and their knockoffs, with levels numbered alike.
+        Rows and their knockoffs, with levels numbered alike (`design.aligned`).
     features : array of int
         Numbers of the features to compare.
     groups : array of shape (rows,) or None
@@ -54,8 +54,7 @@ def independent_pairs(
 
 def _design(x: Table, x_tilde: Table, features: Indices) -> tuple[Array, Array, Indices]:
     """The design columns of some features on both sides, and the place of each column's feature among these."""
-    # Levels that only knockoffs have come last, so that numbers of levels mean the same in both.
-    design = expand(pooled_schema(x.with_levels(x_tilde.levels), x_tilde), x.codes, x_tilde.codes)
+    design = paired_design(x, x_tilde)
     kept = np.isin(design.unit, features)
     table, table_tilde = design.tables
     return table[:, kept], table_tilde[:, kept], np.searchsorted(features, design.unit[kept])

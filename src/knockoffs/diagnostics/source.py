@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from knockoffs.arrays import Array, Indices
@@ -15,7 +14,7 @@ from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.row_labels import require_same_order
 from knockoffs.tables import Table, group_labels, read_table
-from knockoffs.words import column_name, listing
+from knockoffs.words import listing
 
 
 class Source(NamedTuple):
@@ -75,12 +74,12 @@ def table_for(generator: Any, table: Table) -> Any:
 
 
 def _pair(X: Any, X_tilde: Any, groups: Any) -> Source:
-    table, own = read_table(X, who="check_swap"), read_table(X_tilde, who="check_swap: the knockoffs")
-    knockoffs = _aligned(table, own, given=X, drawn=X_tilde)
-    if table.names is not None and own.names is not None and table.names != own.names:
+    table, knockoffs = read_table(X, who="check_swap"), read_table(X_tilde, who="check_swap: the knockoffs")
+    _require_alike(table, knockoffs, given=X, drawn=X_tilde)
+    if table.names is not None and knockoffs.names is not None and table.names != knockoffs.names:
         raise ValueError(
-            f"check_swap: X has the columns {listing(table.names)}, its knockoffs {listing(own.names)}. Put them "
-            "in one order."
+            f"check_swap: X has the columns {listing(table.names)}, its knockoffs {listing(knockoffs.names)}. Put "
+            "them in one order."
         )
     labels = _labels(X, groups, len(table))
     return Source(table, lambda seed: knockoffs, None, None, False, "a pair of tables", labels)
@@ -93,8 +92,9 @@ def _generated(generator: Any, X: Any, groups: Any) -> Source:
 
     def draw(seed: int) -> Table:
         drawn = draw_knockoffs(generator, given, groups=groups, random_state=seed)
-        own = read_table(drawn, who="check_swap: the knockoffs")
-        return _aligned(table, own, given=given, drawn=drawn)
+        knockoffs = read_table(drawn, who="check_swap: the knockoffs")
+        _require_alike(table, knockoffs, given=given, drawn=drawn)
+        return knockoffs
 
     return Source(
         table=table,
@@ -115,22 +115,10 @@ def _labels(X: Any, groups: Any, rows: int) -> Indices | None:
     return group_labels(groups, rows=rows, who="check_swap")
 
 
-def _aligned(table: Table, knockoffs: Table, *, given: Any, drawn: Any) -> Table:
-    """Knockoffs with levels numbered as in the table, after a check that the two belong together."""
+def _require_alike(table: Table, knockoffs: Table, *, given: Any, drawn: Any) -> None:
+    """Refuse knockoffs whose rows and columns cannot be paired with those of the table."""
     if knockoffs.shape != table.shape:
         raise ValueError(
             f"check_swap: X has shape {table.shape}, its knockoffs {knockoffs.shape}: one for each cell is needed."
         )
     require_same_order(given, X_tilde=drawn, who="check_swap")
-    differ = [
-        column_name(table.names, j)
-        for j, (levels, own) in enumerate(zip(table.levels, knockoffs.levels, strict=True))
-        if (levels is None) != (own is None)
-        and not any(np.isnan(side.codes[:, j]).all() for side in (table, knockoffs))
-    ]
-    if differ:
-        raise ValueError(
-            f"check_swap: {listing(differ)}: numbers on one side and text or categories on the other. Give X and "
-            "its knockoffs columns of one type."
-        )
-    return knockoffs.with_levels(table.levels)

@@ -28,16 +28,18 @@ class Statistic(BaseEstimator, ABC):
     """Computes w; subclasses write `_compute` on arrays.
 
     Tables may hold numbers, text, categories, booleans and missing cells. Models see columns of numbers without
-    gaps: an indicator for each level of a nominal feature, and an indicator of missing cells beside a value. All
-    columns of a feature are swapped as a whole, and w has one number for all of them.
+    gaps: an indicator for each level of a nominal feature, and an indicator of missing cells beside a value, which
+    is the mean there. All columns of a feature are swapped as a whole, and w has one number for all of them.
+    Boosted trees known by name see nan instead of the mean, which they divide from other values by themselves.
 
     `exact` says whether the flip-sign property holds for any data: swapping a feature with its knockoff changes
     the sign of its w and nothing else (in distribution). Only then, and with exact knockoffs, is the bound on
     false discoveries a theorem.
 
     Models see X and a quantity y in standard units (mean 0, standard deviation 1; a feature and its knockoff by a
-    common mean and standard deviation), so w has no unit and does not depend on those of y and X. With
-    `standardise=False` models see both as they were given.
+    common mean and standard deviation), so w has no unit and does not depend on those of y and X. Indicators come
+    in units of 1/2, so that rare ones do not become large numbers. With `standardise=False` models see X (with
+    indicators of 0 and 1) and y as they were given.
     """
 
     exact: bool

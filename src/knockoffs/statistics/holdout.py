@@ -32,7 +32,7 @@ class HoldoutStatistic(CrossFitted):
     estimator : estimator, "boosting", "linear+boosting" or "lightgbm", default=None
         Any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees), `"linear+boosting"` (a lasso,
         and trees for what it leaves) or `"lightgbm"`. By default networks, all trained at once: one hidden layer
-        beside straight lines that begin as ridge regression, with a group lasso on columns.
+        beside straight lines that begin as ridge regression, with a group lasso on features.
     mixture : float, default=0.5
         Share of x̃_j in the training rows of feature j's model, 0 to below 1.
     blocks : int or None, default=20

@@ -17,7 +17,7 @@ from knockoffs.statistics.group_lasso import Groups, group_lasso
 from knockoffs.statistics.importance import importances
 from knockoffs.statistics.problem import Problem, in_random_pair_order
 
-SINGULAR = 1e-9  # variance of a direction, as a share of the largest, below which it is a rounding error
+SMALLEST = 1e-9  # variance of the columns of a feature, in standard units; below it they are constant
 
 
 class LassoStatistic(Statistic):
@@ -27,9 +27,9 @@ class LassoStatistic(Statistic):
     Exact: flip-sign holds for any data. A logistic lasso for classes. Strong where y is close to linear in the
     features; on real data with imperfect knockoffs it exceeds its level more than `HoldoutStatistic` does.
 
-    Where a feature has several columns (levels of a nominal feature, a value and whether it is missing) a group
-    lasso takes or leaves these as a whole, and |b_j| is the norm of their coefficients once the columns are made
-    uncorrelated, of unit variance: the standard deviation of what the feature adds to the prediction.
+    Where features have several columns (levels of a nominal feature, a value and whether it is missing) a group
+    lasso takes or leaves these as a whole, and |b_j| is the standard deviation of what they add to the prediction:
+    for one column, its absolute coefficient.
     """
 
     exact = True
@@ -48,9 +48,6 @@ class LassoStatistic(Statistic):
         self.n_jobs = n_jobs
 
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
-        ranks = np.ones(problem.features)
-        if problem.unit is not None:
-            problem, ranks = _uncorrelated(problem)
         table, sign = in_random_pair_order(problem, rng)
         require_enough_for(problem, "cv", self.cv)
         # Shuffled, since files are often sorted by something.
@@ -62,9 +59,11 @@ class LassoStatistic(Statistic):
         if problem.unit is None:
             found = self._coefficients(table, problem, cv, rng)
         else:
-            units = np.concatenate([problem.unit, problem.unit + problem.features])
-            groups = Groups(units, np.tile(np.sqrt(ranks), 2))
-            found = groups.norms(group_lasso(table, problem.y, problem.task, groups, cv))
+            covariances = 2 * _covariances(problem)  # of features, and of knockoffs
+            # noise of a group grows with the standard deviation of all of its columns, which for one column is 1
+            weight = np.sqrt([max(np.trace(covariance), SMALLEST) for covariance in covariances])
+            groups = Groups(np.concatenate([problem.unit, problem.unit + problem.features]), weight)
+            found = _deviations(group_lasso(table, problem.y, problem.task, groups, cv), groups, covariances)
         first, second = np.split(found, 2)
         return sign * (first - second)
 
@@ -95,17 +94,18 @@ class LassoStatistic(Statistic):
         return importances(model, table.shape[1])
 
 
-def _uncorrelated(problem: Problem) -> tuple[Problem, Array]:
-    """The columns of each feature made uncorrelated and of unit variance, and how many of them there are then.
-
-    Feature and knockoff by the same map, that of their mean covariance: a swap leaves it as it is.
-    """
-    x, x_tilde, ranks = problem.x.copy(), problem.x_tilde.copy(), np.zeros(problem.features)
+def _covariances(problem: Problem) -> list[Array]:
+    """The covariance of the columns of each feature, over it and its knockoff: a swap leaves it as it is."""
+    covariances: list[Array] = []
     for j in range(problem.features):
         columns = problem.columns_of(np.array([j]))
-        own, other = x[:, columns], x_tilde[:, columns]
-        values, vectors = np.linalg.eigh((own.T @ own + other.T @ other) / (2 * len(x)))
-        kept = values > SINGULAR * max(values[-1], SINGULAR)
-        root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
-        x[:, columns], x_tilde[:, columns], ranks[j] = own @ root, other @ root, max(kept.sum(), 1)
-    return problem._replace(x=x, x_tilde=x_tilde), ranks
+        own, other = problem.x[:, columns], problem.x_tilde[:, columns]
+        covariances.append((own.T @ own + other.T @ other) / (2 * len(own)))
+    return covariances
+
+
+def _deviations(b: Array, groups: Groups, covariances: list[Array]) -> Array:
+    """The standard deviation of what the columns of each group add to the prediction, over all outputs."""
+    parts = (b[groups.of == g] for g in range(len(groups.weight)))
+    variances = [np.sum(part * (c @ part)) for part, c in zip(parts, covariances, strict=True)]
+    return np.sqrt(np.maximum(variances, 0.0))

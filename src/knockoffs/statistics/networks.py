@@ -62,6 +62,8 @@ def network_differences(
     centre, deviation = _scale(
         np.concatenate([t[split.train] for t in (tables[1:] if mixture > 0 else tables[:1])])
     )
+    if problem.indicators is not None:  # which have a unit that suits rare ones, too
+        deviation = np.where(problem.indicators, 1.0, deviation)
     b, x, x_tilde = (torch.as_tensor((table - centre) / deviation).float() for table in tables)
     generator = torch_generator(rng, torch.device("cpu"))
     held_out = torch.as_tensor(_held_out(problem, split, rng))

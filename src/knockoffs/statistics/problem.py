@@ -26,8 +26,9 @@ class Problem(NamedTuple):
     """Rows of x, of their knockoffs and of y, and which rows must stay together.
 
     `given` is y in its own units, where `y` is in standard units. `unit` is the feature of each column, in
-    increasing order; None where every column is a feature of its own. `missing` flags the values of x and of x̃
-    that are only filled in; None where there are none.
+    increasing order, and `indicators` flags the columns of levels and of missing cells; None where every column is
+    a feature of its own. `missing` flags the values of x and of x̃ that are only filled in; None where there are
+    none.
     """
 
     x: Array
@@ -37,18 +38,20 @@ class Problem(NamedTuple):
     groups: Indices | None = None
     given: GivenTarget | None = None
     unit: Indices | None = None
+    indicators: Flags | None = None
     missing: tuple[Flags, Flags] | None = None
 
     @classmethod
     def of(cls, design: Design, y: Array, task: Task, groups: Indices | None) -> Problem:
         """The problem of a table and its knockoffs."""
         x, x_tilde = design.tables
-        unit = None if design.plain else design.unit
+        if design.plain:
+            return cls(x, x_tilde, y, task, groups)
         missing = None
         if (design.indicator >= 0).any():
             flags, flags_tilde = design.missing()
             missing = flags, flags_tilde
-        return cls(x, x_tilde, y, task, groups, unit=unit, missing=missing)
+        return cls(x, x_tilde, y, task, groups, unit=design.unit, indicators=design.indicators, missing=missing)
 
     @property
     def features(self) -> int:
@@ -73,13 +76,26 @@ class Problem(NamedTuple):
         """Some rows, without their groups."""
         given = None if self.given is None else self.given._replace(y=self.given.y[index])
         missing = None if self.missing is None else (self.missing[0][index], self.missing[1][index])
-        return Problem(
-            self.x[index], self.x_tilde[index], self.y[index], self.task, None, given, self.unit, missing
+        return self._replace(
+            x=self.x[index],
+            x_tilde=self.x_tilde[index],
+            y=self.y[index],
+            groups=None,
+            given=given,
+            missing=missing,
         )
 
     def in_standard_units(self) -> Problem:
-        """Each column, together with its knockoff, with mean 0 and standard deviation 1; y too if a quantity."""
-        x, x_tilde = standardise(self.x, self.x_tilde).tables
+        """Each column, together with its knockoff, with mean 0 and standard deviation 1; y too if a quantity.
+
+        An indicator comes in units of 1/2, the standard deviation of one that is true as often as not. In units of
+        its own a rare level would be the largest number of its row, and what models learn of it by chance would
+        hide what they learn of the feature.
+        """
+        (x, x_tilde), _, deviation = standardise(self.x, self.x_tilde)
+        if self.indicators is not None:
+            unit = np.where(self.indicators, deviation / 0.5, 1.0)
+            x, x_tilde = x * unit, x_tilde * unit
         if self.task == "classification":
             return self._replace(x=x, x_tilde=x_tilde)
         (y,), centre, deviation = standardise(self.y)
