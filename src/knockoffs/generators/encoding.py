@@ -114,12 +114,12 @@ class TableEncoding:
             noise = rng.random((len(part), DRAW_SWEEPS + 1, len(self.latent)))
             z = draw_latents(self.correlation, *self.bounds(part), self.latent, noise)
             encoded[start : start + CHUNK] = self._shown(part, z, z)
-        return encoded
+        return self._apart(encoded)
 
     def encode_apart(self, core: Array, noise: Array) -> Array:
         """Internal columns with latents drawn whatever the other columns; `noise` is uniform, `[rows, width]`."""
         z = start_latents(*self.bounds(core), self.latent, noise[:, self.latent])
-        return self._shown(core, z, noise)
+        return self._apart(self._shown(core, z, noise))
 
     def middles(self, core: Array) -> Array:
         """Internal columns with latents in the middle of their intervals, for densities at given values."""
@@ -128,6 +128,31 @@ class TableEncoding:
         for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
             if isinstance(unit, (Plain, Exact)) and place.stop > place.start:
                 z[:, place.start] = unit.encode(core[:, j], core[:, j])
+        return self._apart(z)
+
+    @cached_property
+    def _roots(self) -> list[tuple[slice, Array]]:
+        """The columns of features with several internal columns, and the Cholesky root of their correlations."""
+        if self.correlation is None:
+            return []
+        several = [place for place in self._places if place.stop - place.start > 1]
+        return [(place, np.linalg.cholesky(self.correlation[place, place])) for place in several]
+
+    def _apart(self, z: Array) -> Array:
+        """Make the columns of each feature uncorrelated.
+
+        The columns of a feature are swapped together, so any invertible map of these is allowed. With uncorrelated
+        ones generators that keep a distance column by column can keep a larger one.
+        """
+        for place, root in self._roots:
+            z[:, place] = np.linalg.solve(root, z[:, place].T).T
+        return z
+
+    def _together(self, z: Array) -> Array:
+        """Undo `_apart`."""
+        z = z.copy()
+        for place, root in self._roots:
+            z[:, place] = z[:, place] @ root.T
         return z
 
     def _shown(self, core: Array, z: Array, noise: Array) -> Array:
@@ -157,6 +182,7 @@ class TableEncoding:
 
         A cell with a level that the fit has not seen is its own knockoff.
         """
+        encoded = self._together(encoded)
         places = self._places[len(self.units) :]
         if original is None:
             classes = [

@@ -1,19 +1,20 @@
-"""Boxes for levels without an order: a tree of splits into levels that are alike in the other columns.
+"""Boxes for levels without an order, placed by how levels differ in the other columns.
 
-Each split is one internal column: the levels on its one side lie above a threshold, those on the other side below,
-and all levels that an earlier split has put elsewhere may lie anywhere. A Gaussian then describes well how splits
-depend on other columns, which it could not for numbers given to the levels.
+Levels are laid out along the two directions in which their means of the other columns differ most. The first
+internal column says the group of levels along the first direction, the second one the level within the group, along
+the second direction. So levels that are alike lie close to each other, and a Gaussian describes how both columns
+depend on others, which it could not for numbers given to the levels. One column for each split of the levels would
+describe a little more, but columns that a level leaves open tell of the other features instead, and knockoffs then
+have to stay closer to these.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage, to_tree
 
-from knockoffs.arrays import Array, Flags
-from knockoffs.generators.feature_units import FARTHEST, Boxes, scores
+from knockoffs.arrays import Array, Indices
+from knockoffs.generators.feature_units import FARTHEST, Boxes, gap_threshold, scores
 
-MOST_SPLITS = 7  # of one feature; levels that they leave together share one more internal column
 PRIOR_ROWS = 10.0  # by which the means of rare levels are pulled to the mean of all rows
 
 
@@ -33,13 +34,12 @@ def nominal_boxes(codes: Array, others: Array) -> Boxes:
     means = np.zeros((len(levels), others.shape[1]))
     np.add.at(means, position, others[~missing])
     means /= (counts + PRIOR_ROWS)[:, None]
-    boxes = _tree_boxes(counts, _split_order(means, counts))
-    low, high = (
-        np.where(np.isnan(ends), sign * FARTHEST, ends) for ends, sign in zip(boxes, (-1, 1), strict=True)
-    )
+    place = _places(means, counts)
+    group = _groups(place[:, 0], counts, max(2, round(len(levels) ** 0.5)))
+    low, high = _corners(group, place, counts)
     if not missing.any():
         return Boxes(levels, low, high)
-    threshold = float(scores(np.array(1 - missing.mean())))
+    threshold = gap_threshold(missing.mean())
     anywhere = np.full((1, low.shape[1]), FARTHEST)
     return Boxes(
         np.append(levels, np.nan),
@@ -48,42 +48,42 @@ def nominal_boxes(codes: Array, others: Array) -> Boxes:
     )
 
 
-def _split_order(means: Array, counts: Array) -> list[tuple[Flags, Flags]]:
-    """The splits of a tree of levels, from the top down: which levels lie on each side."""
-    if len(means) < 2:
-        return []
-    if means.shape[1] == 0:
-        means = np.arange(len(means), dtype=np.float64)[:, None]
-    root = to_tree(linkage(means * np.sqrt(counts / counts.sum())[:, None], "ward"))
-    splits, waiting = [], [root]
-    while waiting and len(splits) < MOST_SPLITS:
-        node = max(waiting, key=lambda node: counts[node.pre_order()].sum())
-        waiting.remove(node)
-        if node.is_leaf():
-            continue
-        sides = [np.isin(np.arange(len(means)), child.pre_order()) for child in (node.left, node.right)]
-        splits.append((sides[0], sides[1]))
-        waiting += [node.left, node.right]
-    return splits
+def _places(means: Array, counts: Array) -> Array:
+    """Coordinates of the levels in the two directions in which their means differ most, `[levels, 2]`."""
+    weight = np.sqrt(counts / counts.sum())[:, None]
+    centred = means - (weight**2 * means).sum(0)
+    if centred.shape[1] < 2:
+        centred = np.column_stack([centred, np.arange(len(means)), np.zeros(len(means))])
+    _, _, directions = np.linalg.svd(weight * centred, full_matrices=False)
+    place = centred @ directions[:2].T
+    return place if place.shape[1] == 2 else np.column_stack([place, np.zeros(len(place))])
 
 
-def _tree_boxes(counts: Array, splits: list[tuple[Flags, Flags]]) -> tuple[Array, Array]:
-    """Corners of the boxes, nan where there is no bound."""
-    levels = len(counts)
-    low, high = (np.full((levels, len(splits)), np.nan) for _ in range(2))
-    together = np.zeros(levels, dtype=np.intp)  # the leaf that each level lies in
-    for k, (below, above) in enumerate(splits):
-        threshold = scores(counts[below].sum() / counts[below | above].sum())
-        high[below, k] = threshold
-        low[above, k] = threshold
-        together[above] = k + 1
-    crowded = [leaf for leaf in np.unique(together) if np.count_nonzero(together == leaf) > 1]
-    if not crowded:
-        return low, high
-    place_low, place_high = np.full(levels, np.nan), np.full(levels, np.nan)
-    for leaf in crowded:
-        members = np.flatnonzero(together == leaf)
-        upper = np.cumsum(counts[members]) / counts[members].sum()
-        place_low[members[1:]] = scores(upper[:-1])
-        place_high[members[:-1]] = scores(upper[:-1])
-    return np.column_stack([low, place_low]), np.column_stack([high, place_high])
+def _groups(place: Array, counts: Array, groups: int) -> Indices:
+    """Levels in so many groups of about equal share, neighbours together."""
+    order = np.argsort(place, kind="stable")
+    middle = (np.cumsum(counts[order]) - counts[order] / 2) / counts.sum()
+    group = np.empty(len(place), dtype=np.intp)
+    group[order] = np.minimum((middle * groups).astype(np.intp), groups - 1)
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _line(place: Array, counts: Array) -> tuple[Array, Array]:
+    """Neighbouring intervals of one column, as large as the shares of their levels."""
+    order = np.argsort(place, kind="stable")
+    ends = scores(np.concatenate([[0.0], np.cumsum(counts[order]) / counts.sum()]))
+    low, high = np.empty((len(place), 1)), np.empty((len(place), 1))
+    low[order, 0], high[order, 0] = ends[:-1], ends[1:]
+    return low, high
+
+
+def _corners(group: Indices, place: Array, counts: Array) -> tuple[Array, Array]:
+    """Corners of the boxes: an interval for the group, and within it one for the level."""
+    shares = np.bincount(group, weights=counts)
+    low, high = _line(np.arange(len(shares)), shares)
+    low, high = (np.column_stack([ends[group, 0], np.empty(len(group))]) for ends in (low, high))
+    for k in range(len(shares)):
+        members = np.flatnonzero(group == k)
+        inner = _line(place[members, 1], counts[members])
+        low[members, 1], high[members, 1] = inner[0][:, 0], inner[1][:, 0]
+    return low, high
