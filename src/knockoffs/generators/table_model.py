@@ -92,6 +92,7 @@ class TableModel(BaseEstimator):
             self.encoding_ = spread_encoding(core, schema, alike)
         else:
             self.encoding_ = fit_encoding(core, schema, alike, rng)
+            self._require_free_features()
 
     def _read(self, X: Any) -> Table:
         """Read a table that must have the columns of the fit; levels are numbered as in the fit."""
@@ -209,6 +210,14 @@ class TableModel(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__}: X has {len(varied)} column(s) (n_features={len(varied)}), of which "
                 f"{varied.sum()} vary and differ; at least {MIN_COLUMNS} are needed. Add the other features."
+            )
+
+    def _require_free_features(self) -> None:
+        if self.encoding_.copied.all():
+            raise ValueError(
+                f"{type(self).__name__}: every column of X is constant or determined by other columns, so that "
+                "each knockoff would be a copy and nothing can be selected. Drop columns that follow from others, "
+                "or add other features."
             )
 
     def _require_numbers(self, schema: Schema) -> None:
