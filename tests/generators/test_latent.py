@@ -73,9 +73,7 @@ def test_probabilities_of_intervals_are_shares_of_rows() -> None:
     drawn = intervals.decode(np.random.default_rng(0).standard_normal((20_000, 1)))
     for value, share in ((3.0, 0.1), (5.0, 0.6), (9.0, 0.3)):
         assert np.mean(drawn == value) == pytest.approx(share, abs=0.015)
-    assert intervals.bounds(np.array([4.1]))[0].item() == pytest.approx(
-        ndtri(0.1)
-    )  # an unseen value is its neighbour
+    assert intervals.bounds(np.array([4.1]))[0].item() == pytest.approx(ndtri(0.1))  # its neighbour
 
 
 def test_a_grid_has_no_continuous_part_and_rare_ties_are_no_atoms() -> None:
