@@ -149,7 +149,8 @@ def read_table(X: Any, *, who: str, kinds: Mapping[Any, Kind] | None = None) -> 
     Table
     """
     if isinstance(X, Table):
-        return X
+        asked = _asked_for(kinds or {}, X.names, X.shape[1], who)
+        return replace(X, kinds={**X.kinds, **asked}) if asked else X
     names, readers = _column_readers(X, who)
     asked = _asked_for(kinds or {}, names, len(readers), who)
     problems = Problems(names, asked)

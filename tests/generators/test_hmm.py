@@ -338,7 +338,9 @@ def test_values_that_the_fit_did_not_see(value: float) -> None:
     generator = HMMKnockoffs(2, "categorical", iterations=2, random_state=0).fit(GENOTYPES.astype(float))
     table = GENOTYPES.astype(float)
     table.loc[3, "rs4"] = value
-    with pytest.warns(KnockoffWarning, match=r"column 'rs4' \(1: .*\): cells with a value that the fit has not seen"):
+    with pytest.warns(
+        KnockoffWarning, match=r"column 'rs4' \(1: .*\): cells with a value that the fit has not seen"
+    ):
         knockoffs = generator.sample(table)
     assert knockoffs.loc[3, "rs4"] == value
     assert knockoffs.drop(index=3)["rs4"].isin(GENOTYPES["rs4"]).all()

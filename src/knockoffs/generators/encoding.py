@@ -19,6 +19,7 @@ from knockoffs.generators.feature_units import (
     continuous_intervals,
     discrete_intervals,
     gap_threshold,
+    level_boxes,
 )
 from knockoffs.generators.latent import DRAW_SWEEPS, draw_latents, fit_correlation, start_latents
 from knockoffs.generators.nominal import nominal_boxes
@@ -101,7 +102,11 @@ class TableEncoding:
     @cached_property
     def latent(self) -> Indices:
         """Internal columns that are drawn given the others."""
-        shown = [self._places[j].start for j, unit in enumerate(self.units) if isinstance(unit, SHOWN)]
+        shown = [
+            place.start
+            for unit, place in zip(self.units, self._places, strict=False)
+            if isinstance(unit, SHOWN) and place.stop > place.start  # duplicates have no column
+        ]
         return np.setdiff1d(np.arange(self.width), shown)
 
     def encode(self, core: Array, rng: np.random.Generator) -> Array:
@@ -336,6 +341,8 @@ def _quantity(column: Column, present: Array) -> FeatureUnit:
         return Constant(present[0])
     if column.kind == "continuous":
         return continuous_intervals(present)
+    if column.levels is not None:
+        return level_boxes(present)
     return discrete_intervals(present, np.array(column.values) if column.kind == "semicontinuous" else None)
 
 

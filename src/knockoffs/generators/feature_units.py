@@ -179,6 +179,12 @@ def discrete_intervals(column: Array, atoms: Array | None = None) -> Intervals:
     return Intervals(values, np.cumsum(counts) / len(column), atom)
 
 
+def level_boxes(column: Array) -> Boxes:
+    """The intervals of two levels, or of levels in their order. Unlike a number, a new level lies near none."""
+    intervals = discrete_intervals(column)
+    return Boxes(intervals.values, scores(intervals.lower)[:, None], scores(intervals.upper)[:, None])
+
+
 def continuous_intervals(column: Array) -> Intervals:
     """A continuous column by its quantiles."""
     places = np.linspace(0, 1, min(GRID, len(column)))

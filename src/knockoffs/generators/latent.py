@@ -15,6 +15,7 @@ from knockoffs.arrays import Array, Indices
 FIT_ROWS = 5_000  # rows from which correlations are learned
 FIT_SWEEPS, BURN_IN, KEPT_SWEEPS = 40, 5, 20  # sweeps; those before learning; the last ones, which count
 DRAW_SWEEPS = 12  # sweeps for the latents of new rows
+MARGIN = 1e-9  # share of an interval that a draw keeps from its bounds
 
 
 def fit_correlation(low: Array, high: Array, latent: Indices, rng: np.random.Generator) -> Array:
@@ -29,9 +30,9 @@ def fit_correlation(low: Array, high: Array, latent: Indices, rng: np.random.Gen
         sampler = GibbsSampler(_shrunk(correlation, len(low)), latent)
         sampler.sweep(z, low, high, rng.random((len(low), len(latent))))
         if sweep >= BURN_IN:  # by then the latents have forgotten how they began
-            correlation = np.corrcoef(z.T)
+            correlation = _correlation(z)
         if sweep >= FIT_SWEEPS - KEPT_SWEEPS:
-            mean += np.corrcoef(z.T) / KEPT_SWEEPS
+            mean += _correlation(z) / KEPT_SWEEPS
     return _shrunk(mean, len(low))
 
 
@@ -50,9 +51,8 @@ def draw_latents(correlation: Array, low: Array, high: Array, latent: Indices, n
 def start_latents(low: Array, high: Array, latent: Indices, noise: Array) -> Array:
     """Latents drawn between their bounds whatever the other columns; other columns as they are."""
     z = low.copy()
-    z[:, latent] = np.clip(
-        truncated_normal(low[:, latent], high[:, latent], noise), low[:, latent], high[:, latent]
-    )
+    low, high = low[:, latent], high[:, latent]
+    z[:, latent] = _inside(truncated_normal(low, high, noise), low, high)
     return z
 
 
@@ -92,7 +92,13 @@ class GibbsSampler:
             mean = z[:, j] - z @ self._slopes[:, k]
             bounds = (low[:, j] - mean) / self._deviation[k], (high[:, j] - mean) / self._deviation[k]
             drawn = mean + self._deviation[k] * truncated_normal(*bounds, noise[:, k])
-            z[:, j] = np.clip(drawn, low[:, j], high[:, j])
+            z[:, j] = _inside(drawn, low[:, j], high[:, j])
+
+
+def _inside(z: Array, low: Array, high: Array) -> Array:
+    """Move draws that rounding has put on a bound, where the next interval begins, or beyond it."""
+    margin = MARGIN * (high - low)
+    return np.clip(z, low + margin, high - margin)
 
 
 def truncated_normal(low: Array, high: Array, uniform: Array) -> Array:
@@ -102,6 +108,10 @@ def truncated_normal(low: Array, high: Array, uniform: Array) -> Array:
     below, above = ndtr(low), ndtr(high)
     drawn = ndtri(np.clip(below + (above - below) * uniform, 1e-300, 1 - 1e-16))
     return np.where(mirrored, -drawn, drawn)
+
+
+def _correlation(z: Array) -> Array:
+    return np.atleast_2d(np.corrcoef(z.T))  # which gives a number for one column
 
 
 def _shrunk(correlation: Array, rows: int) -> Array:

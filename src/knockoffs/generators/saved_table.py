@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.generators.saved_units import pack_encoding, unpack_encoding
+from knockoffs.generators.saved_units import pack_encoding, require_levels, unpack_encoding
 from knockoffs.generators.table_model import TableModel
 from knockoffs.generators.tables_before import restore_table_before
 from knockoffs.persistence import take_array
@@ -67,6 +67,9 @@ def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]
         encoding = replace(encoding, correlation=correlation)
     elif len(encoding.latent):
         raise ValueError("the correlations of latent columns are missing")
+    for column, unit in zip(model.schema_, encoding.units, strict=True):
+        if column.levels is not None:
+            require_levels(unit, len(column.levels))
     model.encoding_ = encoding
 
 
@@ -92,6 +95,8 @@ def _as_column(entry: Any) -> Column:
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is no kind of column")
     levels = entry["levels"]
+    if levels is not None and len({_as_level(level) for level in levels}) != len(levels):
+        raise ValueError("a column has a level twice")
     return Column(
         name=as_type(str, entry["name"], "name"),
         kind=kind,
@@ -100,6 +105,14 @@ def _as_column(entry: Any) -> Column:
         missing=as_type(float, entry["missing"], "missing"),
         unit=as_type(str, entry["unit"], "unit"),
     )
+
+
+def _as_level(level: Any) -> Any:
+    if not isinstance(level, (str, int, float)) or level in (np.inf, -np.inf) or level != level:
+        raise ValueError(f"{level!r} is no level of a column")
+    if isinstance(level, str):
+        level.encode()  # raises an error for what is no text
+    return level
 
 
 def _as_name(name: Any) -> Any:

@@ -132,7 +132,7 @@ def _unpack(spec: Any, reader: _Reader) -> FeatureUnit | Classed:
 
 def _constant(spec: Any, reader: _Reader) -> Constant:
     (value,) = reader.take(spec["value"])
-    return Constant(float(value))
+    return Constant(np.nan if np.isnan(value) else _finite(float(value)))
 
 
 def _intervals(spec: Any, reader: _Reader) -> Intervals:
@@ -158,6 +158,8 @@ def _boxes(spec: Any, reader: _Reader) -> Boxes:
     low, high = reader.take(spec["corners"]).reshape(2, len(codes), -1)
     if len(codes) < 2 or low.shape[1] < 1 or not (low < high).all():
         raise ValueError("the boxes of a column's levels are empty")
+    if np.isinf(codes).any() or np.isinf(low).any() or np.isinf(high).any():
+        raise ValueError("the boxes of a column's levels are not finite")
     return Boxes(codes, low, high)
 
 
@@ -205,6 +207,30 @@ def _require_classes(units: tuple[FeatureUnit | Classed, ...], contexts: list[Co
             0 <= unit.context < len(contexts) and len(unit.within) == len(contexts[unit.context].keys)
         ):
             raise ValueError("a column has classes of rows that do not exist")
+
+
+def require_levels(unit: FeatureUnit | Classed, levels: int) -> None:
+    """Raise a ValueError for a description of a text column that gives other numbers than those of levels."""
+    match unit:
+        case Classed():
+            for within in unit.within:
+                require_levels(within, levels)
+            return
+        case WithGaps():
+            require_levels(unit.present, levels)
+            return
+        case Boxes():
+            codes = unit.codes
+        case Constant():
+            codes = np.array([unit.value])
+        case Spread() | Exact():
+            codes = unit.values
+        case Intervals() if unit.atom.all():
+            codes = unit.values
+        case _:
+            raise ValueError("a column of levels is described as a continuous one")
+    if not np.isin(codes[~np.isnan(codes)], np.arange(levels)).all():
+        raise ValueError("a column has levels that do not exist")
 
 
 _UNPACK: dict[str, Callable[[Any, _Reader], FeatureUnit | Classed]] = {

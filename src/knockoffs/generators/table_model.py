@@ -81,7 +81,6 @@ class TableModel(BaseEstimator):
         varied = schema.varies & (alike == np.arange(len(alike)))
         self._require_columns(varied)
         self._require_sane_range(core, varied)
-        self._warn_of_dependence(core, varied)
         if self.has_given_model() and not self._handles_discrete:
             self._require_numbers(schema)
         if self._draws_latents_apart and not self._handles_discrete:
@@ -92,6 +91,9 @@ class TableModel(BaseEstimator):
             self.encoding_ = spread_encoding(core, schema, alike)
         else:
             self.encoding_ = fit_encoding(core, schema, alike, rng)
+            self._require_free_features()
+            self._warn_of_determined(varied)
+        self._warn_of_dependence(core, varied & self.modelled_)
 
     def _read(self, X: Any) -> Table:
         """Read a table that must have the columns of the fit; levels are numbered as in the fit."""
@@ -211,6 +213,14 @@ class TableModel(BaseEstimator):
                 f"{varied.sum()} vary and differ; at least {MIN_COLUMNS} are needed. Add the other features."
             )
 
+    def _require_free_features(self) -> None:
+        if self.encoding_.copied.all():
+            raise ValueError(
+                f"{type(self).__name__}: every column of X is constant or determined by other columns, so that "
+                "each knockoff would be a copy and nothing can be selected. Drop columns that follow from others, "
+                "or add other features."
+            )
+
     def _require_numbers(self, schema: Schema) -> None:
         """Refuse what a model in the units of the columns cannot describe."""
         bad = [j for j, column in enumerate(schema) if column.missing > 0 or column.levels is not None]
@@ -262,6 +272,16 @@ class TableModel(BaseEstimator):
                 f"{which}: a linear combination of other columns (less than {DEPENDENT:g} of its variance is "
                 "its own). Its knockoff is all but a copy, so it can hardly be selected. Drop what the others add "
                 "up to."
+            )
+
+    def _warn_of_determined(self, varied: Flags) -> None:
+        """Warn of features that follow from others, by a relation that `relations.py` has found."""
+        determined = np.flatnonzero(varied & ~self.modelled_)
+        if len(determined):
+            caution(
+                f"{listing([column_name(self._names, j) for j in determined])}: determined by other columns. The "
+                "only valid knockoff is a copy, so such a feature cannot be selected. Drop it, or what "
+                "determines it."
             )
 
     def _warn_of_special_columns(self, schema: Schema, alike: Indices) -> None:
