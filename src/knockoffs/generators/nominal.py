@@ -1,7 +1,7 @@
 """Boxes for levels without an order, placed by how levels differ in the other columns.
 
 Levels are laid out along the two directions in which their means of the other columns differ most. The first
-internal column says the group of levels along the first direction, the second one the level within the group, along
+internal column says the group of levels along the first direction, the second one the level within it, along
 the second direction. So levels that are alike lie close to each other, and a Gaussian describes how both columns
 depend on others, which it could not for numbers given to the levels. One column for each split of the levels would
 describe a little more, but columns that a level leaves open tell of the other features instead, and knockoffs then
