@@ -20,7 +20,7 @@ from knockoffs.diagnostics.dry_run import LEVELS, simulate
 from knockoffs.diagnostics.source import table_for
 from knockoffs.diagnostics.twin import certify, certify_pair
 from knockoffs.filtering import combine_draws, draw_threshold, explain_selection
-from knockoffs.generator_choice import generator_for, is_ready, row_handling, with_defaults
+from knockoffs.generator_choice import checked_knockoffs, generator_for, is_ready, row_handling, with_defaults
 from knockoffs.generators.hierarchical import draw_knockoffs, fit_generator
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.pictured import pictured
@@ -197,8 +197,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
         return tags
 
     def _check_settings(self) -> None:
@@ -302,14 +300,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             )
         else:
             drawn = [self.generator_(X) for _ in range(self.n_draws)]
-        for own in drawn:
-            if np.shape(own) != table.shape:
-                raise ValueError(
-                    f"generator returned a table of shape {np.shape(own)} for X of shape {table.shape}: return "
-                    "one knockoff for each cell."
-                )
-            require_same_order(X, X_tilde=own, who="the generator's knockoffs")
-        return [read_table(own, who="the generator's knockoffs") for own in drawn]
+        return [checked_knockoffs(X, table, own) for own in drawn]
 
     def _statistics(self, X: Any, table: Table, knockoffs: list[Table], y: Any, groups: Any) -> Array:
         with progress_bars(self.progress) as report:

@@ -71,6 +71,10 @@ class TableEncoding:
     context_units: tuple[FeatureUnit, ...] = ()
     correlation: Array | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("copied", "_places", "unit", "latent", "_roots"):  # now, so that no later use changes it
+            getattr(self, name)
+
     @cached_property
     def copied(self) -> Flags:
         """Features whose knockoff is a copy: duplicates, and those without internal columns."""

@@ -79,8 +79,8 @@ def _line(place: Array, counts: Array) -> tuple[Array, Array]:
 
 def _corners(group: Indices, place: Array, counts: Array) -> tuple[Array, Array]:
     """Corners of the boxes: an interval for the group, and within it one for the level."""
-    shares = np.bincount(group, weights=counts)
-    low, high = _line(np.arange(len(shares)), shares)
+    shares = np.bincount(group, weights=counts).astype(np.float64)
+    low, high = _line(np.arange(len(shares), dtype=np.float64), shares)
     low, high = (np.column_stack([ends[group, 0], np.empty(len(group))]) for ends in (low, high))
     for k in range(len(shares)):
         members = np.flatnonzero(group == k)

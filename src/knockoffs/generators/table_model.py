@@ -58,8 +58,6 @@ class TableModel(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
         return tags
 
     def _read_for_fit(self, X: Any, kinds: Mapping[Any, Kind] | None = None) -> Table:
