@@ -33,7 +33,6 @@ LAYERS = (
     {
         "tables",
         "table_problems",
-
         "cells",
         "design",
         "words",

@@ -155,6 +155,41 @@ def test_kinds_override_what_is_inferred(read: object) -> None:
     assert set(asked.sample(x)["code"]) <= set(range(5))
 
 
+def test_text_columns_of_the_fit_are_read_as_categories_in_few_rows_too() -> None:
+    """Ten rows of 40 towns look like free text, and dates are refused unless they are said to be levels."""
+    town = [f"town {k}" for k in np.random.default_rng(0).integers(0, 40, ROWS)]
+    day = np.array(["2024-01-01", "2024-01-02", "2024-01-03"])[np.arange(ROWS) % 3]
+    x = pandas_table()[["age", "dose"]].assign(town=town, day=day)
+    model = GaussianKnockoffs(random_state=0).fit(x, kinds={"day": "nominal"})
+    different = x.drop_duplicates("town")
+    assert len(different) > 30
+    knockoffs = model.sample(different)
+    assert levels(knockoffs, "town") <= set(town)
+    assert levels(knockoffs, "day") <= set(day)
+    with pytest.raises(ValueError, match="column 'age'"):  # which held numbers
+        model.sample(different.assign(age=different["town"]))
+
+
+@each_library
+@pytest.mark.parametrize("without_type", [False, True])
+def test_rows_in_which_all_text_is_missing_have_text_for_knockoffs(library: str, without_type: bool) -> None:
+    x = TABLES[library]()
+    some = x[x["ward"].isna()] if library == "pandas" else x.filter(pl.col("ward").is_null())
+    if without_type:
+        some = some.assign(ward=np.nan) if library == "pandas" else some.with_columns(ward=pl.lit(None))
+    knockoffs = fitted("Gaussian", library).sample(some)["ward"]
+    drawn = set(knockoffs.dropna() if library == "pandas" else knockoffs.drop_nulls())
+    assert drawn
+    assert drawn <= levels(x, "ward")
+
+
+@each_library
+def test_no_rows_have_no_knockoffs(library: str) -> None:
+    none = TABLES[library]()[:0]
+    knockoffs = fitted("Gaussian", library).sample(none)
+    assert none.equals(knockoffs)
+
+
 def test_unknown_kinds_are_refused() -> None:
     for table in (pandas_table(), read_table(pandas_table(), who="test")):
         with pytest.raises(ValueError, match="kinds names 'wards', which is no column"):
