@@ -176,15 +176,17 @@ def gap_like(cells: NDArray[np.object_]) -> Any:
 
 def pandas_column(like: pd.Series[Any], codes: Array, levels: Levels | None) -> pd.Series[Any]:
     """Return a column of the type of `like`; of a wider type where the numbers do not fit into that."""
-    dtype = like.dtype
+    dtype: Any = like.dtype
+    if np.isnan(codes).all() and like.isna().all():
+        return like.copy()
     if levels is None:
-        if np.isnan(codes).all() and like.isna().all():
-            return like.copy()
         column = type(like)(codes, index=like.index)
         return column.astype(dtype) if _fits_pandas(codes, dtype) else column
     if isinstance(dtype, pd.CategoricalDtype):
         return type(like)(_categorical(codes, levels, dtype), index=like.index)
     gap = gap_like(like.to_numpy()) if pd.api.types.is_object_dtype(dtype) else None
+    if pd.api.types.is_numeric_dtype(dtype) or str(dtype).startswith("null"):  # of a column without any text
+        dtype = None
     return type(like)(labels_of(codes, levels, gap), index=like.index, dtype=dtype)
 
 
@@ -210,7 +212,7 @@ def frame_column(like: nw.Series[Any], codes: Array, levels: Levels | None) -> n
         labels = labels_of(codes, levels).tolist()
         if backend.is_pyarrow():  # narwhals does not keep the types inside a dictionary
             return _arrow_column(like, labels)
-        dtype = like.dtype
+        dtype = None if _holds_no_text(like.dtype) else like.dtype
         if isinstance(dtype, nw.Enum) and not _used(codes, levels) <= set(dtype.categories):
             dtype = nw.Enum(levels)
         return nw.new_series(name, labels, dtype, backend=backend)
@@ -228,8 +230,13 @@ def frame_column(like: nw.Series[Any], codes: Array, levels: Levels | None) -> n
 def _arrow_column(like: nw.Series[Any], labels: list[Any]) -> nw.Series[Any]:
     import pyarrow as pa
 
-    column = pa.chunked_array([pa.array(labels, type=like.to_native().type)])
+    dtype = None if _holds_no_text(like.dtype) else like.to_native().type
+    column = pa.chunked_array([pa.array(labels, type=dtype)])
     return nw.from_native(column, series_only=True).alias(like.name)
+
+
+def _holds_no_text(dtype: Any) -> bool:
+    return bool(dtype.is_numeric() or dtype in (nw.Boolean, nw.Unknown))
 
 
 def _numpy_type(dtype: Any) -> np.dtype[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,14 @@ class Problems:
         Column names, None for an array.
     asked : mapping of int to str
         Kinds that the user asks for, by number of the column.
+    categories : collection of int, default=()
+        Columns whose text is known to be categories.
     """
 
-    def __init__(self, names: list[str] | None, asked: Mapping[int, Kind]) -> None:
+    def __init__(
+        self, names: list[str] | None, asked: Mapping[int, Kind], categories: Collection[int] = ()
+    ) -> None:
+        self._categories = frozenset(categories)
         self._names = names
         self._asked = asked
         self._found: dict[str, list[str]] = {}
@@ -61,7 +66,7 @@ class Problems:
         present = cells.codes[~np.isnan(cells.codes)]
         values = _distinct(cells, present) if cells.levels is not None or kind is not None else present[:0]
         problem = _about_asked(kind, cells, len(values))
-        if problem is None and cells.levels is not None:
+        if problem is None and cells.levels is not None and j not in self._categories:
             problem = _about_levels(kind, cells, values, len(present))
         elif problem is None and kind == "nominal" and _too_many(len(values), len(present)):
             problem = _many_values(len(values), len(present))

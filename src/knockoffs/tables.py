@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -90,6 +90,8 @@ class Table:
             return self
         codes, merged = self.codes.copy(), list(self.levels)
         for j, (own, other) in enumerate(zip(self.levels, levels, strict=True)):
+            if own is None and np.isnan(codes[:, j]).all():
+                merged[j] = other  # a text column without any text has no type
             if own is None or other is None or own == other:
                 continue
             number = {level: k for k, level in enumerate(dict.fromkeys((*other, *own)))}
@@ -129,7 +131,9 @@ class Table:
         return np.stack(columns, axis=1)
 
 
-def read_table(X: Any, *, who: str, kinds: Mapping[Any, Kind] | None = None) -> Table:
+def read_table(
+    X: Any, *, who: str, kinds: Mapping[Any, Kind] | None = None, categories: Collection[int] = ()
+) -> Table:
     """Read a table; a `Table` is passed through.
 
     Raises one error that names all columns that cannot be read: free text, dates, infinite numbers, cells of
@@ -143,6 +147,8 @@ def read_table(X: Any, *, who: str, kinds: Mapping[Any, Kind] | None = None) -> 
         Who reads the table; error messages begin with it.
     kinds : mapping of column names (or numbers) to kinds, default=None
         Kinds of columns that are known better than they can be inferred.
+    categories : collection of int, default=()
+        Numbers of columns whose text is known to be categories, however many there are in these rows.
 
     Returns
     -------
@@ -153,7 +159,7 @@ def read_table(X: Any, *, who: str, kinds: Mapping[Any, Kind] | None = None) -> 
         return replace(X, kinds={**X.kinds, **asked}) if asked else X
     names, readers = _column_readers(X, who)
     asked = _asked_for(kinds or {}, names, len(readers), who)
-    problems = Problems(names, asked)
+    problems = Problems(names, asked, categories)
     codes, levels, given = [], [], {}
     for j, read in enumerate(readers):
         cells = problems.read(read, j)

@@ -182,6 +182,13 @@ def test_internal_columns_of_a_row_do_not_depend_on_other_rows(rows: int) -> Non
     np.testing.assert_allclose(part, whole[:rows], rtol=1e-9, atol=1e-9)
 
 
+def test_rows_are_encoded_the_same_in_parts_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoding, codes = fitted(mixed())
+    whole = encoding.encode(codes, np.random.default_rng(2))
+    monkeypatch.setattr("knockoffs.generators.encoding.CHUNK", 17)
+    np.testing.assert_allclose(encoding.encode(codes, np.random.default_rng(2)), whole, rtol=1e-9, atol=1e-9)
+
+
 def frequencies(boxes: Boxes, draws: int) -> np.ndarray:
     drawn = boxes.decode(np.random.default_rng(0).standard_normal((draws, boxes.width)))
     return np.array([np.mean(np.isnan(drawn) if np.isnan(code) else drawn == code) for code in boxes.codes])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.special import ndtri
 
-from knockoffs import DDLK, GaussianKnockoffs, KnockoffWarning, check_swap
+from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs, KnockoffWarning, check_swap
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.relations import MOST_CLASSES, Context, find_contexts
 from knockoffs.tables import read_table
@@ -162,6 +162,31 @@ def test_features_that_others_determine_are_copied_and_the_others_are_not() -> N
     np.testing.assert_array_equal(model.encoding_.copied, x.columns == "country")
     pd.testing.assert_series_equal(knockoffs["country"], x["country"])
     assert 0.2 < (knockoffs["city"] != x["city"]).mean() < 0.8
+
+
+@pytest.mark.filterwarnings(DETERMINED)
+def test_new_rows_that_break_a_relation_are_their_own_knockoffs() -> None:
+    x, _ = coarser(500, 0)
+    model = GaussianKnockoffs(random_state=0).fit(x)
+    broken = x.copy()
+    broken.loc[:4, "country"] = np.where(x["country"][:5] == "CH", "IT", "CH")
+    with pytest.warns(KnockoffWarning, match=r"column 'city' \(5: "):
+        knockoffs = model.sample(broken)
+    pd.testing.assert_frame_equal(knockoffs.loc[:4, ["city", "country"]], broken.loc[:4, ["city", "country"]])
+    pd.testing.assert_frame_equal(knockoffs[5:], model.sample(x)[5:])
+
+
+@pytest.mark.filterwarnings(DETERMINED)
+@pytest.mark.filterwarnings("ignore:.*distinct values:knockoffs.KnockoffWarning")
+def test_groups_of_rows_keep_relations() -> None:
+    x, holds = coarser(300, 0)
+    patient = np.repeat(np.arange(100), 3)
+    x["country of birth"] = x["country"].to_numpy()[3 * patient]
+    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(x, groups=patient)
+    knockoffs = model.sample(x, groups=patient)
+    assert holds(knockoffs).all()
+    assert (knockoffs["city"] != x["city"]).any()
+    assert (knockoffs.groupby(patient)["country of birth"].nunique() == 1).all()
 
 
 def test_a_table_of_determined_features_alone_is_refused() -> None:

@@ -124,7 +124,8 @@ def _determined(targets: Sequence[_Property], sources: Sequence[_Property]) -> I
         alike = first[source.state]
         possible = np.flatnonzero(feature != source.feature)
         for rows in (slice(SOME_ROWS), slice(None)):  # few rows rule most targets out
-            possible = possible[(state[rows, possible] == state[alike[rows]][:, possible]).all(0)]
+            same = state[rows, possible] == state[np.ix_(alike[rows], possible)]
+            possible = possible[same.all(0)]
         frequent = np.bincount(source.state)[source.state] >= LEAST_COUNT
         yield from ((int(c), source.feature) for c in possible if _says_enough(state[:, c], frequent))
 
@@ -136,7 +137,9 @@ def _cut(targets: Sequence[_Property], codes: Array, quantities: Sequence[int]) 
     for j in quantities:
         possible = np.flatnonzero(feature != j)
         for rows in (slice(SOME_ROWS), slice(None)):  # few rows rule most targets out
-            possible = possible[_in_intervals(state[rows, possible], codes[rows, j], most_changes[possible])]
+            if len(possible):
+                kept = _in_intervals(state[rows, possible], codes[rows, j], most_changes[possible])
+                possible = possible[kept]
         counted = ~np.isnan(codes[:, j])
         yield from ((int(c), j) for c in possible if _says_enough(state[:, c], counted))
 

@@ -96,7 +96,8 @@ class TableModel(BaseEstimator):
     def _read(self, X: Any) -> Table:
         """Read a table that must have the columns of the fit; levels are numbered as in the fit."""
         check_is_fitted(self)
-        table = read_table(X, who=type(self).__name__)
+        categories = [j for j, column in enumerate(self.schema_) if column.levels is not None]
+        table = read_table(X, who=type(self).__name__, categories=categories)
         validate_data(self, table.like, skip_check_array=True, reset=False)
         names = table.names
         if names is not None and self._names is not None and names != self._names:  # names that are no strings
