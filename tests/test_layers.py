@@ -23,6 +23,7 @@ LAYERS = (
         "pictured",
         "row_structure",
         "generator_choice",
+        "completion",
         "guarantees",
         "hazards",
         "statistics",

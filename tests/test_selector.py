@@ -1162,9 +1162,7 @@ def test_bad_tables_name_the_selector_and_the_column() -> None:
     table = FRAME.copy()
     table.iloc[4, 3] = np.inf
     table["a"] = pd.Timestamp("2020-01-01")
-    with pytest.raises(
-        ValueError, match=r"KnockoffSelector: .*'a': has type datetime.*'d' \(1\): infinite"
-    ):
+    with pytest.raises(ValueError, match=r"KnockoffSelector: .*'a': has type datetime.*'d' \(1\): infinite"):
         selector().fit(table, Y)
 
 

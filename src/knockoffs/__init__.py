@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from knockoffs.cautions import KnockoffWarning
+    from knockoffs.completion import complete_table
     from knockoffs.diagnostics import Certificate, check_swap
     from knockoffs.filtering import (
         combine_draws,
@@ -66,6 +67,7 @@ _MODULES = {
     "fdp": "knockoffs.filtering",
     "fdp_bound": "knockoffs.guarantees",
     "fdp_bounds": "knockoffs.guarantees",
+    "complete_table": "knockoffs.completion",
     "infer_schema": "knockoffs.tables",
     "kfwer_select": "knockoffs.guarantees",
     "knockoff_evalues": "knockoffs.filtering",
@@ -100,6 +102,7 @@ __all__ = [
     "Selection",
     "check_swap",
     "combine_draws",
+    "complete_table",
     "fdp",
     "fdp_bound",
     "fdp_bounds",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.completion import complete_table
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.dry_run import LEVELS, simulate
 from knockoffs.diagnostics.source import table_for
@@ -65,6 +66,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     task : `"regression"`, `"classification"`, or `"auto"`: by the type of y.
     kinds : kinds of columns that are known better than `infer_schema` finds out, by name or number, such as
         `{"ward": "nominal"}` for categories that are coded by numbers.
+    missing : `"value"`: a missing cell is a value of its own, and hypotheses are about columns as observed.
+        `"complete"`: cells are filled in first (`complete_table`), and hypotheses are about complete columns.
     random_state : seed for generator and statistic, where they have none of their own.
     n_jobs : cores for the statistic, where it has no setting of its own.
     progress : show progress bars.
@@ -102,6 +105,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         calibrate: bool = False,
         task: TaskChoice = "auto",
         kinds: Mapping[Any, Kind] | None = None,
+        missing: Literal["value", "complete"] = "value",
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
@@ -115,6 +119,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.calibrate = calibrate
         self.task = task
         self.kinds = kinds
+        self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -163,6 +168,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         task, target = read_target(y, self.task, rows=len(table), who="KnockoffSelector")
         self._check_groups(groups)
         self.schema_ = table.schema
+        if self.missing == "complete":
+            table = complete_table(table, random_state=self.random_state)
+            X = table.to_native()
         rows = row_structure(table.codes, groups, who="KnockoffSelector")
         generator = generator_for(self.generator, rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
@@ -203,6 +211,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         check_fraction("fdr", self.fdr)
         check_choice("offset", self.offset, (0, 1))
         check_count("n_draws", self.n_draws)
+        check_choice("missing", self.missing, ("value", "complete"))
         for name, value, method in (
             ("generator", self.generator, "sample"),
             ("statistic", self.statistic, "compute"),

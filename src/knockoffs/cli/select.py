@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import click
 import numpy as np
@@ -70,6 +70,13 @@ from knockoffs.words import listing
 )
 @groups_option
 @kind_option
+@click.option(
+    "--missing",
+    type=click.Choice(["value", "complete"]),
+    default="value",
+    show_default=True,
+    help="A missing cell is a value of its own, or is filled in by a draw given the rest of its row.",
+)
 @click.option("--n-jobs", type=int, help="Cores for the models of a statistic.")
 @click.option(
     "--out",
@@ -95,6 +102,7 @@ def select(
     task: TaskChoice,
     groups: str | None,
     kinds: tuple[str, ...],
+    missing: Literal["value", "complete"],
     n_jobs: int | None,
     out: str | None,
     report: str | None,
@@ -132,6 +140,7 @@ def select(
         calibrate=calibrate,
         task=task,
         kinds=asked,
+        missing=missing,
         random_state=seed,
         n_jobs=n_jobs,
         progress=shows_progress(quiet),

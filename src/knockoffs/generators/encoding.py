@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -294,6 +294,21 @@ def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Gen
     return TableEncoding(found.units, alike, found.contexts, found.context_units, correlation)
 
 
+def fit_complete_encoding(
+    core: Array, completed: Array, schema: Schema, rng: np.random.Generator
+) -> TableEncoding:
+    """Describe the features of a table with missing cells, which may have any value, by cells of a completed one.
+
+    Cells of `completed` may be missing too, and are then left out.
+    """
+    others = _Others(completed, schema)
+    units = tuple(others.describe_present(j) for j in range(len(schema)))
+    found = TableEncoding(units, np.arange(len(schema)))
+    if not len(found.latent):
+        return found
+    return replace(found, correlation=fit_correlation(*found.bounds(core), found.latent, rng))
+
+
 def _is_latent(column: Column) -> bool:
     return column.varies and (column.kind != "continuous" or column.missing > 0)
 
@@ -331,6 +346,14 @@ class _Others:
         unit = _quantity(column, present)
         missing = 1 - len(present) / len(codes)
         return WithGaps(unit, gap_threshold(missing)) if missing > 0 else unit
+
+    def describe_present(self, j: int) -> FeatureUnit:
+        """The internal columns of feature j by the cells that are not missing, all of them latent."""
+        column, codes = self._schema[j], self._core[:, j]
+        present = ~np.isnan(codes)
+        if column.kind == "nominal":
+            return nominal_boxes(codes[present], self._table[present][:, self._unit != j])
+        return _quantity(column, codes[present])
 
     def classes(self, classes: Indices, members: Indices) -> FeatureUnit:
         """Internal columns for a class of rows."""

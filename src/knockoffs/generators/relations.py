@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.schema import Column
+
+States = NDArray[np.int8]  # of targets, which have few
 
 MOST_STATES = 50  # of a feature that others determine
 MOST_CLASSES = 50  # of rows
@@ -144,7 +147,7 @@ def _cut(targets: Sequence[_Property], codes: Array, quantities: Sequence[int]) 
         yield from ((int(c), j) for c in possible if _says_enough(state[:, c], counted))
 
 
-def _in_intervals(state: Array, x: Array, most_changes: Indices) -> Flags:
+def _in_intervals(state: States, x: Array, most_changes: Indices) -> Flags:
     """Whether properties change so few times along x, never among equal x, and are one where x is missing."""
     present = ~np.isnan(x)
     order = np.argsort(x[present])
@@ -154,12 +157,12 @@ def _in_intervals(state: Array, x: Array, most_changes: Indices) -> Flags:
     return alike & (changes.sum(0) <= most_changes) & ~changes[tied].any(0)
 
 
-def _states_and_features(targets: Sequence[_Property]) -> tuple[Array, Indices]:
+def _states_and_features(targets: Sequence[_Property]) -> tuple[States, Indices]:
     state = np.column_stack([p.state for p in targets]).astype(np.int8)
     return state, np.array([p.feature for p in targets])
 
 
-def _says_enough(state: Indices, counted: Flags) -> bool:
+def _says_enough(state: States, counted: Flags) -> bool:
     """Whether a property differs from what it mostly is in enough of the rows that count."""
     mostly = np.bincount(state).argmax()
     return bool(np.count_nonzero((state != mostly) & counted) >= LEAST_ROWS)
