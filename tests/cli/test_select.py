@@ -156,7 +156,7 @@ def test_every_option_is_known_to_these_tests() -> None:
     assert options == {
         *("file", "--drop", "--delimiter", "--target", "--fdr", "--generator", "--save-model", "--statistic"),
         *("--draws", "--offset", "--task", "--groups", "--n-jobs", "--out", "--report", "--json", "--seed"),
-        *("--certify", "--calibrate", "--kind", "--quiet"),
+        *("--certify", "--calibrate", "--kind", "--missing", "--quiet"),
     }
 
 
@@ -482,6 +482,14 @@ def test_a_table_of_mixed_types_gives_what_the_library_finds(invoke: Invoke, mix
     assert w_of(said) == w_of(expected.to_dict())
     assert [f["feature"] for f in said["features"]][-3:] == ["ward", "town", "smoker=yes"]
     assert "2 nominal" in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_missing_cells_can_be_filled_in_first(invoke: Invoke, mixed: Path) -> None:
+    said = printed(invoke, mixed, *FAST, "--missing", "complete")
+    frame = pd.read_csv(mixed)
+    selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), missing="complete", random_state=0)
+    assert w_of(said) == w_of(selector.fit(frame.drop(columns="y"), frame["y"]).selection_.to_dict())
+    assert w_of(said) != w_of(printed(invoke, mixed, *FAST))
 
 
 def test_kinds_reach_the_selector(invoke: Invoke, mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
