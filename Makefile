@@ -5,7 +5,7 @@ INSTALLED := .venv/.installed
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality statistics groups methods certificate entropy calibration draws paper clean
+.PHONY: setup demo test check slow speed quality statistics groups methods certificate entropy calibration draws mixed paper clean
 
 setup: $(INSTALLED)
 
@@ -55,6 +55,11 @@ calibration: setup
 
 draws: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.draws
+
+# DATA=FOLDER adds the real tables, where they are there
+mixed: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.mixed $(if $(DATA),--data $(DATA))
+	$(ONE_CORE) $(BIN)/python -m benchmarks.mixed_rates $(if $(DATA),--data $(DATA))
 
 # tables and figures of docs/benchmarks.md from the runs in RESULTS=FOLDER
 paper: setup

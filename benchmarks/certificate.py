@@ -65,7 +65,7 @@ def exact(data: str, rows: int, seed: int) -> tuple[Array, Array]:
 
 @lru_cache
 def _real(data: str) -> tuple[Array, DDLK]:
-    x = gene_walk(load_expression(), random_state=0) if data == "genes" else load_icu().X
+    x = gene_walk(load_expression(), random_state=0) if data == "genes" else load_icu(missing="fill").X
     return x.to_numpy(), DDLK(random_state=0).fit(x.to_numpy())
 
 

@@ -29,9 +29,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_python_example(folder: Path) -> None:
-    example, groups, check = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    example, types, groups, check = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, object] = {}
     exec(example, names)
+    exec(types, names)
+    assert [column.kind for column in names["schema"]] == ["nominal", "binary", "binary"]
     with warnings.catch_warnings():  # these patients are made up, so the selection may well be empty
         warnings.simplefilter("ignore", KnockoffWarning)
         exec(groups, names)
@@ -65,6 +67,8 @@ def test_the_command_line_examples(folder: Path) -> None:
     assert (folder / "knockoffs.parquet").is_file()
     (as_json,) = [text for line, text in printed.items() if line.endswith("--json")]
     assert json.loads(as_json)["settings"]["generator"].startswith("DDLK")
+    (described,) = [text for line, text in printed.items() if line.startswith("describe")]
+    assert "continuous" in described
     (check,) = [text for line, text in printed.items() if line.startswith("check")]
     assert check.startswith(("PASS", "WARN", "FAIL"))
     assert "Dry run" in check

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knockoffs import archives
+from knockoffs import archives, infer_schema
 from knockoffs.files import TableFileError, read_frame, write_frame
 
 FRAME = pd.DataFrame({"age": [30, 41, 52], "dose, in mg": [0.1, 1e-300, -2.5e17], "smoker": [True, False, True]})
@@ -151,6 +151,79 @@ def test_standard_input_is_named_in_errors(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     with pytest.raises(TableFileError, match=r"^standard input is empty"):
         read_frame("-")
+
+
+# columns of other types
+
+MIXED = b"""id,sex,ward,smoker,dose,grade
+1,f,surgery,True,0.5,1
+2,m,,False,NA,2
+3,,"medicine, general",,1.5,
+4,f,NA,True,,3
+"""
+
+
+def test_text_booleans_and_empty_cells_come_through(read: Read) -> None:
+    frame = read(MIXED)
+    assert frame["sex"].tolist()[::3] == ["f", "f"]
+    assert frame["smoker"].tolist()[::3] == [True, True]
+    assert frame["ward"].tolist()[2] == "medicine, general"
+    assert frame.isna().sum().to_dict() == {"id": 0, "sex": 1, "ward": 2, "smoker": 1, "dose": 2, "grade": 1}
+    assert [column.kind for column in infer_schema(frame)] == [
+        *("ordinal", "binary", "binary", "binary", "binary", "ordinal")
+    ]
+
+
+def test_dates_in_text_files_are_refused_by_whoever_reads_the_table(read: Read) -> None:
+    frame = read(b"seen,age\n2020-01-31,1\n2020-02-01,2\n2020-01-31,3\n")
+    with pytest.raises(ValueError, match=r"column 'seen': dates as text.*--kind at the command line"):
+        infer_schema(frame)
+
+
+TYPED = pd.DataFrame(
+    {
+        "size": pd.Categorical(["s", None, "l"], categories=["s", "m", "l"], ordered=True),
+        "ward": pd.Categorical(["a", "b", None]),
+        "text": pd.Series(["x", None, "y"], dtype="str"),
+        "smoker": pd.Series([True, None, False], dtype="boolean"),
+        "count": pd.Series([1, None, 3], dtype="Int64"),
+        "short": np.array([1, 2, 3], dtype=np.int8),
+        "weight": np.array([0.5, np.nan, 2], dtype=np.float32),
+    }
+)
+
+
+def test_parquet_keeps_all_types(tmp_path: Path) -> None:
+    write_frame(TYPED, tmp_path / "table.parquet")
+    back = read_frame(str(tmp_path / "table.parquet"))
+    pd.testing.assert_frame_equal(back, TYPED)
+    assert infer_schema(back) == infer_schema(TYPED)
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.tsv"])
+def test_text_files_keep_levels_numbers_and_gaps(tmp_path: Path, name: str) -> None:
+    write_frame(TYPED, tmp_path / name)
+    back = read_frame(str(tmp_path / name))
+    np.testing.assert_array_equal(back.isna(), TYPED.isna())
+    for column in TYPED.columns:
+        present = TYPED[column].notna()
+        assert back.loc[present, column].tolist() == TYPED.loc[present, column].tolist()
+
+
+def test_parquet_of_other_programs_has_categories(read: Read) -> None:
+    """Dictionaries of Arrow, as polars writes them, without the marks of pandas."""
+    table = pa.table(
+        {"d": pa.array(["a", None, "b"]).dictionary_encode(), "b": [True, None, False], "n": [1, 2, 3]}
+    )
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    frame = read(buffer.getvalue())
+    assert isinstance(frame["d"].dtype, pd.CategoricalDtype)
+    assert [(column.kind, column.levels) for column in infer_schema(frame)] == [
+        ("binary", ("a", "b")),
+        ("binary", (False, True)),
+        ("ordinal", None),
+    ]
 
 
 # files that hold no table

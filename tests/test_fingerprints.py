@@ -27,3 +27,13 @@ def test_the_share_of_rows_that_were_seen_is_estimated(monkeypatch: pytest.Monke
     for rows, share in ((slice(0, 1000), 1.0), (slice(2500, 3500), 0.5), (slice(3000, 4000), 0.0)):
         found = share_of_known(row_fingerprints(X[rows]), known)
         assert found == pytest.approx(share, abs=0.0 if share in (0, 1) else 0.15)
+
+
+def test_missing_cells_are_alike() -> None:
+    table = np.where(X[:50] > 1, np.nan, X[:50])
+    assert np.isnan(table).any()
+    other = np.where(np.isnan(table), -np.nan, table)
+    np.testing.assert_array_equal(row_fingerprints(other), row_fingerprints(table))
+    assert len(set(row_fingerprints(table))) == 50
+    assert (row_fingerprints(np.nan_to_num(table)) != row_fingerprints(table)).any()
+    assert share_of_known(row_fingerprints(table), smallest_fingerprints(other)) == 1

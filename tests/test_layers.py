@@ -20,8 +20,10 @@ LAYERS = (
     {
         "selector",
         "selection",
+        "pictured",
         "row_structure",
         "generator_choice",
+        "completion",
         "guarantees",
         "hazards",
         "statistics",
@@ -32,6 +34,12 @@ LAYERS = (
     },
     {
         "tables",
+        "table_problems",
+        "schema",
+        "cells",
+        "design",
+        "words",
+        "row_labels",
         "files",
         "archives",
         "outputs",

@@ -41,6 +41,20 @@ def test_marginals_hold_all_rows() -> None:
     figure.canvas.draw()
 
 
+def test_missing_cells_are_left_out() -> None:
+    gappy = np.where(np.random.default_rng(1).random(X.shape) < 0.3, np.nan, X)
+    tables = {"data": gappy, "knockoffs": gappy[::-1]}
+    (axes,) = compare_marginals(tables, 1).axes
+    bars = [patch for patch in axes.patches if patch.get_facecolor()[:3] == _rgb(DATA)]
+    assert sum(patch.get_height() for patch in bars) == np.count_nonzero(~np.isnan(gappy[:, 1]))
+    for figure in (
+        compare_methods(tables, 0, 1),
+        compare_methods({"data": np.full((40, 2), np.nan), "knockoffs": np.full((40, 2), np.nan)}, 0, 1),
+        compare_knockoffs(gappy, gappy[::-1], ["a", "b", "c"]),
+    ):
+        figure.canvas.draw()
+
+
 def _rgb(colour: str) -> tuple[float, ...]:
     return tuple(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
 

@@ -8,6 +8,7 @@ import pytest
 
 from knockoffs import KnockoffWarning
 from knockoffs.row_structure import RowStructure, row_structure
+from knockoffs.tables import read_table
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -82,3 +83,27 @@ def test_equal_rows_of_strongly_dependent_few_valued_columns_are_no_surprise() -
     prototypes = RNG.integers(2, size=(3, 60))
     noise = RNG.random((500, 60)) < 0.01
     assert structure((prototypes[kind] ^ noise).astype(float)) == INDEPENDENT
+
+
+def test_rows_that_miss_the_same_cells_can_be_equal() -> None:
+    with_gaps = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
+    with_gaps[:, 0] = X[:, 0]
+    table = np.repeat(with_gaps, 2, axis=0)
+    table[::2] = np.where(np.isnan(table[::2]), -np.nan, table[::2])  # another nan
+    with pytest.warns(KnockoffWarning, match="30 of 60 rows repeat another row exactly"):
+        found = structure(table)
+    np.testing.assert_array_equal(found.all_rows(found.distinct_rows(table)), table)
+    table[::2, 1] = np.where(np.isnan(table[::2, 1]), 0.0, np.nan)  # a gap on one side alone
+    assert structure(table) == INDEPENDENT
+
+
+def test_tables_are_taken_apart_and_put_together() -> None:
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "high", None), "c": X[:, 2]})
+    frame = pd.concat([frame, frame[::-1]], ignore_index=True)
+    table = read_table(frame, who="test")
+    with pytest.warns(KnockoffWarning, match="30 of 60"):
+        found = structure(table.codes)
+    distinct = found.distinct_rows(table)
+    assert distinct.shape == (30, 3)
+    np.testing.assert_array_equal(found.all_rows(distinct).codes, table.codes)
+    pd.testing.assert_frame_equal(distinct.to_native(), found.distinct_rows(frame))

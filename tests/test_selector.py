@@ -360,7 +360,7 @@ def test_a_frozen_generator_survives_clone(counted: Counted) -> None:
 def test_an_unfitted_generator_is_fitted_once_to_the_table_alone(counted: Counted) -> None:
     selector(counted, n_draws=3, fdr=0.4).fit(X, Y)
     ((table, *rest),) = Counted.fits
-    np.testing.assert_array_equal(table, X)
+    np.testing.assert_array_equal(table.codes, X)
     assert all(argument is None for argument in rest)
 
 
@@ -603,7 +603,7 @@ def test_repeated_rows_share_a_knockoff_and_stay_together(with_groups: bool) -> 
 
     class Seen(LassoStatistic):
         def compute(self, X: Any, X_tilde: Any, y: Any, **settings: Any) -> Any:
-            seen.extend((np.asarray(X_tilde), settings["groups"]))
+            seen.extend((X_tilde.codes, settings["groups"]))
             return super().compute(X, X_tilde, y, **settings)
 
     with pytest.warns(KnockoffWarning, match="240 of 480 rows repeat another row exactly"):
@@ -1160,11 +1160,10 @@ def test_bad_settings(settings: dict[str, Any], said: str) -> None:
 
 def test_bad_tables_name_the_selector_and_the_column() -> None:
     table = FRAME.copy()
-    table.iloc[4, 3] = np.nan
-    with pytest.raises(ValueError, match=r"KnockoffSelector: X contains missing values.*column 'd' \(1\)"):
+    table.iloc[4, 3] = np.inf
+    table["a"] = pd.Timestamp("2020-01-01")
+    with pytest.raises(ValueError, match=r"KnockoffSelector: .*'a': has type datetime.*'d' \(1\): infinite"):
         selector().fit(table, Y)
-    with pytest.raises(ValueError, match="KnockoffSelector: column 'a' has type String"):
-        selector().fit(FRAME.assign(a="x"), Y)
 
 
 class Duck(BaseEstimator):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from knockoffs.cautions import KnockoffWarning
+    from knockoffs.completion import complete_table
     from knockoffs.diagnostics import Certificate, check_swap
     from knockoffs.filtering import (
         combine_draws,
@@ -33,15 +34,18 @@ if TYPE_CHECKING:
     from knockoffs.generators.loading import load_generator
     from knockoffs.guarantees import fdp_bound, fdp_bounds, kfwer_select, pfer_select
     from knockoffs.report import write_report
+    from knockoffs.schema import Column, Schema
     from knockoffs.selection import Selection
     from knockoffs.selector import KnockoffSelector
     from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic, MidpointStatistic
+    from knockoffs.tables import infer_schema
 
     __version__: str
 
 _MODULES = {
     "AutoEncodingKnockoffs": "knockoffs.generators.autoencoder",
     "Certificate": "knockoffs.diagnostics",
+    "Column": "knockoffs.schema",
     "DDLK": "knockoffs.generators.ddlk",
     "DeepKnockoffs": "knockoffs.generators.deep",
     "GaussianKnockoffs": "knockoffs.generators.gaussian",
@@ -56,12 +60,15 @@ _MODULES = {
     "KnockoffWarning": "knockoffs.cautions",
     "LassoStatistic": "knockoffs.statistics",
     "MidpointStatistic": "knockoffs.statistics",
+    "Schema": "knockoffs.schema",
     "Selection": "knockoffs.selection",
     "check_swap": "knockoffs.diagnostics",
     "combine_draws": "knockoffs.filtering",
     "fdp": "knockoffs.filtering",
     "fdp_bound": "knockoffs.guarantees",
     "fdp_bounds": "knockoffs.guarantees",
+    "complete_table": "knockoffs.completion",
+    "infer_schema": "knockoffs.tables",
     "kfwer_select": "knockoffs.guarantees",
     "knockoff_evalues": "knockoffs.filtering",
     "knockoff_select": "knockoffs.filtering",
@@ -77,6 +84,7 @@ __all__ = [
     "DDLK",
     "AutoEncodingKnockoffs",
     "Certificate",
+    "Column",
     "DeepKnockoffs",
     "GaussianKnockoffs",
     "GaussianMixtureKnockoffs",
@@ -90,12 +98,15 @@ __all__ = [
     "KnockoffWarning",
     "LassoStatistic",
     "MidpointStatistic",
+    "Schema",
     "Selection",
     "check_swap",
     "combine_draws",
+    "complete_table",
     "fdp",
     "fdp_bound",
     "fdp_bounds",
+    "infer_schema",
     "kfwer_select",
     "knockoff_evalues",
     "knockoff_select",

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from knockoffs.archives import TableFileError, expanded, megabytes
 from knockoffs.outputs import write_atomically
-from knockoffs.tables import listing
+from knockoffs.words import listing
 
 DELIMITERS = (",", "\t", ";", "|")
 # Spreadsheets take a cell that begins with one of these for a formula, and may carry it out

@@ -13,9 +13,18 @@ KEPT = 5_000  # of the smallest fingerprints: a random part of the rows, the sam
 Fingerprints = NDArray[np.uint64]
 
 
+def one_pattern(values: Array) -> Array:
+    """Return the same numbers with equal ones, 0 and -0 or any two nan, under the same bits."""
+    return np.where(np.isnan(values), np.nan, values + 0.0)
+
+
 def row_fingerprints(values: Array) -> Fingerprints:
-    """Return a number for each row that depends on its values alone."""
-    hashes = pd.util.hash_pandas_object(pd.DataFrame(values + 0.0), index=False)
+    """Return a number for each row that depends on its values alone.
+
+    `values` are the codes of a table. Numbers of levels must mean the same in all tables that are compared
+    (`Table.with_levels`).
+    """
+    hashes = pd.util.hash_pandas_object(pd.DataFrame(one_pattern(values)), index=False)
     return np.asarray(hashes.to_numpy(), dtype=np.uint64)
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.cautions import caution
+from knockoffs.design import aligned
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs, knows_groups
+from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import RowStructure
 from knockoffs.selection import UNBOUNDED, RowHandling
+from knockoffs.tables import Table, read_table
+from knockoffs.words import column_name, listing
 
 
 def generator_for(generator: Any, rows: RowStructure, *, given_groups: bool) -> Any:
@@ -64,6 +69,24 @@ def row_handling(generator: Any, rows: RowStructure) -> RowHandling:
         "a generator."
     )
     return UNBOUNDED
+
+
+def checked_knockoffs(X: Any, table: Table, drawn: Any) -> Table:
+    """Read the knockoffs of X, whose cells `table` holds; refuse what can be no knockoffs of these."""
+    who = "the generator's knockoffs"
+    if np.shape(drawn) != table.shape:
+        raise ValueError(
+            f"generator returned a table of shape {np.shape(drawn)} for X of shape {table.shape}: return one "
+            "knockoff for each cell."
+        )
+    require_same_order(X, X_tilde=drawn, who=who)
+    knockoffs = read_table(drawn, who=who)
+    aligned(table, knockoffs, who=who)
+    gaps = np.isnan(knockoffs.codes).any(0) & ~np.isnan(table.codes).any(0)
+    if gaps.any():
+        which = listing([column_name(table.names, j) for j in np.flatnonzero(gaps)])
+        raise ValueError(f"{who} have missing cells in {which}, where X has none. Return a value for each cell.")
+    return knockoffs
 
 
 def is_ready(generator: Any) -> bool:

@@ -7,39 +7,43 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.statistics.base import MOST_CLASSES
 from knockoffs.statistics.units import standardise
-from knockoffs.tables import column_name, listing
+from knockoffs.tables import Table
+from knockoffs.words import column_name, listing
 
 LEAST_NEEDED = 2  # no level below 1 needs fewer selections
-RARE = 1e-3  # how improbable it is that measurements look like an identifier
+RARE = 1e-3  # how improbable it is that measurements look like an identifier, or levels like the target
+LEAST_PRESENT = 10  # cells of a column with gaps that must agree with the target
 
 
-def warn_of_hazards(
-    values: Array, target: Array, names: list[str] | None, *, fdr: float, offset: int, n_draws: int
-) -> None:
+def warn_of_hazards(table: Table, target: Array, *, fdr: float, offset: int, n_draws: int) -> None:
     """Warn of levels that can select little, identifiers, copies of the target, and fewer rows than columns."""
-    for hazard in _hazards(values, target, names, fdr, offset, n_draws):
+    for hazard in _hazards(table, target, fdr, offset, n_draws):
         caution(hazard)
 
 
-def _hazards(
-    values: Array, target: Array, names: list[str] | None, fdr: float, offset: int, n_draws: int
-) -> Iterator[str]:
-    rows, features = values.shape
+def _hazards(table: Table, target: Array, fdr: float, offset: int, n_draws: int) -> Iterator[str]:
+    rows, features = table.shape
+    nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
+    of_levels = np.array([levels is not None for levels in table.levels], dtype=bool)
     yield from _too_few_features(features, fdr, offset, n_draws)
+    numbering = identifiers(table.codes)
     for columns, problem in (
         (
-            identifiers(values),
+            numbering[~of_levels[numbering]],  # numbers of levels are no identifiers
             "a different whole number in every row, with few numbers left out or in the order of the rows, as "
             "identifiers have. Drop it if it is an identifier.",
         ),
-        (copies_of_target(values, target), "a copy of the target y. Drop it: it hides all other features."),
+        (
+            copies_of_target(table.codes, target, nominal),
+            "a copy of the target y. Drop it: it hides all other features.",
+        ),
     ):
         if len(columns):
-            yield f"{listing([column_name(names, j) for j in columns])}: {problem}"
+            yield f"{listing([column_name(table.names, j) for j in columns])}: {problem}"
     if rows < features:
         yield (
             f"X has {rows} rows and {features} columns. Knockoffs learned from fewer rows than columns are rough, "
@@ -83,16 +87,19 @@ def _realistic_level(features: int) -> str:
 
 def identifiers(values: Array) -> Indices:
     """Columns that number the rows: all whole, all different, and either in the order of the rows or with so few
-    numbers left out that independent measurements on that scale would almost certainly repeat one.
+    numbers left out that independent measurements on that scale would almost certainly repeat one. Missing cells
+    do not count.
     """
-    whole = np.all(values == np.rint(values), axis=0) & (np.abs(values).max(0) < 2**53)
-    return np.array([j for j in np.flatnonzero(whole) if _numbers_the_rows(values[:, j])], dtype=np.intp)
+    found = [j for j, column in enumerate(values.T) if _numbers_the_rows(column[~np.isnan(column)])]
+    return np.array(found, dtype=np.intp)
 
 
 def _numbers_the_rows(column: Array) -> bool:
-    in_order = np.unique(column).astype(np.int64)
     rows = len(column)
-    if len(in_order) < rows or rows < 2:
+    if rows < 2 or not np.all(column == np.rint(column)) or np.abs(column).max() >= 2**53:
+        return False
+    in_order = np.unique(column).astype(np.int64)
+    if len(in_order) < rows:
         return False
     steps = np.diff(column)
     if (steps > 0).all() or (steps < 0).all():
@@ -104,13 +111,50 @@ def _numbers_the_rows(column: Array) -> bool:
     return bool(log_probability < math.log(RARE))
 
 
-def copies_of_target(values: Array, target: Array) -> Indices:
-    """Columns that are the target in other units, or its classes under other numbers."""
-    (columns,), (y,) = standardise(values).tables, standardise(target).tables
-    copies = np.abs(columns.T @ y) / len(y) > 1 - 1e-9  # the correlation
-    classes = len(np.unique(target))
-    if classes <= min(MOST_CLASSES, len(target) // 2):
-        for j, column in enumerate(values.T):
-            both = np.unique(np.stack([column, target]), axis=1).shape[1]
-            copies[j] |= both == classes == len(np.unique(column))
+def copies_of_target(values: Array, target: Array, nominal: Flags | None = None) -> Indices:
+    """Columns that are the target in other units, its classes under other numbers, or levels that decide it.
+
+    Parameters
+    ----------
+    values : array of shape (rows, features)
+        Codes of a table, nan for a missing cell.
+    target : array of shape (rows,)
+        The target as numbers.
+    nominal : array of bool of shape (features,), default=None
+        Which columns are levels without an order; by default none. Such a column may have several levels for one
+        value of the target.
+
+    Returns
+    -------
+    array of int
+        Numbers of the columns.
+    """
+    nominal = np.zeros(values.shape[1], dtype=bool) if nominal is None else nominal
+    missing = np.isnan(values)
+    gaps = missing.any(0)
+    copies = np.zeros(values.shape[1], dtype=bool)
+    copies[~gaps] = _in_other_units(values[:, ~gaps], target)
+    for j in np.flatnonzero(gaps):
+        present = ~missing[:, j]
+        if np.count_nonzero(present) >= max(len(target) / 2, LEAST_PRESENT):
+            copies[j] = _in_other_units(values[present, j, None], target[present])[0]
+    classes, target_class = np.unique(target, return_inverse=True)
+    few_classes = len(classes) <= min(MOST_CLASSES, len(target) // 2)
+    for j in np.flatnonzero(~copies & (nominal | few_classes)):
+        values_of, level = np.unique(values[:, j], return_inverse=True)  # missing cells are a level of their own
+        both = len(np.unique(level * len(classes) + target_class))
+        copies[j] |= few_classes and both == len(classes) == len(values_of)
+        copies[j] |= bool(nominal[j]) and both == len(values_of) and _no_coincidence(len(values_of), target_class)
     return np.flatnonzero(copies)
+
+
+def _in_other_units(columns: Array, target: Array) -> Flags:
+    (z,), (y,) = standardise(columns).tables, standardise(target).tables
+    return np.abs(z.T @ y) / len(y) > 1 - 1e-9  # the correlation
+
+
+def _no_coincidence(levels: int, target_class: Indices) -> bool:
+    """Whether levels that have nothing to do with the target would hardly have one value of it each."""
+    shares = np.bincount(target_class) / len(target_class)
+    # Each row beyond the first of its level would have to agree with that one.
+    return (len(target_class) - levels) * math.log(np.square(shares).sum()) < math.log(RARE)

@@ -177,5 +177,5 @@ def _plain(value: Any) -> Any:
         return value.item()
     raise TypeError(
         f"{value!r} cannot be written to a model file, which holds text, numbers, booleans and arrays. If it is "
-        "the name of a column, rename the column to text."
+        "the name of a column, rename the column to text; if it is a category, convert the column by .astype(str)."
     )

@@ -79,8 +79,10 @@ def _panels(count: int, *, shared: Literal["both", "x"]) -> tuple[Figure, Sequen
 
 def _outline(axes: Axes, x: Array, y: Array) -> None:
     """Lines within which 50 and 90 % of the points lie, by a kernel estimate as fine as the points are dense."""
-    points = np.stack([x, y], axis=1)[:: max(1, len(x) // 2000)]
-    scale = points.std(0)
+    points = np.stack([x, y], axis=1)
+    points = points[~np.isnan(points).any(axis=1)]
+    points = points[:: max(1, len(points) // 2000)]
+    scale = points.std(0) if len(points) else np.zeros(2)
     if len(points) < 30 or (scale == 0).any() or abs(np.corrcoef(points.T)[0, 1]) > 1 - 1e-12:  # all on one line
         return
     neighbours = NearestNeighbors(n_neighbors=20).fit(points / scale)
@@ -95,6 +97,7 @@ def _outline(axes: Axes, x: Array, y: Array) -> None:
 
 
 def _marginal(axes: Axes, x: Array, x_tilde: Array, name: str) -> None:
+    x, x_tilde = (cells[~np.isnan(cells)] for cells in (x, x_tilde))  # missing cells have no place in it
     edges = np.histogram_bin_edges(np.concatenate([x, x_tilde]), bins=30).tolist()
     axes.hist(x, edges, color=DATA, alpha=0.35, label="data")
     axes.hist(x_tilde, edges, histtype="step", color=KNOCKOFF, linewidth=1.5, label="knockoffs")

@@ -11,7 +11,8 @@ from sklearn.utils import _safe_indexing
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.cautions import caution
-from knockoffs.tables import group_labels
+from knockoffs.fingerprints import one_pattern
+from knockoffs.tables import Table, group_labels
 
 QUARTER = 4
 TOLD_APART = 0.9  # share of the different rows that a quarter of the columns must tell apart
@@ -34,11 +35,11 @@ class RowStructure(NamedTuple):
 
     def distinct_rows(self, table: Any) -> Any:
         """The rows of a table (or array) for which knockoffs are drawn."""
-        return table if self.distinct is None else _safe_indexing(table, self.distinct)
+        return table if self.distinct is None else _rows(table, self.distinct)
 
     def all_rows(self, table: Any) -> Any:
         """A table of distinct rows with the repeated rows back in their places."""
-        return table if self.place is None else _safe_indexing(table, self.place)
+        return table if self.place is None else _rows(table, self.place)
 
     @property
     def kept_together(self) -> Indices | None:
@@ -53,7 +54,10 @@ class RowStructure(NamedTuple):
 
 
 def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
-    """Find out which rows belong together, and warn of rows that repeat others."""
+    """Find out which rows belong together, and warn of rows that repeat others.
+
+    `values` are the codes of a table; rows that miss the same cells and agree in all others are equal.
+    """
     labels = None if groups is None else group_labels(groups, rows=len(values), who=who)
     if labels is not None and labels.max(initial=-1) + 1 == len(labels):
         labels = None  # every row is a group of its own
@@ -77,9 +81,13 @@ def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
     return RowStructure(distinct, place, _still_grouped(joined[distinct]))
 
 
+def _rows(table: Any, index: Indices) -> Any:
+    return table.rows(index) if isinstance(table, Table) else _safe_indexing(table, index)
+
+
 def _distinct_rows(values: Array) -> tuple[Indices, Indices]:
     """Row numbers of the first of each kind of row, in the order of the table, and each row's place among them."""
-    table = np.ascontiguousarray(values + 0.0)
+    table = np.ascontiguousarray(one_pattern(values))
     rows = table.view(np.dtype((np.void, table.dtype.itemsize * table.shape[1])))[:, 0]
     _, first, place = np.unique(rows, return_index=True, return_inverse=True)
     order = np.argsort(first)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -15,32 +15,27 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.completion import complete_table
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.dry_run import LEVELS, simulate
+from knockoffs.diagnostics.source import table_for
 from knockoffs.diagnostics.twin import certify, certify_pair
 from knockoffs.filtering import combine_draws, draw_threshold, explain_selection
-from knockoffs.generator_choice import generator_for, is_ready, row_handling, with_defaults
+from knockoffs.generator_choice import checked_knockoffs, generator_for, is_ready, row_handling, with_defaults
 from knockoffs.generators.hierarchical import draw_knockoffs, fit_generator
 from knockoffs.hazards import warn_of_hazards
+from knockoffs.pictured import pictured
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
+from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import RowStructure, row_structure
+from knockoffs.schema import Kind
 from knockoffs.selection import UNBOUNDED, RowHandling, Selection, versions_in_use
 from knockoffs.statistics import HoldoutStatistic
 from knockoffs.statistics.base import Task, TaskChoice, read_target
-from knockoffs.tables import read_table, require_same_order
+from knockoffs.tables import Table, read_table
 
 DRY_RUNS = 10  # simulated responses of each kind for a calibration
-PICTURED = 12  # features whose data and knockoffs are kept for the report
-PICTURED_ROWS = 1000
-
-
-class Pictured(NamedTuple):
-    """Some rows of the features with the largest w and of their knockoffs, for pictures."""
-
-    columns: Indices
-    x: Array
-    x_tilde: Array
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -69,6 +64,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         lowers the level in 56, 81 and 75 % of the runs at .1, .2 and .3, since few simulated responses make a
         large standard error.
     task : `"regression"`, `"classification"`, or `"auto"`: by the type of y.
+    kinds : kinds of columns that are known better than `infer_schema` finds out, by name or number, such as
+        `{"ward": "nominal"}` for categories that are coded by numbers.
+    missing : `"value"`: a missing cell is a value of its own, and hypotheses are about columns as observed.
+        `"complete"`: cells are filled in first (`complete_table`), and hypotheses are about complete columns.
     random_state : seed for generator and statistic, where they have none of their own.
     n_jobs : cores for the statistic, where it has no setting of its own.
     progress : show progress bars.
@@ -80,6 +79,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     dry_run_ : w of simulated responses, where `calibrate=True`.
     w_, threshold_ : the statistic of each feature, and the threshold (`nan` with several draws).
     generator_, statistic_ : as fitted and used.
+    schema_ : what each column of X holds.
     pictured_ : some rows of the features with the largest w and of their knockoffs, for the report.
 
     Examples
@@ -104,6 +104,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         certify: bool = True,
         calibrate: bool = False,
         task: TaskChoice = "auto",
+        kinds: Mapping[Any, Kind] | None = None,
+        missing: Literal["value", "complete"] = "value",
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
@@ -116,6 +118,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self.certify = certify
         self.calibrate = calibrate
         self.task = task
+        self.kinds = kinds
+        self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -153,34 +157,37 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         self._check_settings()
         if y is None:
             raise ValueError("KnockoffSelector requires y to be passed, but the target y is None.")
-        values, names = read_table(X, who="KnockoffSelector")
-        if 0 in values.shape:
+        table = read_table(X, who="KnockoffSelector", kinds=self.kinds)
+        if 0 in table.shape:
             raise ValueError(
-                f"KnockoffSelector: X has {values.shape[0]} sample(s) and {values.shape[1]} feature(s) "
-                f"(shape={values.shape}) while a minimum of 1 is required."
+                f"KnockoffSelector: X has {table.shape[0]} sample(s) and {table.shape[1]} feature(s) "
+                f"(shape={table.shape}) while a minimum of 1 is required."
             )
         validate_data(self, X, skip_check_array=True, reset=True)
         require_same_order(X, y=y, groups=groups, who="KnockoffSelector")
-        task, target = read_target(y, self.task, rows=len(values), who="KnockoffSelector")
+        task, target = read_target(y, self.task, rows=len(table), who="KnockoffSelector")
         self._check_groups(groups)
-        rows = row_structure(values, groups, who="KnockoffSelector")
+        self.schema_ = table.schema
+        if self.missing == "complete":
+            table = complete_table(table, random_state=self.random_state)
+            X = table.to_native()
+        rows = row_structure(table.codes, groups, who="KnockoffSelector")
         generator = generator_for(self.generator, rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
-        warn_of_hazards(values, target, names, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
+        warn_of_hazards(table, target, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
         seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
-        distinct = rows.distinct_rows(X)
+        distinct = rows.distinct_rows(table)
         self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
         self.statistic_ = self._prepared_statistic(task, for_statistic)
-        table = rows.distinct_rows(values) if names is None else distinct
-        tables = self._draw(distinct, np.shape(table), rows.groups, for_draws)
-        self.certificate_ = self._certificate(generator, table, tables[0], rows, for_checks)
-        tables = [rows.all_rows(drawn) for drawn in tables]
-        ws = self._statistics(X, tables, y, rows.kept_together)
+        drawn = self._draw(rows.distinct_rows(X), distinct, rows.groups, for_draws)
+        self.certificate_ = self._certificate(generator, distinct, drawn[0], rows, for_checks)
+        knockoffs = [rows.all_rows(own) for own in drawn]
+        ws = self._statistics(X, table, knockoffs, y, rows.kept_together)
         shares = np.bincount(target.astype(int)) / len(target) if task == "classification" else ()
-        level = self._calibrated_level(values if names is None else X, rows, task, tuple(shares), for_checks)
+        level = self._calibrated_level(table, rows, task, tuple(shares), for_checks)
         self._warn_of_certificate()
-        self.pictured_ = _pictured(values, read_table(tables[0], who="generator")[0], ws.mean(0))
-        self._conclude(ws, level, names, task, len(values), seed, rows.group_count, handling)
+        self.pictured_ = pictured(table, knockoffs[0], ws.mean(0))
+        self._conclude(ws, level, table.names, task, len(table), seed, rows.group_count, handling)
 
     @property
     def w_(self) -> Array:
@@ -197,13 +204,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = False
+        tags.input_tags.allow_nan = True
         return tags
 
     def _check_settings(self) -> None:
         check_fraction("fdr", self.fdr)
         check_choice("offset", self.offset, (0, 1))
         check_count("n_draws", self.n_draws)
+        check_choice("missing", self.missing, ("value", "complete"))
         for name, value, method in (
             ("generator", self.generator, "sample"),
             ("statistic", self.statistic, "compute"),
@@ -224,39 +232,38 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             seed = int(random_generator(seed).integers(2**31))
         return int(seed), [int(s) for s in random_generator(seed, stream=4).integers(2**31, size=4)]
 
-    def _fitted(self, generator: Any, X: Any, groups: Indices | None, seed: int) -> Any:
+    def _fitted(self, generator: Any, table: Table, groups: Indices | None, seed: int) -> Any:
         if is_ready(generator):
             return generator
         prepared = with_defaults(clone(generator), random_state=seed, progress=self.progress)
-        return fit_generator(prepared, X, groups)
+        return fit_generator(prepared, table_for(generator, table), groups)
 
     def _certificate(
-        self, generator: Any, X: Any, X_tilde: Any, rows: RowStructure, seed: int
+        self, generator: Any, table: Table, knockoffs: Table, rows: RowStructure, seed: int
     ) -> Certificate | None:
         if not self.certify:
             return None
         if not hasattr(generator, "sample"):
-            return certify_pair(X, X_tilde, groups=rows.groups, seed=seed, progress=self.progress)
+            return certify_pair(table, knockoffs, groups=rows.groups, seed=seed, progress=self.progress)
         ready = is_ready(generator)
         if not ready:
             generator = with_defaults(clone(generator), random_state=seed)
-        return certify(generator, X, ready=ready, groups=rows.groups, seed=seed, progress=self.progress)
+        return certify(generator, table, ready=ready, groups=rows.groups, seed=seed, progress=self.progress)
 
     def _calibrated_level(
-        self, X: Any, rows: RowStructure, task: Task, class_shares: Sequence[float], seed: int
+        self, table: Table, rows: RowStructure, task: Task, class_shares: Sequence[float], seed: int
     ) -> float:
         """The level of the filter: `fdr`, or what a dry run of generator and statistic on these rows asks for."""
         if not self.calibrate:
             return float(self.fdr)
-        distinct = rows.distinct_rows(X)
+        distinct = table_for(self.generator_, rows.distinct_rows(table))
 
-        def draw(seed: int) -> Array:
-            drawn = draw_knockoffs(self.generator_, distinct, groups=rows.groups, random_state=seed)
-            return read_table(rows.all_rows(drawn), who="the generator's knockoffs")[0]
+        def draw(seed: int) -> Any:
+            return rows.all_rows(draw_knockoffs(self.generator_, distinct, groups=rows.groups, random_state=seed))
 
         with progress_bars(self.progress) as report:
             self.dry_run_ = dry_run = simulate(
-                X,
+                table,
                 draw,
                 self.statistic_,
                 replicates=DRY_RUNS,
@@ -289,39 +296,32 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             return statistic
         return with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=task)
 
-    def _draw(self, X: Any, shape: tuple[int, ...], groups: Indices | None, seed: int) -> list[Any]:
+    def _draw(self, X: Any, table: Table, groups: Indices | None, seed: int) -> list[Table]:
+        """Knockoffs of the rows of X, which `table` holds too; a function is given X itself."""
         if hasattr(self.generator_, "sample"):
             own = getattr(self.generator_, "random_state", None)
-            tables = draw_knockoffs(
+            drawn = draw_knockoffs(
                 self.generator_,
-                X,
+                table_for(self.generator_, table),
                 groups=groups,
                 n_draws=self.n_draws,
                 random_state=seed if own is None else None,
             )
         else:
-            tables = [self.generator_(X) for _ in range(self.n_draws)]
-        for table in tables:
-            if np.shape(table) != shape:
-                raise ValueError(
-                    f"generator returned a table of shape {np.shape(table)} for X of shape {shape}: return "
-                    "one knockoff for each cell."
-                )
-            read_table(table, who="the generator's knockoffs")
-            require_same_order(X, X_tilde=table, who="the generator's knockoffs")
-        return tables
+            drawn = [self.generator_(X) for _ in range(self.n_draws)]
+        return [checked_knockoffs(X, table, own) for own in drawn]
 
-    def _statistics(self, X: Any, tables: list[Any], y: Any, groups: Any) -> Array:
+    def _statistics(self, X: Any, table: Table, knockoffs: list[Table], y: Any, groups: Any) -> Array:
         with progress_bars(self.progress) as report:
             if hasattr(self.statistic_, "compute"):
                 ws = [
                     self.statistic_.compute(
-                        X, table, y, groups=groups, report=report and _of_draw(report, k, len(tables))
+                        table, own, y, groups=groups, report=report and _of_draw(report, k, len(knockoffs))
                     )
-                    for k, table in enumerate(tables)
+                    for k, own in enumerate(knockoffs)
                 ]
             else:
-                ws = [np.asarray(self.statistic_(X, table, y), dtype=np.float64) for table in tables]
+                ws = [np.asarray(self.statistic_(X, own.to_native(), y), dtype=np.float64) for own in knockoffs]
         for w in ws:
             if w.shape != (self.n_features_in_,) or not np.isfinite(w).all():
                 raise ValueError(
@@ -370,12 +370,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         )
         if not selected.any():
             caution(explanation)
-
-
-def _pictured(x: Array, x_tilde: Array, w: Array) -> Pictured:
-    columns = np.argsort(-w, kind="stable")[:PICTURED]
-    rows = np.linspace(0, len(x) - 1, min(len(x), PICTURED_ROWS)).astype(int)
-    return Pictured(columns, x[np.ix_(rows, columns)], x_tilde[np.ix_(rows, columns)])
 
 
 def _of_draw(report: Any, draw: int, draws: int) -> Any:

@@ -1,36 +1,244 @@
-"""Tables in, numbers inside, tables of the same kind out."""
+"""Tables in, numbers inside, tables of the same kind out: a table is read and checked once, at the door."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.utils import check_array
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing, check_array
 
 from knockoffs.arrays import Array, Indices
+from knockoffs.cells import (
+    NUMERIC,
+    Cells,
+    Levels,
+    array_cells,
+    array_column,
+    frame_cells,
+    frame_column,
+    gap_like,
+    labels_of,
+    pandas_cells,
+    pandas_column,
+)
+from knockoffs.checks import check_choice
+from knockoffs.schema import CHOICES, Kind, Schema, describe_columns
+from knockoffs.table_problems import Problems
+from knockoffs.words import listing
 
-NUMERIC = "biuf"  # kinds of numpy types
 
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table as numbers, one column per feature, with what is needed to write tables like it.
 
-def read_table(X: Any, *, who: str) -> tuple[Array, list[str] | None]:
-    """The numbers of a numeric table as float64, and its column names where it has them.
-
-    Raises an error that names the column for text, dates, missing (or masked) and infinite cells.
+    Attributes
+    ----------
+    codes : array of shape (rows, features)
+        A quantity as it is, a level by its number, nan for a missing cell.
+    names : list of str or None
+        Column names, None for an array.
+    levels : sequence of tuple or None
+        Per column its levels, None where the cells are numbers.
+    kinds : mapping of int to str
+        Kinds of columns that are given: by the user, or by the type of the column.
     """
-    _require_different_names(X, who)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+
+    codes: Array
+    names: list[str] | None
+    levels: tuple[Levels | None, ...]
+    kinds: Mapping[int, Kind]
+    _like: Any  # the table that was read
+    _rows: Indices | None = None  # which of its rows these are; None for all
+
+    @property
+    def like(self) -> Any:
+        """The table that was read, which has the names and types of the columns."""
+        return self._like
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.shape[0], self.codes.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def schema(self) -> Schema:
+        names = [f"x{j}" for j in range(self.shape[1])] if self.names is None else self.names
+        return describe_columns(self.codes, names, self.levels, self.kinds)
+
+    def rows(self, index: Indices) -> Table:
+        """Some rows, by their numbers."""
+        index = np.asarray(index)
+        kept = index if self._rows is None else self._rows[index]
+        return replace(self, codes=self.codes[index], _rows=kept)
+
+    def with_codes(self, codes: Array) -> Table:
+        """A table with the columns, rows and types of this one, and other cells."""
+        return replace(self, codes=codes)
+
+    def with_levels(self, levels: Sequence[Levels | None]) -> Table:
+        """The same table with levels numbered in this order; those that are not among them come after."""
+        if tuple(levels) == self.levels:
+            return self
+        codes, merged = self.codes.copy(), list(self.levels)
+        for j, (own, other) in enumerate(zip(self.levels, levels, strict=True)):
+            if own is None and np.isnan(codes[:, j]).all():
+                merged[j] = other  # a text column without any text has no type
+            if own is None or other is None or own == other:
+                continue
+            number = {level: k for k, level in enumerate(dict.fromkeys((*other, *own)))}
+            moved = np.array([*(number[level] for level in own), np.nan])
+            codes[:, j] = moved[np.where(np.isnan(codes[:, j]), -1, codes[:, j]).astype(np.intp)]
+            merged[j] = tuple(number)
+        return replace(self, codes=codes, levels=tuple(merged))
+
+    def to_native(self) -> Any:
+        """A table of the kind that was read, with its columns, types and index."""
+        like = self._like if self._rows is None else _safe_indexing(self._like, self._rows)
+        columns = [np.ascontiguousarray(column) for column in self.codes.T]
+        if isinstance(like, pd.DataFrame):  # by its own types, of which narwhals keeps only the kind
+            table = like.copy()
+            for j, (codes, levels) in enumerate(zip(columns, self.levels, strict=True)):
+                written: Any = pandas_column(like.iloc[:, j], codes, levels)
+                table.isetitem(j, written)
+            return table
+        frame = nw.from_native(like, eager_only=True, pass_through=True)
+        if not isinstance(frame, nw.DataFrame):
+            return self._to_array(like)
+        others = [
+            frame_column(frame.get_column(name), codes, levels)
+            for name, codes, levels in zip(frame.columns, columns, self.levels, strict=True)
+        ]
+        return frame.with_columns(*others).to_native()
+
+    def _to_array(self, like: Any) -> NDArray[Any]:
+        if all(levels is None for levels in self.levels):
+            dtype = getattr(like, "dtype", None)
+            return self.codes.astype(dtype) if array_column(dtype, self.codes) else self.codes
+        cells = np.asarray(_as_array(like), dtype=object)
+        columns = [
+            codes.astype(object) if levels is None else labels_of(codes, levels, gap_like(cells[:, j]))
+            for j, (codes, levels) in enumerate(zip(self.codes.T, self.levels, strict=True))
+        ]
+        return np.stack(columns, axis=1)
+
+
+def read_table(
+    X: Any, *, who: str, kinds: Mapping[Any, Kind] | None = None, categories: Collection[int] = ()
+) -> Table:
+    """Read a table; a `Table` is passed through.
+
+    Raises one error that names all columns that cannot be read: free text, dates, infinite numbers, cells of
+    several types, names that occur twice.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features)
+        pandas, polars, pyarrow, or whatever `np.asarray` makes an array.
+    who : str
+        Who reads the table; error messages begin with it.
+    kinds : mapping of column names (or numbers) to kinds, default=None
+        Kinds of columns that are known better than they can be inferred.
+    categories : collection of int, default=()
+        Numbers of columns whose text is known to be categories, however many there are in these rows.
+
+    Returns
+    -------
+    Table
+    """
+    if isinstance(X, Table):
+        asked = _asked_for(kinds or {}, X.names, X.shape[1], who)
+        return replace(X, kinds={**X.kinds, **asked}) if asked else X
+    names, readers = _column_readers(X, who)
+    asked = _asked_for(kinds or {}, names, len(readers), who)
+    problems = Problems(names, asked, categories)
+    codes, levels, given = [], [], {}
+    for j, read in enumerate(readers):
+        cells = problems.read(read, j)
+        codes.append(cells.codes)
+        levels.append(cells.levels)
+        if cells.levels is not None:
+            given[j] = "ordinal" if cells.ordered else "nominal"
+    problems.raise_if_any(who)
+    numbers = np.stack(codes, axis=1) if codes else np.empty((len(X), 0))
+    return Table(numbers, names, tuple(levels), given | asked, X)
+
+
+def infer_schema(X: Any, *, kinds: Mapping[Any, Kind] | None = None) -> Schema:
+    """Find out what each column of a table holds, by its type and values.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features)
+        pandas, polars, pyarrow or an array.
+    kinds : dict of column names (or numbers) to kinds, default=None
+        Kinds of columns that are known better than they can be inferred, such as `{"ward": "nominal"}` for
+        categories that are coded by numbers.
+
+    Returns
+    -------
+    Schema
+    """
+    table = read_table(X, who="infer_schema", kinds=kinds)
+    if 0 in table.shape:
+        rows, columns = table.shape
+        raise ValueError(f"infer_schema: X has {rows} rows and {columns} columns. Pass a table with data.")
+    return table.schema
+
+
+def _column_readers(X: Any, who: str) -> tuple[list[Any] | None, list[Callable[[], Cells]]]:
+    """Names of the columns, None where there are none, and functions that read one column each."""
+    if isinstance(X, pd.DataFrame):  # not through narwhals, which knows fewer types and refuses names that repeat
+        return X.columns.tolist(), [partial(pandas_cells, X.iloc[:, j]) for j in range(X.shape[1])]
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise ValueError(f"{who}: X has several columns of one name. Give each its own name.") from None
+    if isinstance(frame, nw.LazyFrame):
+        raise ValueError(f"{who}: X is a query that has not been run. Pass X.collect().")
     if isinstance(frame, nw.DataFrame):
-        names = list(frame.columns)
-        values = _frame_values(frame, who)
-    else:
-        names = None
-        values = _array_values(as_numpy(X), who)
-    _require_finite(values, names, who)
-    return values, names
+        return list(frame.columns), [partial(frame_cells, frame.get_column(name)) for name in frame.columns]
+    values = check_array(
+        _as_array(X),
+        dtype=None,
+        ensure_all_finite=False,
+        ensure_min_samples=0,
+        ensure_min_features=0,
+        input_name="X",
+        estimator=who,
+    )
+    return None, [partial(array_cells, column) for column in values.T]
+
+
+def _as_array(X: Any) -> Any:
+    """An array of a table without names; a list keeps its numbers and gaps, which numpy would turn into text."""
+    if not isinstance(X, (list, tuple)):
+        return as_numpy(X)
+    plain = np.asarray(X)
+    return np.asarray(X, dtype=object) if plain.dtype.kind == "U" else plain
+
+
+def _asked_for(kinds: Mapping[Any, Kind], names: list[str] | None, columns: int, who: str) -> dict[int, Kind]:
+    """The kinds that a user gives by name or number of a column."""
+    asked: dict[int, Kind] = {}
+    for key, kind in kinds.items():
+        check_choice(f"kinds[{key!r}]", kind, CHOICES)
+        if names is not None and key in names:
+            asked[names.index(key)] = kind
+        elif isinstance(key, (int, np.integer)) and 0 <= key < columns:
+            asked[int(key)] = kind
+        else:
+            known = f"one of {listing([repr(name) for name in names])}" if names else f"a number below {columns}"
+            raise ValueError(f"{who}: kinds names {key!r}, which is no column of X. Pass {known}.")
+    return asked
 
 
 def as_numpy(values: Any) -> Any:
@@ -42,165 +250,6 @@ def as_numpy(values: Any) -> Any:
         kind = np.float64 if values.dtype.kind in NUMERIC else object
         return np.ma.filled(values.astype(kind), np.nan)
     return values
-
-
-def require_same_order(X: Any, *, who: str, X_tilde: Any = None, y: Any = None, groups: Any = None) -> None:
-    """Refuse rows or columns that carry the labels of X in another order, since they are paired by position.
-
-    Labels of another set, such as a new 0, 1, 2, ... beside the names of patients, are ignored: they do not say
-    how to pair rows.
-    """
-    for name, other in (("X_tilde", X_tilde), ("y", y), ("groups", groups)):
-        labels, other_labels = _row_labels(X), _row_labels(other)
-        if labels is None or other_labels is None or not _is_reordered(labels, other_labels):
-            continue
-        row = int(np.argmax(labels != other_labels))
-        label, other_label = (found[row : row + 1].tolist()[0] for found in (labels, other_labels))
-        remedy = (
-            f"Pass {name}.loc[X.index] to pair rows by label"
-            if labels.is_unique
-            else "Bring both into one order (labels that occur twice cannot tell which rows belong together)"
-        )
-        raise ValueError(
-            f"{who}: {name} has the row labels of X in another order: row {row} is {label!r} in X and "
-            f"{other_label!r} in {name}. {remedy}, or {name}.to_numpy() if the order is meant."
-        )
-    names, other_names = _column_names(X), _column_names(X_tilde)
-    if names is not None and other_names is not None and _is_reordered(names, other_names):
-        raise ValueError(
-            f"{who}: X_tilde has the columns of X in another order: {_quoted(other_names)} instead of "
-            f"{_quoted(names)}. Pass X_tilde[list(X.columns)], or rename its columns if the order "
-            "is meant."
-        )
-
-
-def _row_labels(table: Any) -> pd.Index | None:
-    return table.index if isinstance(table, (pd.DataFrame, pd.Series)) else None
-
-
-def _column_names(table: Any) -> pd.Index | None:
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
-    return pd.Index(frame.columns, tupleize_cols=False) if isinstance(frame, nw.DataFrame) else None
-
-
-def _quoted(names: pd.Index) -> str:
-    return listing([repr(name) for name in names.tolist()])
-
-
-def _is_reordered(labels: pd.Index, other: pd.Index) -> bool:
-    """Whether both hold the same labels, each as often, in different orders."""
-    if len(labels) != len(other) or labels.equals(other):
-        return False
-    if labels[0] not in other or other[0] not in labels:  # mostly enough, and fast
-        return False
-    codes = pd.factorize(labels.append(other), use_na_sentinel=False)[0]
-    first, second = (np.bincount(half, minlength=len(codes)) for half in np.split(codes, 2))
-    return bool((first == second).all())
-
-
-def write_like(X: Any, values: Array) -> Any:
-    """`values` as a table like `X`: same kind, columns, dtypes and index."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        dtype = getattr(X, "dtype", None)
-        numeric = isinstance(dtype, np.dtype) and dtype.kind in NUMERIC  # tensors have types of their own
-        return values.astype(dtype) if numeric and _fits(values, dtype) else values
-    arrays = [np.ascontiguousarray(column) for column in values.T]
-    if frame.implementation.is_pandas():  # by its own types, of which narwhals keeps only the kind
-        table = X.copy()
-        for j, (array, kind) in enumerate(zip(arrays, X.dtypes, strict=True)):
-            column = type(X.iloc[:, j])(array, index=X.index)
-            table.isetitem(j, column.astype(kind) if _fits(array, getattr(kind, "numpy_dtype", kind)) else column)
-        return table
-    columns = []
-    for array, (name, kind) in zip(arrays, frame.schema.items(), strict=True):
-        column = nw.new_series(name, array, backend=frame.implementation)
-        columns.append(column.cast(kind) if _fits(array, frame.get_column(name).to_numpy().dtype) else column)
-    return frame.with_columns(*columns).to_native()
-
-
-def _fits(values: Array, dtype: Any) -> bool:
-    """Whether the numbers survive the cast: in range, and whole for whole numbers and booleans."""
-    kind = getattr(dtype, "kind", "f")
-    if kind == "f" and isinstance(dtype, np.dtype):
-        with np.errstate(over="ignore"):  # overflow is what is looked for
-            return bool(np.isfinite(values.astype(dtype)).all())
-    if kind not in "biu" or len(values) == 0:
-        return True
-    low, high = (0, 1) if kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    return bool(np.all(values == np.rint(values)) and values.min() >= low and values.max() <= high)
-
-
-def _require_different_names(X: Any, who: str) -> None:
-    if not (hasattr(X, "iloc") and hasattr(X, "columns")):  # only pandas takes a name twice
-        return
-    twice = sorted(repr(name) for name, count in Counter(X.columns).items() if count > 1)
-    if twice:
-        raise ValueError(f"{who}: X has several columns named {listing(twice)}. Give each its own name.")
-
-
-def _array_values(X: Any, who: str) -> Array:
-    values = check_array(
-        X,
-        dtype=None,
-        ensure_all_finite=False,
-        ensure_min_samples=0,
-        ensure_min_features=0,
-        input_name="X",
-        estimator=who,
-    )
-    if values.dtype.kind in NUMERIC:
-        return values.astype(np.float64)
-    numbers = np.empty(values.shape)
-    for j in range(values.shape[1]):
-        try:
-            if values.dtype.kind in "mMc":
-                raise ValueError("not a real number")
-            column = values[:, j]
-            if values.dtype.kind == "O":
-                column = np.where(pd.isna(column), np.nan, column)  # pandas.NA is no number
-            numbers[:, j] = column.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            message = f"{_not_numbers(who, column_name(None, j), values.dtype)} ({error})"
-            raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from None
-    return numbers
-
-
-def _not_numbers(who: str, column: str, dtype: Any) -> str:
-    return (
-        f"{who}: {column} has type {dtype} and does not hold numbers alone; only numbers and booleans will do. "
-        "Encode it as numbers (codes, indicators, days since a date) or drop it."
-    )
-
-
-def _frame_values(frame: nw.DataFrame[Any], who: str) -> Array:
-    values = np.empty(frame.shape, dtype=np.float64)
-    for j, (name, dtype) in enumerate(frame.schema.items()):
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise ValueError(_not_numbers(who, f"column {name!r}", dtype))
-        values[:, j] = frame.get_column(name).cast(nw.Float64).to_numpy()
-    return values
-
-
-def _require_finite(values: Array, names: list[str] | None, who: str) -> None:
-    for what, bad, remedy in (
-        ("missing", np.isnan(values), "Impute them or drop the rows or columns that hold them."),
-        ("infinite", np.isinf(values), "Replace them by finite numbers or drop the rows that hold them."),
-    ):
-        count = bad.sum(axis=0)
-        if count.any():
-            where = listing([f"{column_name(names, j)} ({count[j]})" for j in np.flatnonzero(count)])
-            raise ValueError(f"{who}: X contains {what} values (no NaN or infinity allowed) in {where}. {remedy}")
-
-
-def column_name(names: list[str] | None, j: int | np.integer[Any]) -> str:
-    return f"column {j}" if names is None else f"column {names[j]!r}"
-
-
-def listing(items: list[str], most: int = 5) -> str:
-    """At most `most` of the items, and how many more there are."""
-    more = f" and {len(items) - most} more" if len(items) > most else ""
-    return ", ".join(items[:most]) + more
 
 
 def group_labels(groups: Any, *, rows: int, who: str) -> Indices:

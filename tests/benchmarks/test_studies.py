@@ -12,6 +12,7 @@ from knockoffs.benchmarks.catalogue import EXPERIMENTS
 from knockoffs.benchmarks.experiment import Study, Variant
 from knockoffs.datasets import liang_response, load_hiv, load_icu
 from knockoffs.datasets.real import position
+from knockoffs.tables import read_table
 from tests.real_data import DATA, folder_with
 
 
@@ -21,7 +22,7 @@ def data(folder: str) -> str:
 
 def require_sound(study: Study) -> None:
     rows, features = study.X.shape
-    assert np.isfinite(study.X.to_numpy()).all()
+    assert not np.isinf(read_table(study.X, who="Test").codes).any()
     assert study.X.columns.is_unique
     assert study.unit is None or len(study.unit) == features
     assert study.groups is None or len(study.groups) == rows
@@ -107,28 +108,31 @@ def test_genes(variant: Variant) -> None:
     assert np.median(np.sort(correlation)[:, -2]) > 0.5  # a walk over correlated genes
 
 
-def test_stays() -> None:
-    (variant,) = EXPERIMENTS["clinical"].variants
+@pytest.mark.parametrize(("name", "features"), [("clinical", 34), ("clinical-filled", 36)])
+def test_stays(name: str, features: int) -> None:
+    (variant,) = EXPERIMENTS[name].variants
     study = variant.make(0, data("physionet2012"))
     require_sound(study)
-    assert study.X.shape == (12000, 36)
+    assert study.X.shape == (12000, features)
     assert study.groups is None
     assert "minute" not in study.X
     (target,) = study.responses.values()
     assert target.relevant is None
     assert target.y.mean() == pytest.approx(0.142, abs=0.001)
     assert set(target.y) == {0, 1}
-    for outcome in ("SAPS_I", "SOFA", "Survival", "Length_of_stay", "In_hospital_death", "RecordID", "ICUType"):
+    for outcome in ("SAPS_I", "SOFA", "Survival", "Length_of_stay", "In_hospital_death", "RecordID"):
         assert outcome not in study.X
-    expected = load_icu(data("physionet2012"), rows="stays", random_state=0)
+    missing = "fill" if name == "clinical-filled" else "keep"
+    expected = load_icu(data("physionet2012"), rows="stays", missing=missing, random_state=0)
     pd.testing.assert_frame_equal(study.X, expected.X)
+    assert study.X.isna().to_numpy().any() == (missing == "keep")
 
 
 def test_snapshots() -> None:
     (variant,) = EXPERIMENTS["clinical-snapshots"].variants
     study = variant.make(0, data("physionet2012"))
     require_sound(study)
-    assert study.X.shape == (38878, 37)
+    assert study.X.shape == (38878, 35)
     assert "minute" in study.X
     assert len(set(study.groups)) == 11787
     deaths = pd.Series(study.responses["death"].y).groupby(study.groups).nunique()

@@ -432,7 +432,7 @@ def test_results_of_different_devices_are_told(attack: Attack) -> None:
 def test_an_unexpected_error_is_one_line_that_asks_for_a_report(
     attack: Attack, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **settings: object) -> None:
         raise error
 
     monkeypatch.setattr(GaussianKnockoffs, "fit", fail)
@@ -444,7 +444,7 @@ def test_an_unexpected_error_is_one_line_that_asks_for_a_report(
 
 
 def test_debug_shows_the_traceback(invoke: Invoke, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **settings: object) -> None:
         raise IndexError("out of range")
 
     monkeypatch.setattr(GaussianKnockoffs, "fit", fail)
@@ -459,5 +459,5 @@ def test_debug_shows_the_traceback(invoke: Invoke, attack: Attack, monkeypatch: 
 def test_too_little_memory_is_said(
     attack: Attack, monkeypatch: pytest.MonkeyPatch, allocate: Callable[[], object]
 ) -> None:
-    monkeypatch.setattr(GaussianKnockoffs, "fit", lambda *_: allocate())
+    monkeypatch.setattr(GaussianKnockoffs, "fit", lambda *_, **settings: allocate())
     assert re.search(r"not enough memory \(.*allocate .*\)\. Pass fewer rows", attack(*SAMPLE, "--out", "o.csv"))

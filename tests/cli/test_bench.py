@@ -361,7 +361,7 @@ def test_without_a_truth_the_features_are_shown(invoke: Invoke) -> None:
 
 def test_notes_go_with_the_numbers(invoke: Invoke) -> None:
     write("clinical", "stays", "gaussian", table("death", [None] * 3, ["a", "b", "c"], [3, 2, 1]))
-    assert "Missing values are drawn from observed ones" in words(invoke("bench", "show", "clinical").stdout)
+    assert "Missing cells stay missing" in words(invoke("bench", "show", "clinical").stdout)
 
 
 # bad input

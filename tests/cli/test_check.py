@@ -132,7 +132,7 @@ def test_every_option_is_known_to_these_tests() -> None:
     options = {option for parameter in check_command.params for option in parameter.opts}
     assert options == {
         *("file", "--drop", "--delimiter", "--model", "--knockoffs", "--dry-run", "--statistic", "--n-jobs"),
-        *("--groups", "--out", "--json", "--strict", "--seed", "--quiet"),
+        *("--groups", "--kind", "--out", "--json", "--strict", "--seed", "--quiet"),
     }
 
 
@@ -195,8 +195,8 @@ def test_bad_tables_are_refused(
 ) -> None:
     for content, said in (
         (knockoffs[:-1], r"shape \(300, 20\), its knockoffs \(299, 20\)"),
-        (knockoffs.assign(f2=np.nan), r"knockoffs.*missing values.*'f2'"),
-        (knockoffs.assign(f2="text"), r"column 'f2' holds 'text' in row 1"),
+        (knockoffs.assign(f2=np.inf), r"--knockoffs 'bad.csv': .*column 'f2' \(300\): infinite values"),
+        (knockoffs.assign(f2="text"), r"column 'f2' holds numbers, its knockoffs text\. Correct one of them"),
     ):
         content.to_csv(tmp_path / "bad.csv", index=False)
         line = refused("check", file, "--drop", "y", "--knockoffs", "bad.csv", "--out", "c.json")

@@ -15,7 +15,7 @@ import pytest
 
 from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs, load_generator
 from knockoffs.cli.sample import sample as sample_command
-from knockoffs.files import read_frame
+from knockoffs.files import read_frame, write_frame
 
 from .conftest import FEATURES, Invoke, contents, start
 
@@ -120,7 +120,7 @@ def test_every_option_is_known_to_these_tests() -> None:
     options = {option for parameter in sample_command.params for option in parameter.opts}
     assert options == {
         *("file", "--drop", "--delimiter", "--out", "--generator", "--save-model", "--groups"),
-        *("--seed", "--quiet"),
+        *("--kind", "--seed", "--quiet"),
     }
 
 
@@ -165,14 +165,52 @@ def test_bad_tables_are_refused_in_one_line(refused: Refused, tmp_path: Path, ta
     for content, said in (
         (b"", r"is empty"),
         (b"a b\n1 2\n", r"single column"),
-        (table.to_csv(index=False).encode(), r"column 'patient' holds 'p0' in row 1.*--drop 'patient'"),
-        (features.assign(f3=np.nan).to_csv(index=False).encode(), r"missing values.*column 'f3'"),
+        (features.assign(f3=np.inf).to_csv(index=False).encode(), r"column 'f3' \(300\): infinite values"),
+        (features.assign(f3=[*"ab"] * 150, f4=table.index).replace({"f4": {7: "?"}}).to_csv().encode(), r"'\?'"),
         (features[:4].to_csv(index=False).encode(), r"4 rows; at least 10 are needed"),
         (features[["f0"]].assign(f1=1).to_csv(index=False).encode(), r"at least 2 are needed"),
     ):
         (tmp_path / "bad.csv").write_bytes(content)
         line = refused("sample", "bad.csv", "--generator", "gaussian", "--out", "k.csv", "--save-model", "model")
         assert re.search(said, line), line
+
+
+@pytest.mark.parametrize("name", ["k.parquet", "k.csv"])
+def test_knockoffs_of_mixed_types_are_a_table_like_the_file(
+    invoke: Invoke, tmp_path: Path, table: pd.DataFrame, name: str
+) -> None:
+    rng = np.random.default_rng(0)
+    mixed = table[FEATURES[:5]].assign(
+        town=rng.choice(["Aa", "Bb", "Cc", None], size=300),
+        smoker=rng.random(300) > 0.5,
+        visits=rng.poisson(3, 300),
+    )
+    mixed["size"] = pd.Categorical(rng.choice([*"sml"], size=300), categories=[*"sml"], ordered=True)
+    mixed["f0"] = mixed["f0"].mask(rng.random(300) < 0.2)
+    source = tmp_path / f"mixed{Path(name).suffix}"
+    write_frame(mixed, source)
+    assert invoke("sample", source, "--generator", "gaussian", "--out", name, "--quiet").exit_code == 0
+    before, after = read_frame(str(source)), read_frame(name)
+    assert (before.dtypes == after.dtypes).all()
+    for column in ("town", "smoker", "visits", "size"):
+        assert set(after[column].dropna()) <= set(before[column].dropna())
+    expected, found = before.isna().mean(), after.isna().mean()
+    assert (expected > 0).sum() == 2
+    assert ((found - expected).abs() <= 4 * np.sqrt(expected * (1 - expected) / len(mixed))).all()
+
+
+def test_kinds_reach_the_generator(
+    refused: Refused, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(self: GaussianKnockoffs, X: object, *, kinds: object = None) -> None:
+        raise ValueError(f"stopped with {kinds}")
+
+    monkeypatch.setattr(GaussianKnockoffs, "fit", stopped)
+    asked = ("--out", "k.csv", "--kind", "f3=continuous")
+    assert "stopped with {'f3': 'continuous'}" in refused("sample", file, *FAST, *asked)
+    assert "stopped with None" in refused("sample", file, *FAST, *asked[:2])
+    (tmp_path / "model").touch()
+    assert "--kind 'f3=continuous': the model" in refused("sample", file, *FAST, *asked, "--generator", "model")
 
 
 def test_columns_that_are_not_there_are_refused(refused: Refused, file: Path) -> None:

@@ -156,7 +156,7 @@ def test_every_option_is_known_to_these_tests() -> None:
     assert options == {
         *("file", "--drop", "--delimiter", "--target", "--fdr", "--generator", "--save-model", "--statistic"),
         *("--draws", "--offset", "--task", "--groups", "--n-jobs", "--out", "--report", "--json", "--seed"),
-        *("--certify", "--calibrate", "--quiet"),
+        *("--certify", "--calibrate", "--kind", "--missing", "--quiet"),
     }
 
 
@@ -401,16 +401,18 @@ BAD_TABLES: dict[str, tuple[Callable[[pd.DataFrame], bytes], str]] = {
     "a target of numbers and text": (with_cell("y", 7, "n/k"), r"'y'.*'n/k'.*row 8"),
     "mixed cells": (
         with_cell("f5", 7, "n/k"),
-        r"column 'f5' holds 'n/k' in row 8.*Correct.*--drop 'f5'",
+        r"column 'f5': numbers, but for 'n/k' \(row 8\)\. Replace",
     ),
-    "a column of text": (lambda t: edited(t, f5="low"), r"column 'f5' holds 'low' in row 1.*--drop 'f5'"),
+    "free text": (lambda t: edited(t, f5=[f"note {i}" for i in t.index]), r"column 'f5': 300 different texts"),
     "dates": (
         lambda t: edited(t, f5=pd.date_range("2020", periods=300)),
-        r"column 'f5' holds '2020-01-01.*' in row 1",
+        r"column 'f5': dates as text\. Encode them as numbers .*\(--kind at the command line\)",
     ),
-    "a cell lacks": (with_cell("f5", 7, None), r"missing values.*in column 'f5' \(1\)\. Impute"),
-    "no cell": (lambda t: edited(t, f5=np.nan), r"missing values.*in column 'f5' \(300\)\. Impute"),
-    "an infinite cell": (with_cell("f5", 7, np.inf), r"infinite values.*in column 'f5' \(1\)\. Replace"),
+    "an infinite cell": (with_cell("f5", 7, np.inf), r"column 'f5' \(1\): infinite values\. Replace"),
+    "several problems": (
+        lambda t: edited(t, f5=[f"note {i}" for i in t.index], f6=np.where(t["f6"] > 2, np.inf, t["f6"])),
+        r"column 'f5': 300 different texts.*column 'f6' \(\d+\): infinite values",
+    ),
     "a copy of the target": (
         lambda t: edited(t, again=t["y"]),
         r"hold a copy of the target 'y': 'again'\. Leave it out with --drop",
@@ -451,12 +453,90 @@ def test_a_bad_table_is_refused_in_one_line(
     assert "np." not in line  # a value as the user wrote it
 
 
-def test_a_parquet_column_of_dates_is_refused_with_the_row_of_the_cell(
-    refused: Refused, tmp_path: Path, table: pd.DataFrame
-) -> None:
+def test_a_parquet_column_of_dates_is_refused(refused: Refused, tmp_path: Path, table: pd.DataFrame) -> None:
     days = [None, *(day.date() for day in pd.date_range("2020", periods=299))]
     table.assign(f5=days).drop(columns="patient").to_parquet(tmp_path / "bad.parquet")
-    assert "column 'f5' holds '2020-01-01' in row 2" in refused("select", "bad.parquet", *FAST)
+    assert "column 'f5': has type date; only numbers" in refused("select", "bad.parquet", *FAST)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, table: pd.DataFrame) -> Path:
+    """The table with a column of categories that are coded by numbers, one of text with gaps, and yes or no."""
+    rng = np.random.default_rng(1)
+    frame = table.drop(columns="patient").assign(
+        ward=rng.integers(1, 5, size=300),
+        town=rng.choice(["Aa", "Bb", "Cc", None], size=300),
+        **{"smoker=yes": rng.random(300) > 0.5},
+    )
+    path = tmp_path / "mixed.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_table_of_mixed_types_gives_what_the_library_finds(invoke: Invoke, mixed: Path) -> None:
+    said = printed(invoke, mixed, *FAST, "--kind", "ward=nominal", "--report", "report.html")
+    frame = pd.read_csv(mixed)
+    selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), kinds={"ward": "nominal"}, random_state=0)
+    expected = selector.fit(frame.drop(columns="y"), frame["y"]).selection_
+    assert said["discoveries"] == expected.discoveries
+    assert w_of(said) == w_of(expected.to_dict())
+    assert [f["feature"] for f in said["features"]][-3:] == ["ward", "town", "smoker=yes"]
+    assert "2 nominal" in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_missing_cells_can_be_filled_in_first(invoke: Invoke, mixed: Path) -> None:
+    said = printed(invoke, mixed, *FAST, "--missing", "complete")
+    frame = pd.read_csv(mixed)
+    selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), missing="complete", random_state=0)
+    assert w_of(said) == w_of(selector.fit(frame.drop(columns="y"), frame["y"]).selection_.to_dict())
+    assert w_of(said) != w_of(printed(invoke, mixed, *FAST))
+
+
+def test_kinds_reach_the_selector(invoke: Invoke, mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def stopped(self: KnockoffSelector, X: pd.DataFrame, y: object, **_: object) -> None:
+        seen.append((self.kinds, [*X.columns[-3:]]))
+        raise ValueError("stopped")
+
+    monkeypatch.setattr(KnockoffSelector, "fit", stopped)
+    asked = ("--kind", "ward=nominal", "--kind", "smoker=yes=binary", "--kind", "ward=nominal")
+    assert "stopped" in invoke("select", mixed, *FAST, *asked).stderr
+    assert "stopped" in invoke("select", mixed, *FAST).stderr
+    names = ["ward", "town", "smoker=yes"]
+    assert seen == [({"ward": "nominal", "smoker=yes": "binary"}, names), (None, names)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["wards=nominal"], r"--kind 'wards' is not a column of the table\. Did you mean 'ward'"),
+        (["y=nominal"], r"--kind 'y' is not a column of the table"),
+        (["ward"], r"--kind 'ward' is not valid: pass COL=KIND, such as --kind ward=nominal"),
+        (["ward=text"], r"--kind ward='text' is not valid: pass one of 'continuous', .*'nominal'"),
+        (["ward=nominal", "ward=ordinal"], r"--kind 'ward' is given as 'nominal' and as 'ordinal'\. Pass one"),
+        (["ward=binary"], r"column 'ward': kinds asks for \"binary\", but there are 4 values"),
+        (["town=continuous"], r"column 'town': kinds asks for \"continuous\", but the column holds text"),
+    ],
+    ids=str,
+)
+def test_kinds_that_cannot_be_are_refused(refused: Refused, mixed: Path, asked: list[str], said: str) -> None:
+    line = refused("select", mixed, *FAST, *(part for pair in asked for part in ("--kind", pair)), "--out", "out")
+    assert re.search(said, line), line
+
+
+def test_kinds_beside_a_model_file_are_refused(refused: Refused, mixed: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").touch()
+    line = refused("select", mixed, *FAST, "--generator", "model", "--kind", "ward=nominal")
+    assert "--kind 'ward=nominal': the model 'model' has learned what its columns hold. Leave --kind out" in line
+
+
+def test_a_copy_of_the_target_under_other_names_is_refused(
+    refused: Refused, tmp_path: Path, table: pd.DataFrame
+) -> None:
+    y = np.where(table["y"] > 0, "ill", "well")
+    table[FEATURES].assign(y=y, again=np.where(y == "ill", "B", "A")).to_csv(tmp_path / "t.csv", index=False)
+    assert "copy of the target 'y': 'again'" in refused("select", "t.csv", *FAST)
 
 
 def test_no_features_left_is_refused(refused: Refused, tmp_path: Path, table: pd.DataFrame) -> None:
@@ -719,5 +799,5 @@ def test_a_process_refuses_bad_input_in_one_line(tmp_path: Path, table: pd.DataF
         stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 1
     assert stdout == b""
-    assert re.fullmatch(r"Error: .*infinite values.*in column 'f5'.*\n", stderr.decode()), stderr.decode()
+    assert re.fullmatch(r"Error: .*column 'f5' \(1\): infinite values.*\n", stderr.decode()), stderr.decode()
     assert not contents(tmp_path / "out")

@@ -8,9 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs import check_swap
-from knockoffs.datasets import DataNotFoundError, gene_walk, load_expression, load_hiv, load_icu, symmetrised
-from knockoffs.datasets.real import HOW_TO_GET, VARIABLE, position
+from knockoffs import check_swap, infer_schema
+from knockoffs.datasets import (
+    DataNotFoundError,
+    gene_walk,
+    load_acic2016,
+    load_expression,
+    load_hiv,
+    load_icu,
+    load_nhefs,
+    load_support2,
+    symmetrised,
+)
+from knockoffs.datasets.real import CHECKSUMS, HOW_TO_GET, VARIABLE, check_data_file, position
 from tests.real_data import DATA
 from tests.real_data import folder_with as data
 
@@ -76,36 +86,54 @@ def test_expression_and_its_walk(expression: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("rows", ["stays", "snapshots"])
-def test_intensive_care(rows: str) -> None:
-    X, y, groups = load_icu(data("physionet2012"), rows=rows)
+@pytest.mark.parametrize("missing", ["keep", "fill"])
+def test_intensive_care(rows: str, missing: str) -> None:
+    X, y, groups = load_icu(data("physionet2012"), rows=rows, missing=missing)
     assert len(X) == len(y) > 3000
     assert set(y.unique()) == {0, 1}
     assert 0.05 < y.mean() < 0.3
-    assert np.isfinite(X.to_numpy()).all()
-    assert (X.std() > 0).all()
+    numbers = X.select_dtypes("number")
+    assert np.isfinite(numbers).to_numpy().all() == (missing == "fill")
+    assert (numbers.std() > 0).all()
     assert X.filter(like="ICU ").sum(axis=1).le(1).all()
     assert (groups is None) == (rows == "stays") == ("minute" not in X)
     if groups is not None:
-        assert y.groupby(groups).nunique().max() == 1  # one outcome a stay
+        assert y.groupby(groups).nunique().max() == 1  # one outcome per stay
         assert groups.nunique() < len(groups)
+
+
+def test_missing_cells_of_intensive_care_are_those_of_the_source() -> None:
+    raw = pd.read_parquet(data("physionet2012") / "physionet2012" / "icu_stays.parquet")
+    X = load_icu(DATA).X
+    shared = [name for name in X.columns if name != "ICUType"]
+    pd.testing.assert_frame_equal(X[shared], raw[shared].astype(float))
+    assert X["ICUType"].value_counts().to_dict() == {
+        "medical": 4293,
+        "surgical": 3408,
+        "cardiac surgery": 2530,
+        "coronary": 1769,
+    }
+    assert {column.name: column.kind for column in infer_schema(X)}["ICUType"] == "nominal"
 
 
 def test_filling_in_keeps_what_was_there_and_draws_from_it() -> None:
     raw = pd.read_parquet(data("physionet2012") / "physionet2012" / "icu_stays.parquet")
-    X = load_icu(DATA).X
+    X = load_icu(DATA, missing="fill").X
     shared = [name for name in X.columns if name in raw.columns]
     assert shared
     for name in shared:
         there = raw[name].notna().to_numpy()
         np.testing.assert_array_equal(X[name][there], raw[name][there].astype(float))
         assert set(X[name][~there]) <= set(raw[name][there].astype(float))
-    pd.testing.assert_frame_equal(X, load_icu(DATA).X)
-    assert not X.equals(load_icu(DATA, random_state=1).X)
+    pd.testing.assert_frame_equal(X, load_icu(DATA, missing="fill").X)
+    assert not X.equals(load_icu(DATA, missing="fill", random_state=1).X)
 
 
 def test_other_rows_of_intensive_care_are_refused() -> None:
     with pytest.raises(ValueError, match="rows='hours' is not valid: pass one of 'stays', 'snapshots'"):
         load_icu("nowhere", rows="hours")
+    with pytest.raises(ValueError, match="missing='drop' is not valid: pass one of 'keep', 'fill'"):
+        load_icu("nowhere", missing="drop")
 
 
 # HIV
@@ -114,7 +142,8 @@ def test_other_rows_of_intensive_care_are_refused() -> None:
 @pytest.mark.parametrize(("drug_class", "drug"), [("PI", "APV"), ("NRTI", "AZT"), ("NNRTI", "EFV")])
 def test_mutations(drug_class: str, drug: str) -> None:
     X, y, selected = load_hiv(data("hiv"), drug_class=drug_class, drug=drug)
-    assert set(np.unique(X.to_numpy())) == {0.0, 1.0}
+    assert set(np.unique(X.to_numpy())) == {False, True}
+    assert X.shape == X.select_dtypes(bool).shape
     assert X.sum().min() >= 3
     assert not X.T.duplicated().any()
     assert X.index.equals(y.index)
@@ -133,10 +162,77 @@ def test_another_drug_is_refused() -> None:
         load_hiv(folder, drug_class="XX")
 
 
+# tables of mixed types
+
+
+@pytest.mark.parametrize(
+    ("outcome", "rows", "values"),
+    [
+        ("hospdead", 9105, 2),
+        ("death", 9105, 2),
+        ("d.time", 9105, 1724),
+        ("slos", 9105, 167),
+        ("totcst", 8217, None),
+    ],
+)
+def test_seriously_ill_patients(outcome: str, rows: int, values: int | None) -> None:
+    X, y, groups = load_support2(data("support2"), outcome=outcome)
+    assert X.shape == (rows, 31)
+    assert groups is None
+    assert y.notna().all()
+    assert y.name == outcome
+    assert values is None or y.nunique() == values
+    assert X.isna().to_numpy().mean() == pytest.approx(0.13, abs=0.01)
+    assert not {"sno", "prg2m", "surv2m", "dnr", "hospdead", "charges"} & set(X.columns)
+    kinds = {column.name: column.kind for column in infer_schema(X)}
+    assert [kinds[name] for name in ("age", "sex", "race", "num.co")] == [
+        "continuous",
+        "binary",
+        "nominal",
+        "ordinal",
+    ]
+
+
+@pytest.mark.parametrize(("outcome", "rows"), [("wt82_71", 1566), ("sbp", 1552), ("dbp", 1548), ("death", 1629)])
+def test_smokers(outcome: str, rows: int) -> None:
+    X, y, groups = load_nhefs(data("nhefs"), outcome=outcome)
+    assert X.shape == (rows, 54)
+    assert groups is None
+    assert y.notna().all()
+    assert "qsmk" in X
+    assert not {"seqn", "wt82", "wt82_71", "sbp", "dbp", "death", "yrdth"} & set(X.columns)
+    assert sum(column.kind == "nominal" for column in infer_schema(X)) == 14
+
+
+def test_covariates_of_the_competition() -> None:
+    X = load_acic2016(data("acic2016"))
+    assert X.shape == (4802, 58)
+    assert X.notna().to_numpy().all()
+    assert [c.name for c in infer_schema(X) if c.kind == "nominal"] == ["x_2", "x_21", "x_24"]
+
+
+def test_other_outcomes_are_refused() -> None:
+    for load in (load_support2, load_nhefs):
+        with pytest.raises(ValueError, match=r"outcome='luck' is not valid: pass one of '"):
+            load("nowhere", outcome="luck")
+
+
+@pytest.mark.parametrize("file", [file for file in CHECKSUMS if not file.startswith("gdsc")])
+def test_the_files_at_hand_are_those_of_the_published_figures(file: str) -> None:
+    check_data_file(data(file.split("/")[0]), file)
+
+
 # where the data is not
 
 
-LOADERS = {"gdsc_expression": load_expression, "physionet2012": load_icu, "hiv": load_hiv}
+LOADERS = {
+    "gdsc_expression": load_expression,
+    "physionet2012": load_icu,
+    "hiv": load_hiv,
+    "support2": load_support2,
+    "nhefs": load_nhefs,
+    "acic2016": load_acic2016,
+}
 
 
 @pytest.mark.parametrize(("folder", "load"), LOADERS.items(), ids=LOADERS.keys())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,79 +14,142 @@ from scipy.stats import multivariate_normal
 from knockoffs import DDLK, GaussianKnockoffs, check_swap
 from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.diagnostics.divergence import SINGLE_ROWS, has_densities, swap_divergence
+from knockoffs.diagnostics.divergence import SINGLE_ROWS, Divergence, has_densities, swap_divergence
 from knockoffs.generators.gaussian import knockoff_gaps
 
 LAW = AutoregressiveGaussian(features=4, rho=0.6)
 
 
 class Densities:
-    """A Gaussian law of [x, x̃] that is known, given as the joint density of x and the conditional one of x̃."""
+    """A Gaussian distribution of [z, z̃] that is known, and rows of it; `unit` says which columns swap together."""
 
-    def __init__(self, together: Array) -> None:
+    def __init__(self, together: Array, rows: int = 50, unit: Any = (0, 1, 2, 3)) -> None:
         self.together = together
-        self.alone = together[:4, :4]
+        self.unit = np.array(unit)
+        both = np.random.default_rng(0).multivariate_normal(np.zeros(8), together, size=rows)
+        self.z, self.z_tilde = both[:, :4], both[:, 4:]
 
-    def joint_log_prob(self, x: Array) -> Array:
-        return multivariate_normal(cov=self.alone).logpdf(x)
+    def log_prob(self, z: Array, z_tilde: Array) -> Array:
+        return multivariate_normal(cov=self.together).logpdf(np.hstack([z, z_tilde]))
 
-    def log_prob(self, x: Array, x_tilde: Array) -> Array:
-        both = multivariate_normal(cov=self.together).logpdf(np.hstack([x, x_tilde]))
-        return both - self.joint_log_prob(x)
-
-    def draw(self, rows: int) -> tuple[Array, Array]:
-        both = np.random.default_rng(0).multivariate_normal(np.zeros(8), self.together, size=rows)
-        return both[:, :4], both[:, 4:]
+    def some(self, rows: slice) -> Densities:
+        part = copy(self)
+        part.z, part.z_tilde = self.z[rows], self.z_tilde[rows]
+        return part
 
 
-def exact() -> Densities:
+def exact(rows: int = 50) -> Densities:
     shared = LAW.covariance - np.diag(knockoff_gaps(LAW.covariance))
-    return Densities(np.block([[LAW.covariance, shared], [shared, LAW.covariance]]))
+    return Densities(np.block([[LAW.covariance, shared], [shared, LAW.covariance]]), rows)
 
 
-def independent() -> Densities:
+def independent(rows: int = 50, unit: Any = (0, 1, 2, 3)) -> Densities:
     nothing = np.zeros((4, 4))
-    return Densities(np.block([[LAW.covariance, nothing], [nothing, np.eye(4)]]))
+    return Densities(np.block([[LAW.covariance, nothing], [nothing, np.eye(4)]]), rows, unit)
+
+
+def divergence_of(pairs: Any, features: int = 4, seed: int = 1, **settings: Any) -> Divergence:
+    return swap_divergence(pairs, features, np.random.default_rng(seed), **settings)
+
+
+def gaussian_divergence(together: Array, columns: list[int]) -> float:
+    """The Kullback-Leibler divergence to the distribution with these columns swapped."""
+    order = np.arange(8)
+    order[columns], order[np.add(columns, 4)] = np.add(columns, 4), columns
+    swapped = together[np.ix_(order, order)]
+    return (np.trace(np.linalg.inv(swapped) @ together) - 8) / 2  # the determinants are the same
 
 
 def test_exact_knockoffs_have_none() -> None:
-    model = exact()
-    found = swap_divergence(model, *model.draw(50), np.random.default_rng(1))
+    found = divergence_of(exact())
     assert found.total == pytest.approx(0, abs=1e-9)
     np.testing.assert_allclose(found.single, 0, atol=1e-9)
     assert np.isnan(found.worst).all()
 
 
 def test_it_is_the_kullback_leibler_divergence_of_the_swap() -> None:
-    model = independent()
-    found = swap_divergence(model, *model.draw(4000), np.random.default_rng(1))
+    model = independent(4000)
+    found = divergence_of(model)
     for j in range(4):
-        order = np.arange(8)
-        order[[j, j + 4]] = j + 4, j
-        swapped = model.together[np.ix_(order, order)]
-        expected = (np.trace(np.linalg.inv(swapped) @ model.together) - 8) / 2  # the determinants are the same
+        expected = gaussian_divergence(model.together, [j])
         assert found.single[j] == pytest.approx(expected, abs=4 * found.single_error[j])
     assert found.total > 10 * found.total_error > 0
     assert SINGLE_ROWS < 4000
 
 
+def test_the_columns_of_a_unit_are_swapped_together_and_others_never() -> None:
+    """Features 1 and 2 have columns, 1 has two; feature 0 is a constant, and the last column is context."""
+    model = independent(4000, unit=(1, 1, 2, -1))
+    found = divergence_of(model, features=3)
+    assert (found.single[0], found.single_error[0]) == (0, 0)
+    for j, columns in ((1, [0, 1]), (2, [2])):
+        expected = gaussian_divergence(model.together, columns)
+        assert found.single[j] == pytest.approx(expected, abs=4 * found.single_error[j])
+    by_coins = sum(gaussian_divergence(model.together, s) for s in ([0, 1], [2], [0, 1, 2])) / 4
+    assert found.total == pytest.approx(by_coins, abs=4 * found.total_error)
+
+
+class Levels:
+    """Three levels, one-hot in three columns of one unit, beside a bit that depends on the level.
+
+    Knockoffs of the pair are drawn given both (`joint`), which is exact by exchangeability, or the bit's
+    knockoff ignores the level.
+    """
+
+    unit = np.array([0, 0, 0, 1])
+    LEVEL = np.array([0.5, 0.3, 0.2])
+    BIT = np.array([0.1, 0.5, 0.9])  # probability of 1 given the level
+
+    def __init__(self, rows: int, *, exact: bool) -> None:
+        self.exact = exact
+        rng = np.random.default_rng(0)
+        level, level_tilde = rng.choice(3, size=(2, rows), p=self.LEVEL)
+        bit = rng.random(rows) < self.bit_probability(level, level_tilde, hidden=False)
+        bit_tilde = rng.random(rows) < self.bit_probability(level, level_tilde, hidden=not exact)
+        self.z = np.column_stack([np.eye(3)[level], bit])
+        self.z_tilde = np.column_stack([np.eye(3)[level_tilde], bit_tilde])
+
+    def bit_probability(self, level: Array, level_tilde: Array, *, hidden: bool) -> Array:
+        """Symmetric in the two levels where knockoffs are exact."""
+        if hidden:
+            return np.full(len(level), self.LEVEL @ self.BIT)
+        return (self.BIT[level] + self.BIT[level_tilde]) / 2 if self.exact else self.BIT[level]
+
+    def log_prob(self, z: Array, z_tilde: Array) -> Array:
+        levels = z[:, :3].argmax(1), z_tilde[:, :3].argmax(1)
+        found = np.log(self.LEVEL[levels[0]]) + np.log(self.LEVEL[levels[1]])
+        for bit, hidden in ((z[:, 3], False), (z_tilde[:, 3], not self.exact)):
+            one = self.bit_probability(*levels, hidden=hidden)
+            found += np.log(np.where(bit == 1, one, 1 - one))
+        return found
+
+
+def test_levels_that_swap_as_a_whole() -> None:
+    found = divergence_of(Levels(300, exact=True), features=2)
+    assert found.total == pytest.approx(0, abs=1e-9)
+    np.testing.assert_allclose(found.single, 0, atol=1e-9)
+    broken = divergence_of(Levels(500, exact=False), features=2)
+    assert (broken.single > 4 * broken.single_error).all()
+    assert broken.total > 4 * broken.total_error
+
+
 def test_errors_are_standard_errors() -> None:
     """They shrink as one over the root of the rows, and are those of the mean."""
-    model = independent()
-    x, x_tilde = model.draw(6400)
-    few = [
-        swap_divergence(model, x[k : k + 100], x_tilde[k : k + 100], np.random.default_rng(k))
-        for k in range(0, 6400, 100)
-    ]
+    model = independent(6400)
+    few = [divergence_of(model.some(slice(k, k + 100)), seed=k) for k in range(0, 6400, 100)]
     spread = np.std([found.total for found in few])
     assert np.mean([found.total_error for found in few]) == pytest.approx(spread, rel=0.35)
 
 
 def test_a_copied_column_adds_nothing() -> None:
-    model = exact()
-    x, x_tilde = model.draw(30)
-    x_tilde[:, 2] = x[:, 2]
-    assert (swap_divergence(model, x, x_tilde, np.random.default_rng(0)).single[2] == 0).all()
+    model = exact(30)
+    model.z_tilde[:, 2] = model.z[:, 2]
+    assert (divergence_of(model).single[2] == 0).all()
+
+
+def test_the_worst_swap_is_that_of_the_fit() -> None:
+    learned = np.array([0.2, np.nan, 0.9, 0.5])
+    np.testing.assert_array_equal(divergence_of(exact(), swap_probability=learned).worst, learned)
 
 
 def test_which_generators_have_densities(fast_ddlk: Callable[..., DDLK]) -> None:

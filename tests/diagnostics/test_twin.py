@@ -12,6 +12,7 @@ import pytest
 from knockoffs import GaussianKnockoffs
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.twin import certify, certify_pair
+from knockoffs.tables import read_table
 
 from .conftest import exact_pair
 
@@ -35,7 +36,7 @@ class Spy(GaussianKnockoffs):
 
 
 def rows_of(X: Any) -> set[float]:
-    return set(np.asarray(X)[:, 0].tolist())
+    return set(read_table(X, who="test").codes[:, 0].tolist())
 
 
 @pytest.fixture(autouse=True)

@@ -40,13 +40,11 @@ def with_column(values: Any, name: str = "c") -> pd.DataFrame:
 
 
 BAD_TABLES = {
-    "text": (with_column(["x", "y"] * 60), r"DDLK: column 'c' has type String.*Encode it as numbers"),
-    "category": (with_column(pd.Categorical(["x", "y"] * 60)), r"column 'c' has type Categorical.*Encode it"),
-    "date": (with_column(pd.date_range("2020", periods=120)), r"column 'c' has type Datetime.*days since a date"),
-    "NaN": (with_cell(np.nan), r"missing values.*in column 'c' \(1\)\. Impute them or drop"),
-    "+inf": (with_cell(np.inf), r"infinite values.*in column 'c' \(1\)\. Replace them"),
-    "-inf": (with_cell(-np.inf), r"infinite values.*in column 'c' \(1\)\. Replace them"),
-    "objects": (with_column(X[:, 2].astype(object)), r"column 'c' has type Object.*Encode it as numbers"),
+    "free text": (with_column([f"note {i}" for i in range(120)]), r"DDLK: .*column 'c': 120 different texts"),
+    "date": (with_column(pd.date_range("2020", periods=120)), r"column 'c': has type datetime.*days since a date"),
+    "+inf": (with_cell(np.inf), r"column 'c' \(1\): infinite values\. Replace them"),
+    "-inf": (with_cell(-np.inf), r"column 'c' \(1\): infinite values\. Replace them"),
+    "text and numbers": (with_column(["x", 2.0] * 60), r"column 'c': holds cells of several types \(float, str\)"),
 }
 
 
@@ -60,11 +58,11 @@ def test_bad_cells_are_named_in_fitting_and_in_sampling(
         fitted.sample(table)
 
 
-def test_missing_cells_are_counted_column_by_column(fast_ddlk: Make) -> None:
+def test_infinite_cells_are_counted_column_by_column(fast_ddlk: Make) -> None:
     table = FRAME.copy()
-    table.loc[:2, "a"] = np.nan
-    table.loc[7, "d"] = np.nan
-    with pytest.raises(ValueError, match=r"column 'a' \(3\), column 'd' \(1\)\. Impute"):
+    table.loc[:2, "a"] = np.inf
+    table.loc[7, "d"] = -np.inf
+    with pytest.raises(ValueError, match=r"column 'a' \(3\), column 'd' \(1\): infinite"):
         fast_ddlk().fit(table)
 
 
@@ -357,8 +355,8 @@ def test_reordered_columns_with_numbers_for_names(fast_ddlk: Make) -> None:
 
 def test_a_failed_second_fit_leaves_no_half_fitted_model(fast_ddlk: Make) -> None:
     model = fast_ddlk().fit(FRAME)
-    with pytest.raises(ValueError, match="missing values"):
-        model.fit(FRAME.mask(FRAME > 2))
+    with pytest.raises(ValueError, match="infinite values"):
+        model.fit(FRAME.mask(FRAME > 2, np.inf))
     with pytest.raises(NotFittedError):
         model.sample(FRAME)
 

@@ -8,8 +8,10 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import knockoffs
@@ -29,16 +31,46 @@ GENERATORS: dict[str, Callable[[], KnockoffGenerator]] = TINY | {
     ),
     "categorical HMM": lambda: TINY["HMM"]().set_params(emissions="categorical"),
     "groups of rows": lambda: HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0),
+    "mixed table": TINY["Gaussian"],
+    "mixed table in DDLK": TINY["DDLK"],
 }
 
 pytestmark = pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
 
 
-def table(kind: str) -> np.ndarray:
+def table(kind: str) -> Any:
     z = AutoregressiveGaussian(features=4, rho=0.6).sample(60, random_state=3)
+    if kind.startswith("mixed"):
+        return mixed_table(z)
     whole = np.rint(2 * z).clip(-2, 2)
     x = whole if kind == "categorical HMM" else np.column_stack([z[:, :2], np.exp(z[:, 2]), whole[:, 3]])
     return np.insert(x, 2, 1.5, axis=1)  # a constant column too
+
+
+def mixed_table(z: np.ndarray) -> pd.DataFrame:
+    """Levels, gaps, and two classes of rows: by gaps in two columns, and by a category that coarsens another."""
+    ward = np.array(list("abcd"))[np.digitize(z[:, 1], [-0.7, 0, 0.7])]
+    gap = np.arange(60) % 4 == 0
+    return pd.DataFrame(
+        {
+            "age": np.where(np.arange(60) % 7 == 0, np.nan, z[:, 0]),
+            "ward": ward,
+            "floor": np.where(ward < "c", "first", "second"),
+            "high": np.where(gap, np.nan, z[:, 2]),
+            "low": np.where(gap, np.nan, np.rint(z[:, 3])),
+            "sex": np.where(z[:, 3] > z[:, 1], "f", "m"),
+            "site": 1.5,
+        }
+    )
+
+
+def as_numbers(drawn: Any) -> np.ndarray:
+    """A table as numbers that can be compared, missing cells and text among them."""
+    if isinstance(drawn, np.ndarray):
+        return drawn
+    labels = {label: float(k) for k, label in enumerate(["a", "b", "c", "d", "first", "second", "f", "m"])}
+    cells = [c if pd.api.types.is_numeric_dtype(c) else c.astype(object).map(labels) for _, c in drawn.items()]
+    return np.column_stack([column.fillna(-9.0) for column in cells]).astype(np.float64)
 
 
 def groups_of(generator: type[KnockoffGenerator]) -> dict[str, np.ndarray]:
@@ -59,7 +91,7 @@ def saved(kind: str, folder: Path) -> tuple[type[KnockoffGenerator], bytes]:
     return _SAVED[kind]
 
 
-def outcome(generator: type[KnockoffGenerator], path: Path, x: np.ndarray) -> np.ndarray | str:
+def outcome(generator: type[KnockoffGenerator], path: Path, x: Any) -> np.ndarray | str:
     """Return the knockoffs of a model file, or how it was refused; any other error goes through."""
     try:
         model = generator.load(path)
@@ -68,8 +100,10 @@ def outcome(generator: type[KnockoffGenerator], path: Path, x: np.ndarray) -> np
             raise
         return "refused"
     try:
-        return model.sample(x, random_state=1, **groups_of(generator))
+        return as_numbers(model.sample(x, random_state=1, **groups_of(generator)))
     except ValueError as error:
+        if str(error).startswith("The feature names should match"):  # by scikit-learn: other names in the file
+            return "refused in sampling"
         last = error.__traceback__
         while last is not None and last.tb_next is not None:
             last = last.tb_next
@@ -128,11 +162,55 @@ def test_a_file_of_version_1_gives_the_same_model(kind: str, tmp_path: Path) -> 
     (tmp_path / "new").write_bytes(content)
     old, new = (generator.load(tmp_path / name) for name in ("old", "new"))
     extra = groups_of(generator)
-    np.testing.assert_array_equal(*(each.sample(table(kind), random_state=1, **extra) for each in (old, new)))
+    drawn = (each.sample(table(kind), random_state=1, **extra) for each in (old, new))
+    np.testing.assert_array_equal(*(as_numbers(each) for each in drawn))
     assert str(old) == str(new)
     if not extra:  # generators inside of generators are other objects
         assert old.get_params() == new.get_params()
     assert old.get_params().get("device", "auto") == "auto"
+
+
+SMALL_CHANGES = [0.0, -1.0, 0.5, 3.0, 1e300, np.nan, np.inf, -np.inf]
+
+
+def test_any_other_number_in_a_description_of_columns_is_refused_or_works(tmp_path: Path) -> None:
+    """Most numbers of a model file of a mixed table are those of its columns: levels, intervals and boxes."""
+    generator, content = saved("mixed table", tmp_path)
+    x, model = table("mixed table"), ModelFile.parse(content)
+    rng = np.random.default_rng(0)
+    found: Counter[str] = Counter()
+    for place in rng.permutation(len(model.arrays["table.numbers"]))[:150]:
+        numbers = model.arrays["table.numbers"].copy()
+        numbers[place] = rng.choice(SMALL_CHANGES)
+        changed = model._replace(arrays=model.arrays | {"table.numbers": numbers})
+        (tmp_path / "model").write_bytes(changed.content("recomputed"))
+        drawn = outcome(generator, tmp_path / "model", x)
+        found[drawn if isinstance(drawn, str) else "works"] += 1
+        assert isinstance(drawn, str) or np.isfinite(drawn).all()
+    assert found["refused"] > 75
+    assert found["works"] > 10
+
+
+@pytest.mark.parametrize(
+    ("column", "levels"),
+    [
+        ("ward", ["a", "b", "c"]),
+        ("ward", ["a", "b", "c", "c"]),
+        ("ward", ["a", "b", "c", ["d"]]),
+        ("ward", ["a", "b", "c", float("nan")]),
+        ("sex", ["f", "\ud800"]),
+        ("sex", "f"),
+        ("age", ["young", "old"]),
+    ],
+)
+def test_levels_that_are_no_levels_of_the_columns_are_refused(column: str, levels: Any, tmp_path: Path) -> None:
+    generator, content = saved("mixed table", tmp_path)
+    model = ModelFile.parse(content)
+    (entry,) = (entry for entry in model.header["table"]["schema"] if entry["name"] == column)
+    entry["levels"] = levels
+    (tmp_path / "model").write_bytes(model.content("recomputed"))
+    with pytest.raises(ModelFileError, match="does not hold a usable model"):
+        generator.load(tmp_path / "model")
 
 
 HUGE = {

@@ -203,7 +203,7 @@ def test_the_model_is_the_one_whose_figures_were_recorded(automatic: DDLK, rows:
     """New noise on other rows of the same law agrees with the conditional entropy of the chosen step."""
     x = AutoregressiveGaussian(features=5, rho=0.6).sample(4000, random_state=2)
     z, _ = automatic._joint.to_scale(x)
-    figures = held_out_figures(automatic._joint.density, automatic._knockoff, z, seed=3)
+    figures = held_out_figures(automatic._joint.density, automatic._knockoff, z, torch.arange(5), seed=3)
     (winner,) = [step for step in automatic.entropy_path_ if step.chosen]
     assert figures.conditional_entropy == pytest.approx(winner.conditional_entropy, abs=0.03)
 

@@ -48,7 +48,7 @@ def places(chart: Chart) -> Iterator[tuple[float, float]]:
                 yield from mark["points"]
             case "dots":
                 yield from ((p["x"], p["y"]) for p in mark["points"])
-            case "bars" | "histogram":
+            case "bars" | "histogram" | "levels":
                 for bar in mark["bars"]:
                     assert bar["width"] >= 0
                     assert bar["height"] >= 0

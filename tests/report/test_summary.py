@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from knockoffs import KnockoffSelector, knockoff_select
 from knockoffs.engine.training import History
-from knockoffs.report.summary import MARGINALS, PAIRS, POINTS, summarise
+from knockoffs.report.pictured import MARGINALS, PAIRS, POINTS
+from knockoffs.report.summary import summarise
 
 from .conftest import finished
 
@@ -84,8 +85,11 @@ def test_histograms_count_every_row_once(selector: KnockoffSelector) -> None:
     assert len(marginals) == min(MARGINALS, selector.n_features_in_)
     for marginal in marginals:
         assert sum(marginal["data"]) == sum(marginal["knockoffs"]) == rows
-        assert len(marginal["edges"]) == len(marginal["data"]) + 1
-        assert marginal["edges"] == sorted(marginal["edges"])
+        if "levels" in marginal:
+            assert len(marginal["levels"]) == len(marginal["data"])
+        else:
+            assert len(marginal["edges"]) == len(marginal["data"]) + 1
+            assert marginal["edges"] == sorted(marginal["edges"])
 
 
 def test_the_largest_w_is_pictured_first(fitted: KnockoffSelector) -> None:
@@ -162,6 +166,6 @@ def test_a_generator_without_a_history_has_no_training(fitted: KnockoffSelector)
 
 
 def test_a_summary_needs_no_more_than_what_the_fit_left(fitted: KnockoffSelector) -> None:
-    names = ("selection_", "pictured_", "generator_", "certificate_")
+    names = ("selection_", "pictured_", "schema_", "generator_", "certificate_")
     parts = SimpleNamespace(**{name: getattr(fitted, name) for name in names})
     assert summarise(parts) == summarise(fitted)

@@ -117,7 +117,7 @@ def test_the_plain_statistic_is_the_difference_of_held_out_losses() -> None:
     swapped[:, 1] = X_TILDE[test, 1]
     expected = ((model.predict(swapped) - Y[test]) ** 2).mean() - ((model.predict(X[test]) - Y[test]) ** 2).mean()
     (found,) = statistic._model_differences(LinearRegression(), data, split, np.random.default_rng(0))
-    np.testing.assert_array_equal(found.columns, np.arange(X.shape[1]))
+    np.testing.assert_array_equal(found.features, np.arange(X.shape[1]))
     assert found.values[:, 1].mean() == pytest.approx(expected)
 
 

@@ -91,9 +91,11 @@ def _with_margin(exponential: Array, margin: str) -> Array:
     return exponential if margin == "exponential" else gamma.isf(expon.sf(exponential), 3.0)
 
 
-def clinical(seed: int, data: str | None, *, rows: Literal["stays", "snapshots"]) -> Study:
-    """Death in hospital of intensive-care patients; missing values are drawn from observed ones anew each time."""
-    X, y, groups = load_icu(data, rows=rows, random_state=seed)
+def clinical(
+    seed: int, data: str | None, *, rows: Literal["stays", "snapshots"], missing: Literal["keep", "fill"] = "keep"
+) -> Study:
+    """Death in hospital of intensive-care patients; values that are filled in are drawn anew for each seed."""
+    X, y, groups = load_icu(data, rows=rows, missing=missing, random_state=seed)
     return Study(X, {"death": Target(y.to_numpy())}, groups=None if groups is None else groups.to_numpy())
 
 

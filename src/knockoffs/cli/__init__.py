@@ -1,4 +1,4 @@
-"""The command line: `knockoffs select`, `sample`, `check`, `bench`, `demo`."""
+"""The command line: `knockoffs select`, `sample`, `check`, `describe`, `bench`, `demo`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from knockoffs.cli.bench import bench
 from knockoffs.cli.check import check
 from knockoffs.cli.demo import demo
+from knockoffs.cli.describe import describe
 from knockoffs.cli.errors import EXIT_CODES, plain_errors
 from knockoffs.cli.sample import sample
 from knockoffs.cli.select import select
@@ -29,5 +30,5 @@ def main(debug: bool) -> None:  # `plain_errors` looks for --debug
     """Which features matter, with a bounded share of false answers."""
 
 
-for command in (select, sample, check, bench, demo):
+for command in (select, sample, check, describe, bench, demo):
     main.add_command(command)

@@ -26,6 +26,7 @@ from knockoffs.files import write_frame
 from knockoffs.generators.batches import torch_device
 from knockoffs.outputs import write_atomically
 from knockoffs.progress import progress_bars
+from knockoffs.tables import read_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -162,7 +163,10 @@ def draw(
         check_choice("--column", column, names)
     index = [names.index(column) for column in columns or names[:2]]
     drawn = draw_knockoffs(experiment, chosen.name, study, [m for m in asked if m != "oracle" or chosen.oracle])
-    tables = {method: table.to_numpy() for method, table in ({"data": study.X} | drawn).items()}
+    rows = read_table(study.X, who=name)
+    tables = {"data": rows.codes} | {
+        method: read_table(table, who=method).with_levels(rows.levels).codes for method, table in drawn.items()
+    }
     compare = compare_marginals if len(index) == 1 else compare_methods
     _save(compare(tables, *index), figure)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -13,8 +14,10 @@ from rich.table import Table
 from knockoffs.cli.common import (
     check_cores,
     groups_option,
+    kind_option,
     read_features,
-    require_numbers,
+    read_kinds,
+    refuse_kinds,
     run_options,
     table_options,
     take_groups,
@@ -26,6 +29,7 @@ from knockoffs.files import read_frame
 from knockoffs.generators.loading import load_generator
 from knockoffs.outputs import write_atomically
 from knockoffs.statistics.registry import STATISTICS
+from knockoffs.tables import read_table
 
 NOT_PASSED = 3
 SHOWN = 10
@@ -38,6 +42,7 @@ SHOWN = 10
     "--knockoffs", metavar="FILE", help="Instead of a model: knockoffs of the rows of FILE, a table like it."
 )
 @groups_option
+@kind_option
 @click.option("--dry-run", is_flag=True, help="Also count false discoveries on simulated responses (minutes).")
 @click.option(
     "--statistic",
@@ -58,6 +63,7 @@ def check(
     model: str | None,
     knockoffs: str | None,
     groups: str | None,
+    kinds: tuple[str, ...],
     dry_run: bool,
     statistic: str,
     n_jobs: int | None,
@@ -78,7 +84,7 @@ def check(
     check_paths(named(FILE=file, model=model, knockoffs=knockoffs), named(out=out))
     X, labels = take_groups(read_features(file, delimiter, drop), groups)
     found = check_swap(
-        *_subject(X, delimiter, model, knockoffs),
+        *_subject(X, delimiter, model, knockoffs, kinds),
         groups=labels,
         dry_run=dry_run,
         statistic=STATISTICS[statistic](),
@@ -96,19 +102,27 @@ def check(
         sys.exit(NOT_PASSED)
 
 
-def _subject(X: pd.DataFrame, delimiter: str | None, model: str | None, knockoffs: str | None) -> tuple[Any, ...]:
+def _subject(
+    X: pd.DataFrame, delimiter: str | None, model: str | None, knockoffs: str | None, kinds: Sequence[str]
+) -> tuple[Any, ...]:
     """The arguments of `check_swap`."""
     if (model is None) == (knockoffs is None):
         raise ValueError("pass either --model FILE, to draw knockoffs, or --knockoffs FILE, which holds them.")
-    require_numbers(X)
     if model is not None:
+        refuse_kinds(kinds, model)
         return load_generator(model), X
     table = read_frame(str(knockoffs), delimiter=delimiter)
     absent = [name for name in X.columns if name not in table.columns]
     if absent:
         raise ValueError(f"--knockoffs {knockoffs!r} lacks the column {absent[0]!r}. Leave it out with --drop.")
-    require_numbers(table[X.columns])
-    return ((X, table[X.columns]),)
+    asked = read_kinds(kinds, X)
+    x = read_table(X, who="the table", kinds=asked)
+    x_tilde = read_table(table[X.columns], who=f"--knockoffs {knockoffs!r}", kinds=asked)
+    for name, levels, others in zip(X.columns, x.levels, x_tilde.levels, strict=True):
+        if (levels is None) != (others is None):
+            which = ("numbers", "text") if levels is None else ("text", "numbers")
+            raise ValueError(f"column {name!r} holds {which[0]}, its knockoffs {which[1]}. Correct one of them.")
+    return ((X, table[X.columns]) if asked is None else (x, x_tilde),)
 
 
 def show_certificate(certificate: Certificate) -> None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import numpy as np
 import pandas as pd
 
 from knockoffs.arrays import Flags
-from knockoffs.checks import check_count
+from knockoffs.checks import check_choice, check_count
 from knockoffs.files import read_frame
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.loading import load_generator
 from knockoffs.generators.registry import GENERATORS
-from knockoffs.tables import listing
+from knockoffs.schema import CHOICES, Kind
+from knockoffs.words import listing
 
 MOST_DRAWS = 10_000
 MOST_REPLICATES = 100_000
@@ -46,6 +47,14 @@ groups_option = click.option(
     "--groups",
     metavar="COL",
     help="Rows with the same value here (a patient) belong together; it is no feature.",
+)
+kind_option = click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="COL=KIND",
+    help=f"What a column holds, where its values do not tell: {', '.join(CHOICES[:-1])} or {CHOICES[-1]}; may be "
+    "given several times.",
 )
 run_options = options(
     click.option(
@@ -125,17 +134,27 @@ def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
     raise ValueError(f"{option} {column!r} is not a column of the table. {known}")
 
 
-def require_numbers(frame: pd.DataFrame) -> None:
-    """An error that quotes the first cell that is not a number."""
-    for name in frame.columns:
-        wrong = not_numbers(frame[name])
-        if wrong.any():
-            row = int(wrong.argmax())
-            others = f" (and {wrong.sum() - 1} more such cells)" if wrong.sum() > 1 else ""
-            raise ValueError(
-                f"column {name!r} holds {str(frame[name].iloc[row])!r} in row {row + 1}{others}, which is not a "
-                f"number. Correct it, encode the column as numbers, or leave it out with --drop {name!r}."
-            )
+def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | None:
+    """Return the kinds of columns that --kind gives; None where it gives none."""
+    kinds: dict[str, Kind] = {}
+    for pair in pairs:
+        name, equals, kind = pair.rpartition("=")  # a name may hold the sign as well
+        if not equals:
+            raise ValueError(f"--kind {pair!r} is not valid: pass COL=KIND, such as --kind ward=nominal.")
+        require_column(frame, "--kind", name)
+        check_choice(f"--kind {name}", kind, CHOICES)
+        if kinds.setdefault(name, cast(Kind, kind)) != kind:
+            raise ValueError(f"--kind {name!r} is given as {kinds[name]!r} and as {kind!r}. Pass one of them.")
+    return kinds or None
+
+
+def refuse_kinds(pairs: Sequence[str], model: str) -> None:
+    """Refuse --kind beside a model file: a fitted model knows what its columns hold."""
+    if pairs:
+        raise ValueError(
+            f"--kind {pairs[0]!r}: the model {model!r} has learned what its columns hold. Leave --kind out, or "
+            "fit a new model."
+        )
 
 
 def not_numbers(column: pd.Series) -> Flags:

@@ -7,10 +7,12 @@ import click
 from knockoffs.cli.common import (
     generator_options,
     groups_option,
+    kind_option,
     make_generator,
     model_file,
     read_features,
-    require_numbers,
+    read_kinds,
+    refuse_kinds,
     run_options,
     table_options,
     take_groups,
@@ -21,7 +23,6 @@ from knockoffs.files import csv_text, table_format, write_frame
 from knockoffs.generators.hierarchical import (
     HierarchicalKnockoffs,
     draw_knockoffs,
-    fit_generator,
     knows_groups,
 )
 from knockoffs.outputs import is_stream
@@ -34,6 +35,7 @@ from knockoffs.outputs import is_stream
 )
 @generator_options
 @groups_option
+@kind_option
 @run_options
 def sample(
     file: str,
@@ -43,6 +45,7 @@ def sample(
     generator: str,
     save_model: str | None,
     groups: str | None,
+    kinds: tuple[str, ...],
     seed: int,
     quiet: bool,
 ) -> None:
@@ -58,15 +61,18 @@ def sample(
         table_format(out)  # refuses other formats before the work
     outputs = named(out=None if out == "-" else out, save_model=save_model)
     check_paths(named(FILE=file, generator=model_file(generator)), outputs)
+    if model_file(generator) is not None:
+        refuse_kinds(kinds, generator)
     X, labels = take_groups(read_features(file, delimiter, drop), groups)
-    require_numbers(X)
+    asked = read_kinds(kinds, X)
     model = make_generator(generator)
     if not model.__sklearn_is_fitted__():
         if "progress" in model.get_params():
             model.set_params(progress=shows_progress(quiet))
-        if labels is not None:
-            model = HierarchicalKnockoffs(model)
-        fit_generator(model.set_params(random_state=seed), X, labels)
+        if labels is None:
+            model.set_params(random_state=seed).fit(X, kinds=asked)
+        else:
+            model = HierarchicalKnockoffs(model).set_params(random_state=seed).fit(X, groups=labels, kinds=asked)
     elif labels is not None and not knows_groups(model):
         raise ValueError(f"--groups {groups!r}: the model {generator!r} was fitted without groups. Fit a new one.")
     knockoffs = draw_knockoffs(model, X, groups=labels, random_state=seed)

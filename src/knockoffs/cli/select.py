@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import click
 import numpy as np
@@ -15,12 +15,14 @@ from knockoffs.cli.common import (
     check_draws,
     generator_options,
     groups_option,
+    kind_option,
     make_generator,
     model_file,
     not_numbers,
     read_features,
+    read_kinds,
+    refuse_kinds,
     require_column,
-    require_numbers,
     run_options,
     table_options,
     take_groups,
@@ -30,10 +32,12 @@ from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.results import result_files, say_verdict, say_where, show_selection, write_results
 from knockoffs.cli.terminal import require_standard_output, shows_progress
 from knockoffs.hazards import copies_of_target
+from knockoffs.schema import Kind
 from knockoffs.selector import KnockoffSelector
 from knockoffs.statistics.base import TaskChoice, read_target
 from knockoffs.statistics.registry import STATISTICS
-from knockoffs.tables import listing
+from knockoffs.tables import read_table
+from knockoffs.words import listing
 
 
 @click.command(epilog=EXIT_CODES)
@@ -65,6 +69,14 @@ from knockoffs.tables import listing
     help="What the target is.",
 )
 @groups_option
+@kind_option
+@click.option(
+    "--missing",
+    type=click.Choice(["value", "complete"]),
+    default="value",
+    show_default=True,
+    help="A missing cell is a value of its own, or is filled in by a draw given the rest of its row.",
+)
 @click.option("--n-jobs", type=int, help="Cores for the models of a statistic.")
 @click.option(
     "--out",
@@ -89,6 +101,8 @@ def select(
     offset: str,
     task: TaskChoice,
     groups: str | None,
+    kinds: tuple[str, ...],
+    missing: Literal["value", "complete"],
     n_jobs: int | None,
     out: str | None,
     report: str | None,
@@ -99,8 +113,9 @@ def select(
     """Which columns of FILE tell something about the target that all the others do not.
 
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the target, --groups
-    and --drop are the features, and must be numbers. A model file as --generator draws with the seed that it was
-    saved with, as in Python.
+    and --drop are the features: numbers, yes or no, text and categories, also with missing cells; `knockoffs
+    describe` shows how they are read. A model file as --generator draws with the seed that it was saved with, as
+    in Python.
     """
     _require_roles(target, groups, drop)
     check_draws(draws)
@@ -109,8 +124,12 @@ def select(
         require_standard_output("--json")
     outputs = result_files(out, report, save_model)
     check_paths(named(FILE=file, generator=model_file(generator)), outputs, new_folder=out)
+    if model_file(generator) is not None:
+        refuse_kinds(kinds, generator)
     frame = read_features(file, delimiter, drop)
-    X, y, labels = _parts(frame, target, groups, task)
+    y, X, labels = _parts(frame, target, groups, task)
+    asked = read_kinds(kinds, X)
+    _refuse_copies(X, y, target, task, asked)
     selector = KnockoffSelector(
         make_generator(generator),
         STATISTICS[statistic](),
@@ -120,6 +139,8 @@ def select(
         certify=certify,
         calibrate=calibrate,
         task=task,
+        kinds=asked,
+        missing=missing,
         random_state=seed,
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
@@ -147,7 +168,7 @@ def _require_roles(target: str, groups: str | None, drop: Sequence[str]) -> None
 
 
 def _parts(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoice) -> tuple[Any, Any, Any]:
-    """Features, target and groups, or an error that says what is wrong with them."""
+    """Target, features and groups, or an error that says what is wrong with them."""
     require_column(frame, "--target", target)
     y = frame[target]
     missing = int(y.isna().sum())
@@ -165,12 +186,16 @@ def _parts(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoic
             "pass --task classification."
         )
     X, labels = take_groups(frame, groups)
-    X = X.drop(columns=[target])
-    require_numbers(X)
+    return y, X.drop(columns=[target]), labels
+
+
+def _refuse_copies(
+    X: pd.DataFrame, y: pd.Series, target: str, task: TaskChoice, kinds: Mapping[str, Kind] | None
+) -> None:
+    """Refuse features that are the target under another name, and tables that cannot be read."""
     _, values = read_target(y, task, rows=len(y), who=f"the target {target!r}")
-    numbers = np.nan_to_num(X.to_numpy(dtype=float, na_value=0.0), posinf=0.0, neginf=0.0)  # refused later
-    copies = copies_of_target(numbers, values)
+    codes = read_table(X, who="the features", kinds=kinds).codes
+    copies = copies_of_target(np.nan_to_num(codes, nan=0.0), values)
     if len(copies):
         named = listing([repr(X.columns[j]) for j in copies])
         raise ValueError(f"the features hold a copy of the target {target!r}: {named}. Leave it out with --drop.")
-    return X, y, labels

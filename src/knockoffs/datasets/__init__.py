@@ -1,5 +1,6 @@
 """Data for tests and benchmarks: laws that are known, responses that are simulated, real tables."""
 
+from knockoffs.datasets.mixed import load_acic2016, load_nhefs, load_support2
 from knockoffs.datasets.nulls import add_null_columns
 from knockoffs.datasets.real import (
     DataNotFoundError,
@@ -23,8 +24,11 @@ __all__ = [
     "gene_walk",
     "liang_response",
     "linear_response",
+    "load_acic2016",
     "load_expression",
     "load_hiv",
     "load_icu",
+    "load_nhefs",
+    "load_support2",
     "symmetrised",
 ]

@@ -25,6 +25,9 @@ HOW_TO_GET = {
     "expression.npz with x_int16 (thousandths), cell_line and gene",
     "physionet2012": "PhysioNet's open Challenge 2012, as icu_stays.parquet and icu_cbc_snapshots.parquet",
     "hiv": "Stanford HIVDB's tables of Rhee et al. 2006, as rhee2006_CLASS.parquet and truth.json",
+    "support2": "the SUPPORT2 data of Vanderbilt Biostatistics, as support2.parquet with numbers and categories",
+    "nhefs": "the NHEFS data of Hernán and Robins, as nhefs.parquet with numbers and categories",
+    "acic2016": "the covariates of the 2016 causal inference competition, as covariates.parquet",
 }
 CHECKSUMS = {
     "gdsc_expression/expression.npz": "690b0d8f994857572889f9ffb9748f9a8cd9c3a5c08638b74420a3b1c751ffe7",
@@ -34,8 +37,12 @@ CHECKSUMS = {
     "hiv/rhee2006_NRTI.parquet": "c0c8283e02676898e49e8320f7eb6040afef41d9846f5352e71d33906f763b37",
     "hiv/rhee2006_NNRTI.parquet": "55713300854bcd1adcc9d5c561cb3125579866a9721f0f28eb414c34eddd3dad",
     "hiv/truth.json": "73aa1522314e215eb96946c21b0bd6166aa4b98af95c0eee94c890247579b8d5",
+    "support2/support2.parquet": "2a4e2811490d500b8d9819a9f1d6be10f7fc72029d35fa900100d7a87ea96ae6",
+    "nhefs/nhefs.parquet": "775716a4532f101cefdefbde7e5289418d8c7ebe2a0d1cd141747358ca072550",
+    "acic2016/covariates.parquet": "061222eebc5686d5ebe65236987c76872fac1acde25146ae7b9c5f69d59f65cf",
 }  # SHA-256 of the files that the published figures were made from
 MOST_MISSING = 0.6
+ICU_TYPES = {1: "coronary", 2: "cardiac surgery", 3: "medical", 4: "surgical"}
 _SAPS_I = (
     "Age",
     "HR",
@@ -140,14 +147,30 @@ def load_icu(
     data: str | os.PathLike[str] | None = None,
     *,
     rows: Literal["stays", "snapshots"] = "stays",
+    missing: Literal["keep", "fill"] = "keep",
     random_state: RandomState = 0,
 ) -> Supervised:
-    """Stays in intensive care (PhysioNet 2012) and death in hospital; every missing value is filled in.
+    """Stays in intensive care (PhysioNet 2012) and death in hospital.
 
-    A missing value is drawn from the observed ones of its column: distributions stay, dependence gets weaker.
-    Snapshots are one row a blood count, with the minute; rows of one stay form a group.
+    Parameters
+    ----------
+    data : str or path, default=None
+        Folder of real data; by default the environment's KNOCKOFFS_DATA.
+    rows : {"stays", "snapshots"}, default="stays"
+        One row per stay, or one per blood count, with the minute; rows of one stay then form a group.
+    missing : {"keep", "fill"}, default="keep"
+        With "keep" missing cells stay missing, and the type of the unit is one column of categories. With "fill" a
+        missing value is drawn from the observed ones of its column (distributions stay, dependence gets weaker),
+        and three columns indicate the type of the unit.
+    random_state : int, Generator or None, default=0
+        Seed of the values that are filled in.
+
+    Returns
+    -------
+    Supervised
     """
     check_choice("rows", rows, ("stays", "snapshots"))
+    check_choice("missing", missing, ("keep", "fill"))
     snapshots = pd.read_parquet(data_file(data, "physionet2012", "icu_cbc_snapshots.parquet"))
     names = list(snapshots.columns)
     covariates = [n for n in names[names.index("Age") : names.index("WBC") + 1] if n not in ("Height", "ICUType")]
@@ -155,9 +178,13 @@ def load_icu(
     frame = snapshots
     if rows == "stays":
         frame = pd.read_parquet(data_file(data, "physionet2012", "icu_stays.parquet"))
-    X = _filled_in(frame[chosen].astype(float), random_generator(random_state, stream=8))
-    for kind, name in ((1, "coronary"), (2, "cardiac surgery"), (3, "medical")):
-        X[f"ICU {name}"] = (frame["ICUType"] == kind).astype(float)
+    X = frame[chosen].astype(float)
+    if missing == "keep":
+        X["ICUType"] = pd.Categorical(frame["ICUType"].map(ICU_TYPES), categories=list(ICU_TYPES.values()))
+    else:
+        X = _filled_in(X, random_generator(random_state, stream=8))
+        for kind in (1, 2, 3):
+            X[f"ICU {ICU_TYPES[kind]}"] = (frame["ICUType"] == kind).astype(float)
     if rows == "snapshots":
         X["minute"] = frame["minute"].astype(float)
     groups = frame["RecordID"] if rows == "snapshots" else None
@@ -173,7 +200,7 @@ def _filled_in(X: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 class Mutations(NamedTuple):
-    """Mutations (0/1), log fold change of a drug's dose, and which of them lie at treatment-selected positions."""
+    """Mutations (booleans), log fold change of a drug's dose, and which lie at treatment-selected positions."""
 
     X: pd.DataFrame
     y: pd.Series
@@ -193,7 +220,7 @@ def load_hiv(
     check_choice("drug", drug, drugs)
     frame = frame[frame[f"y_{drug}"].notna()]
     X = frame[[name for name in frame.columns if not name.startswith("y_")]]
-    X = X.loc[:, X.sum() >= least].T.drop_duplicates().T.astype(float)
+    X = X.loc[:, X.sum() >= least].T.drop_duplicates().T.astype(bool)
     truth = json.loads(data_file(data, "hiv", "truth.json").read_text(encoding="utf-8"))
     positions = set(truth[drug_class]["np_tsm_2006_positions"])
     selected = np.array([position(name) in positions for name in X.columns])

@@ -1,23 +1,46 @@
-"""The swap divergence of a generator that knows its densities: all columns by coins, and each column alone."""
+"""The swap divergence of a generator that knows its densities: all features by coins, and each feature alone."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.arrays import Array, Flags, Indices
 
-SINGLE_ROWS = 500  # for d single swaps, each as dear as one swap of all
+SINGLE_ROWS = 500  # for d single swaps, each as expensive as one swap of all
 ALL_SWAPS = 4
 
 
-class Divergence(NamedTuple):
-    """In nats a row, by the generator's own densities: it cannot see where these are wrong.
+class EncodedPairs(Protocol):
+    """Rows and their knockoffs as a generator's densities see them; `generator.swap_pairs(X, seed)` gives them.
 
-    total : mean over random swaps of all columns by coins, with its standard error.
-    single : mean for the swap of each column alone, with standard errors.
-    worst : chance that the worst-case swap learned in the fit takes each column; nan where none was learned.
+    Attributes
+    ----------
+    z, z_tilde : arrays of shape (rows, internal columns)
+        Encoded rows and knockoffs. Where the encoding is random (the latent normal variable of a discrete column)
+        z is drawn given the rows, and z_tilde is the knockoff of that z. Nothing may be rounded or decoded in
+        between, or the densities are not those of the pair.
+    unit : array of int of shape (internal columns,)
+        The feature that each internal column belongs to; -1 for columns that are never swapped, such as those
+        that the model conditions on.
+    """
+
+    z: Array
+    z_tilde: Array
+    unit: Indices
+
+    def log_prob(self, z: Array, z_tilde: Array) -> Array:
+        """Return log q_joint(z) + log q_knockoff(z_tilde | z) for each row of any two tables like these."""
+        ...
+
+
+class Divergence(NamedTuple):
+    """In nats per row, by the generator's own densities: it cannot see where these are wrong.
+
+    total : mean over random swaps of all features by coins, with its standard error.
+    single : mean for the swap of each feature alone, with standard errors.
+    worst : probability that the worst-case swap learned in the fit takes each feature; nan where none was learned.
     """
 
     total: float
@@ -28,46 +51,58 @@ class Divergence(NamedTuple):
 
 
 def has_densities(generator: Any) -> bool:
-    return hasattr(generator, "log_prob") and hasattr(generator, "joint_log_prob")
+    return hasattr(generator, "swap_pairs")
 
 
-def swap_divergence(generator: Any, x: Array, x_tilde: Array, rng: np.random.Generator) -> Divergence:
-    """Return the swap divergence of the rows x and their knockoffs."""
-    kept = _log_prob(generator, x, x_tilde)
-    swapped = [_swapped_log_prob(generator, x, x_tilde, rng.random(x.shape) < 0.5) for _ in range(ALL_SWAPS)]
+def swap_divergence(
+    pairs: EncodedPairs, features: int, rng: np.random.Generator, *, swap_probability: Array | None = None
+) -> Divergence:
+    """Compute the swap divergence of encoded rows and their knockoffs.
+
+    Parameters
+    ----------
+    pairs : EncodedPairs
+        Rows, knockoffs and densities. All columns of a unit are swapped together, in each row by a coin of its
+        own.
+    features : int
+        Number of features of the table; one without internal columns (a constant) has divergence 0.
+    rng : Generator
+        Throws the coins and chooses the rows for single swaps.
+    swap_probability : array of shape (features,), default=None
+        Probability with which the worst-case swap of the fit takes each feature, nan for features that are
+        copied: the generator's `swap_probability_`.
+
+    Returns
+    -------
+    Divergence
+    """
+    kept = pairs.log_prob(pairs.z, pairs.z_tilde)
+    swapped = [_swapped_log_prob(pairs, rng.random((len(kept), features)) < 0.5) for _ in range(ALL_SWAPS)]
     total = kept - np.mean(swapped, axis=0)
-    some = rng.permutation(len(x))[:SINGLE_ROWS]
-    singles = _single_losses(generator, x[some], x_tilde[some])
+    some = rng.permutation(len(kept))[:SINGLE_ROWS]
+    singles = _single_losses(pairs, features, some)
     return Divergence(
         total=float(total.mean()),
         total_error=float(total.std() / np.sqrt(len(total))),
         single=singles.mean(0),
         single_error=singles.std(0) / np.sqrt(len(singles)),
-        worst=_worst_swap(generator, x.shape[1]),
+        worst=np.full(features, np.nan) if swap_probability is None else np.asarray(swap_probability),
     )
 
 
-def _swapped_log_prob(generator: Any, x: Array, x_tilde: Array, mask: Flags) -> Array:
-    return _log_prob(generator, np.where(mask, x_tilde, x), np.where(mask, x, x_tilde))
+def _swapped_log_prob(pairs: EncodedPairs, coins: Flags) -> Array:
+    """Of the rows with the features swapped that the coins say, `[rows, features]`."""
+    mask = coins[:, pairs.unit] & (pairs.unit >= 0)
+    z, z_tilde = pairs.z, pairs.z_tilde
+    return pairs.log_prob(np.where(mask, z_tilde, z), np.where(mask, z, z_tilde))
 
 
-def _single_losses(generator: Any, x: Array, x_tilde: Array) -> Array:
-    kept = _log_prob(generator, x, x_tilde)
-    found = np.zeros(x.shape)
-    for j in np.flatnonzero((x != x_tilde).any(0)):  # a copy changes nothing
-        u, u_tilde = x.copy(), x_tilde.copy()
-        u[:, j], u_tilde[:, j] = x_tilde[:, j], x[:, j]
-        found[:, j] = kept - _log_prob(generator, u, u_tilde)
+def _single_losses(pairs: EncodedPairs, features: int, rows: Indices) -> Array:
+    z, z_tilde = pairs.z[rows], pairs.z_tilde[rows]
+    kept = pairs.log_prob(z, z_tilde)
+    found = np.zeros((len(rows), features))
+    differs = (z != z_tilde).any(0)
+    for j in np.unique(pairs.unit[differs & (pairs.unit >= 0)]):  # a copy changes nothing
+        own = pairs.unit == j
+        found[:, j] = kept - pairs.log_prob(np.where(own, z_tilde, z), np.where(own, z, z_tilde))
     return found
-
-
-def _log_prob(generator: Any, x: Array, x_tilde: Array) -> Array:
-    return generator.joint_log_prob(x) + generator.log_prob(x, x_tilde)
-
-
-def _worst_swap(generator: Any, features: int) -> Array:
-    worst = np.full(features, np.nan)
-    learned = getattr(generator, "swap_probability_", None)
-    if learned is not None:
-        worst[generator.modelled_] = learned
-    return worst

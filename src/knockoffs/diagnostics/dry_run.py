@@ -14,10 +14,11 @@ from sklearn.base import clone
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import collect_cautions
 from knockoffs.datasets.responses import Response, liang_response, linear_response
+from knockoffs.design import Design, expand
 from knockoffs.engine.training import Report
 from knockoffs.filtering import fdp, knockoff_select, power
 from knockoffs.statistics.base import Task
-from knockoffs.tables import read_table, write_like
+from knockoffs.tables import Table, read_table
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)
 AMPLITUDE = 10.0  # of the linear response, over √rows: large enough to find most features, not all
@@ -65,7 +66,7 @@ class DryRun:
 
 def simulate(
     X: Any,
-    draw_knockoffs: Callable[[int], Array],
+    draw_knockoffs: Callable[[int], Any],
     statistic: Any,
     *,
     replicates: int,
@@ -79,16 +80,18 @@ def simulate(
 ) -> DryRun:
     """Compute w for simulated responses of the rows of X, for classification cut into classes of these shares.
 
-    Knockoffs are drawn anew for each by `draw_knockoffs(seed)`. With `groups` (the group of each row) each group
-    adds a normal number of its own to the response, as large as the noise.
+    Knockoffs are drawn anew for each by `draw_knockoffs(seed)`, as a `Table` or as a table like X. With `groups`
+    (the group of each row) each group adds a normal number of its own to the response, as large as the noise.
     """
-    x, _ = read_table(X, who="dry run")
-    tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in _kinds(x)]
+    table = read_table(X, who="dry run")
+    design = expand(table.schema, table.codes)
+    kinds = _kinds(feature_scores(design, 0))
+    tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in kinds]
     work = (
         delayed(_replicate)(
-            X,
-            write_like(X, draw_knockoffs(seed)),
-            _with_classes(respond(x, kind, seed, groups), task, class_shares),
+            table,
+            _like(table, read_table(draw_knockoffs(seed), who="dry run: the knockoffs")),
+            _with_classes(respond(feature_scores(design, seed), kind, seed, groups), task, class_shares),
             statistic,
             task,
             groups,
@@ -96,8 +99,8 @@ def simulate(
         )
         for kind, seed in tasks
     )
-    ws: dict[str, list[Array]] = {kind: [] for kind in _kinds(x)}
-    relevant: dict[str, list[Flags]] = {kind: [] for kind in _kinds(x)}
+    ws: dict[str, list[Array]] = {kind: [] for kind in kinds}
+    relevant: dict[str, list[Flags]] = {kind: [] for kind in kinds}
     results: Iterator[Any] = Parallel(n_jobs, return_as="generator")(work)
     for done, ((kind, _), (w, truth)) in enumerate(zip(tasks, results, strict=True), start=1):
         ws[kind].append(w)
@@ -109,6 +112,27 @@ def simulate(
         {kind: np.stack(found) for kind, found in relevant.items()},
         offset,
     )
+
+
+def feature_scores(design: Design, seed: int) -> Array:
+    """One number per cell for responses to depend on: a feature's column, or a random sum where it has several.
+
+    So a nominal feature has an effect of each level, and a quantity with missing cells one of its value and one
+    of being missing. A feature's scores depend on that feature alone, so one that is not relevant has no part in
+    the response.
+    """
+    (columns,) = design.tables
+    if design.features == columns.shape[1]:
+        return columns
+    rng = np.random.default_rng([seed, len(design.unit)])
+    effects = rng.standard_normal(columns.shape[1])
+    deviation = columns.std(0)
+    has_gaps = (design.indicator >= 0) & (deviation > 0)  # beside an indicator, a value needs a unit of its own
+    terms = effects * columns / np.where(has_gaps, deviation, 1.0)
+    alone = np.bincount(design.unit)[design.unit] == 1
+    terms[:, alone] = columns[:, alone]
+    starts = np.unique(design.unit, return_index=True)[1]
+    return np.add.reduceat(terms, starts, axis=1)
 
 
 def respond(x: Array, kind: str, seed: int, groups: Indices | None = None) -> Response:
@@ -149,9 +173,15 @@ def _relevant(features: int) -> int:
     return max(4, count - count % 4) if features >= 8 else max(1, features // 3)
 
 
+def _like(table: Table, knockoffs: Table) -> Table:
+    """Knockoffs as a table of the same kind, whatever kind they were drawn as."""
+    knockoffs = knockoffs.with_levels(table.levels)
+    return table.with_codes(knockoffs.codes) if knockoffs.levels == table.levels else knockoffs
+
+
 def _replicate(
-    X: Any,
-    X_tilde: Any,
+    table: Table,
+    knockoffs: Table,
     response: Response,
     statistic: Any,
     task: Task,
@@ -159,18 +189,18 @@ def _replicate(
     seed: int,
 ) -> tuple[Array, Flags]:
     with collect_cautions():  # given once, by the selection itself
-        return _compute(statistic, X, X_tilde, response.y, task, groups, seed), response.relevant
+        return _compute(statistic, table, knockoffs, response.y, task, groups, seed), response.relevant
 
 
 def _compute(
-    statistic: Any, X: Any, X_tilde: Any, y: Array, task: Task, groups: Indices | None, seed: int
+    statistic: Any, table: Table, knockoffs: Table, y: Array, task: Task, groups: Indices | None, seed: int
 ) -> Array:
     if not hasattr(statistic, "compute"):
-        return np.asarray(statistic(X, X_tilde, y), dtype=np.float64)
+        return np.asarray(statistic(table.to_native(), knockoffs.to_native(), y), dtype=np.float64)
     own = clone(statistic)
     settings = {"random_state": seed, "task": task}
     own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)})
-    return own.compute(X, X_tilde, y, groups=groups)
+    return own.compute(table, knockoffs, y, groups=groups)
 
 
 def _mean_and_error(values: Array) -> tuple[float, float]:

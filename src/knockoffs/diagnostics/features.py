@@ -6,20 +6,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags
-from knockoffs.diagnostics.pairs import TINY, Pairs
+from knockoffs.arrays import Array, Indices
+from knockoffs.diagnostics.pairs import TINY, Pairs, inverse_root
 from knockoffs.diagnostics.randomisation import Signs
 
 SAME = 0.9  # correlation from which on two features count as near-duplicates
+NEIGHBOURS = 3  # of a feature, each of which its knockoff should follow as it does
 GRID = 64  # places of a column at which its distribution and its knockoff's are compared
 
 
 class PerFeature(NamedTuple):
-    """One number a feature; p-values hold for all features together (max-T).
+    """One number per feature; p-values hold for all features together (max-T).
 
-    ks, ks_p : largest distance between the distributions of the feature and of its knockoff.
-    shift, shift_p : the largest of |z| for a difference in location and for one in spread.
-    correlation : of the feature with its knockoff.
+    A nominal feature is compared by the indicators of its levels, a quantity with missing cells by its values and
+    the indicator of missing cells.
+
+    ks, ks_p : largest distance between the distributions of the feature and of its knockoff; for an indicator
+        this is the difference between the two shares of rows.
+    shift, shift_p : the largest of |z| for a difference in location and for one in spread, and for a feature with
+        several columns for a difference in how well it fits the other features.
+    correlation : of the feature with its knockoff; the mean over its columns where it has several.
     freedom : variance of x - x̃ as a share of what it would be if both had the feature's own variance (what other
         features do not explain) and nothing else in common. Near 0 the knockoff is a copy, which costs power.
     """
@@ -37,14 +43,16 @@ def compare_features(pairs: Pairs, signs: Signs) -> PerFeature:
         pairs, np.stack([_distances(pairs, j, signs) for j in range(pairs.columns)])
     )
     shifts = _worst_of_each_feature(pairs, _shifts(pairs, signs))
+    several = pairs.several_columns
+    shifts[several] = np.maximum(shifts[several], _fits(pairs, several, signs))
     main = pairs.main_columns
     return PerFeature(
         ks=distances[:, 0].astype(np.float64),
         ks_p=_familywise(distances),
         shift=shifts[:, 0].astype(np.float64),
         shift_p=_familywise(shifts),
-        correlation=_correlation(pairs.raw[:, main], pairs.raw_tilde[:, main]),
-        freedom=(2 * pairs.half_variance / pairs.own_variance)[main],
+        correlation=pairs.per_feature(_correlation(pairs.raw[:, main], pairs.raw_tilde[:, main])),
+        freedom=2 * pairs.per_feature(pairs.half_variance[main]) / pairs.per_feature(pairs.own_variance[main]),
     )
 
 
@@ -79,6 +87,37 @@ def _shifts(pairs: Pairs, signs: Signs) -> Array:
     return found
 
 
+def _fits(pairs: Pairs, features: Indices, signs: Signs) -> Array:
+    """|z| for whether a feature fits the others better than its knockoff does, `[features, draws]`.
+
+    Of levels this is their probability given the other features, by a linear regression of their indicators. No
+    level need occur too often for knockoffs to have it in the wrong rows. The largest of several z: over all
+    columns of the feature, for each, and by what each of its strongest neighbours says alone, since a knockoff
+    that follows the wrong neighbour may fit no worse on the whole.
+    """
+    found = np.zeros((len(features), signs.shape[1]), dtype=np.float32)
+    precision = np.linalg.inv(pairs.middle_covariance) if len(features) else np.empty((0, 0))
+    for place, j in enumerate(features):
+        own = pairs.feature == j
+        weights = -precision[np.ix_(~own, own)] @ np.linalg.inv(precision[np.ix_(own, own)])
+        half, others, of_others = pairs.half[:, own], pairs.middle[:, ~own], pairs.feature[~own]
+        by_column = half * (others @ weights)
+        by_neighbour = [
+            (half * (others[:, of_others == k] @ weights[of_others == k])).sum(1)
+            for k in _strongest(weights, of_others)
+        ]
+        terms = np.column_stack([by_column, by_column.sum(1), *by_neighbour])
+        terms /= np.sqrt(np.maximum((terms**2).sum(0), TINY))
+        found[place] = np.abs(terms.astype(np.float32).T @ signs).max(0)
+    return found
+
+
+def _strongest(weights: Array, feature: Indices) -> Indices:
+    """The features whose columns have the largest weights."""
+    size = np.bincount(feature, weights=np.square(weights).sum(1))
+    return np.argsort(-size, kind="stable")[: min(NEIGHBOURS, np.count_nonzero(size))]
+
+
 def _familywise(statistics: Array) -> Array:
     """p-value of each feature against the largest statistic of all features in each draw."""
     largest = np.sort(statistics.max(0))
@@ -103,10 +142,40 @@ def _unit_length(x: Array) -> Array:
 def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]]:
     """Pairs of features that hardly differ: correlated, also given the others, and with little variance left."""
     main = pairs.main_columns
+    feature = pairs.feature[main]
     precision = np.linalg.inv(pairs.covariance[np.ix_(main, main)])
-    own_variance = 1 / np.diag(precision)
-    scale = np.sqrt(np.diag(precision))
-    partial = np.triu(np.abs(precision) / np.outer(scale, scale), k=1)
-    correlation = np.corrcoef(pairs.x[:, main].T).reshape(len(main), len(main))
-    alike: Flags = (partial > least) & (np.abs(correlation) > SAME)
-    return [(int(j), int(k)) for j, k in np.argwhere(alike) if min(own_variance[[j, k]]) < 0.1]
+    columns = [np.flatnonzero(feature == j) for j in range(pairs.features)]
+    alike = np.argwhere(np.triu(_likeness(pairs.x[:, main], feature), k=1) > SAME)
+    return [
+        (int(j), int(k))
+        for j, k in alike
+        if _partial_correlation(precision, columns[j], columns[k]) > least
+        and min(_own_variance(precision, columns[j]), _own_variance(precision, columns[k])) < 0.1
+    ]
+
+
+def _likeness(x: Array, feature: Indices) -> Array:
+    """|correlation| of each two features: the mean over one's columns of the largest with a column of the other.
+
+    So two nominal features are alike if each level of one stands for a level of the other, and two quantities are
+    not alike for being missing together.
+    """
+    z = _unit_length(x)
+    correlation = np.abs(z.T @ z)
+    starts = np.unique(feature, return_index=True)[1]
+    if len(starts) == len(feature):
+        return correlation
+    largest = np.maximum.reduceat(correlation, starts, axis=1)
+    one_way = np.add.reduceat(largest, starts, axis=0) / np.bincount(feature)[:, None]
+    return np.minimum(one_way, one_way.T)
+
+
+def _partial_correlation(precision: Array, one: Indices, other: Indices) -> float:
+    """The largest canonical correlation of two sets of columns given all others."""
+    between = precision[np.ix_(one, other)]
+    roots = [inverse_root(precision[np.ix_(columns, columns)]) for columns in (one, other)]
+    return float(np.linalg.norm(roots[0] @ between @ roots[1], ord=2))
+
+
+def _own_variance(precision: Array, columns: Indices) -> float:
+    return float(np.diag(np.linalg.inv(precision[np.ix_(columns, columns)])).mean())

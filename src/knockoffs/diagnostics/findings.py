@@ -15,7 +15,7 @@ from knockoffs.diagnostics.joint import SwapTest
 class Findings(NamedTuple):
     """What was found about knockoffs of some rows.
 
-    names, copied, per_feature : one entry a feature of the table; copies are valid, but cannot be selected.
+    names, copied, per_feature : one entry per feature of the table; copies are valid, but cannot be selected.
     tests : rows against swapped rows.
     covariance_error, cross_covariance_error : root mean squares of the errors of cov(x̃) and of cov(x, x̃) between
         features, of normal scores; they hold what chance gives, about 1 / √rows.
@@ -27,6 +27,8 @@ class Findings(NamedTuple):
     subject : what was checked, and on which rows.
     learned : whether the knockoffs came from a generator, which could be another or be fitted again.
     share_of_fit : share of the rows that the generator was fitted on, as far as is known; nan where it is not.
+    several_columns : numbers of the features that are compared by several columns: indicators of levels, or values
+        and an indicator of missing cells.
     """
 
     names: tuple[str, ...]
@@ -44,3 +46,4 @@ class Findings(NamedTuple):
     subject: str
     learned: bool
     share_of_fit: float = math.nan
+    several_columns: tuple[int, ...] = ()

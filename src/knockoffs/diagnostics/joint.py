@@ -38,8 +38,8 @@ class SwapTest(NamedTuple):
 
 def compare_swaps(pairs: Pairs, signs: Signs, rng: np.random.Generator) -> Iterator[SwapTest]:
     """Covariance, kernel and classifier for the full swap and some random swaps of half the features."""
-    middle = pairs.middle @ inverse_root(pairs.middle_covariance)
-    half = pairs.half / np.sqrt(pairs.half_variance)
+    middle = pairs.middle @ inverse_root(pairs.middle_covariance) * pairs.weight
+    half = pairs.half / np.sqrt(pairs.half_variance) * pairs.weight
     whitener = inverse_root(pairs.covariance)
     for name, features in _swaps(pairs.features, rng):
         columns = features[pairs.feature]
@@ -72,7 +72,7 @@ def _exponential_kernel(pairs: Pairs, whitener: Array, columns: Flags) -> Array:
     """Rows and swapped rows on whitened columns, by a kernel narrow enough to weigh moments of all orders."""
     kept, turned = np.hstack([pairs.x, pairs.x_tilde]), np.hstack(pairs.swapped(columns))
     n, d = pairs.x.shape
-    z = np.concatenate([kept, turned]).reshape(-1, d) @ whitener
+    z = np.concatenate([kept, turned]).reshape(-1, d) @ whitener * pairs.weight
     z = z.reshape(2 * n, 2 * d).astype(np.float32)
     squares = (z**2).sum(1)
     distance = squares[:, None] + squares - 2 * z @ z.T
@@ -112,16 +112,17 @@ def _paired_area(kept: Array, turned: Array) -> tuple[float, float, Array]:
 
 
 def covariance_errors(pairs: Pairs) -> tuple[float, float]:
-    """Root mean squares over pairs of features of cov(x̃) - cov(x) and of cov(x, x̃) - cov(x), of normal scores.
+    """Root mean squares over columns of different features of cov(x̃) - cov(x) and of cov(x, x̃) - cov(x).
 
-    Both hold what chance gives; compare with 1 / √rows.
+    Of normal scores. Both hold what chance gives; compare with 1 / √rows.
     """
     if pairs.features < 2:
         return 0.0, 0.0
-    x, x_tilde = pairs.x[:, pairs.main_columns], pairs.x_tilde[:, pairs.main_columns]
+    main = pairs.main_columns
+    x, x_tilde, feature = pairs.x[:, main], pairs.x_tilde[:, main], pairs.feature[main]
     z, z_tilde = x - x.mean(0), x_tilde - x_tilde.mean(0)
     covariance = z.T @ z / len(z)
-    others = ~np.eye(pairs.features, dtype=bool)
+    others = feature[:, None] != feature
 
     def size(error: Array) -> float:
         return float(np.sqrt(np.mean(error[others] ** 2)))

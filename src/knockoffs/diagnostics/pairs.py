@@ -4,6 +4,9 @@ With $m = (x + \tilde x) / 2$ and $h = (x - \tilde x) / 2$ a swap of the coordin
 changes nothing else. So knockoffs are exact if and only if, given m and |h|, all signs of h are independent
 tosses of a fair coin. Whatever is computed from m and |h| alone may be used to look for signs that are not, and
 the test stays exact.
+
+Columns of one feature, such as the indicators of its levels, are swapped together: their h have one sign in
+common.
 """
 
 from __future__ import annotations
@@ -23,18 +26,35 @@ TINY = 1e-9
 class Pairs:
     """Columns that differ from their knockoffs, on a scale that any increasing map of a column leaves as it is.
 
-    The scale are normal scores of the ranks among a column's values and knockoff values together. `feature` says
-    to which feature each column belongs; a feature's columns are swapped together. By default each column is a
-    feature.
+    The scale are normal scores of the ranks among a column's values and knockoff values together.
+
+    Parameters
+    ----------
+    x, x_tilde : arrays of shape (rows, columns)
+        Rows and their knockoffs.
+    feature : array of shape (columns,), default=None
+        The feature that each column belongs to; a feature's columns are swapped together. By default each column
+        is a feature.
+    derived : array of bool of shape (columns,), default=None
+        Which columns are no part of the row itself, such as the means of its group. By default none.
     """
 
-    def __init__(self, x: Array, x_tilde: Array, feature: Indices | None = None) -> None:
+    def __init__(
+        self, x: Array, x_tilde: Array, feature: Indices | None = None, derived: Flags | None = None
+    ) -> None:
         self.raw, self.raw_tilde = x, x_tilde
         self.feature = np.arange(x.shape[1]) if feature is None else feature
+        self.derived = np.zeros(x.shape[1], dtype=bool) if derived is None else derived
         both = np.concatenate([x, x_tilde])
         scores = ndtri((rankdata(both, axis=0) - 0.5) / len(both))
         scores /= np.maximum(scores.std(0), TINY)  # ties pull the scores together
         self.x, self.x_tilde = scores[: len(x)], scores[len(x) :]
+
+    def first(self, rows: int) -> Pairs:
+        """The first rows alone, on a scale of their own."""
+        if rows >= self.rows:
+            return self
+        return Pairs(self.raw[:rows], self.raw_tilde[:rows], self.feature, self.derived)
 
     @property
     def rows(self) -> int:
@@ -67,18 +87,52 @@ class Pairs:
 
     @cached_property
     def covariance(self) -> Array:
-        """Of x as far as swaps cannot change it: exact knockoffs have no covariance between parts of h."""
-        return self.middle_covariance + np.diag(self.half_variance)
+        """Of x as far as swaps cannot change it: exact knockoffs have no covariance between h of two features."""
+        found = self.middle_covariance + np.diag(self.half_variance)
+        for block in self.blocks:
+            own = self.half[:, block].T @ self.half[:, block] / self.rows
+            found[np.ix_(block, block)] += own - np.diag(np.diag(own))
+        return found
 
     @cached_property
     def own_variance(self) -> Array:
-        """What of each feature's variance the other features do not explain linearly."""
-        return 1 / np.diag(np.linalg.inv(self.covariance))
+        """What of each column's variance the columns of other features do not explain linearly."""
+        precision = np.linalg.inv(self.covariance)
+        own = 1 / np.diag(precision)
+        for block in self.blocks:
+            own[block] = np.diag(np.linalg.inv(precision[np.ix_(block, block)]))
+        return own
+
+    @cached_property
+    def blocks(self) -> list[Indices]:
+        """The columns of each feature that has several, those of the row and the derived ones apart."""
+        label = 2 * self.feature + self.derived
+        return [np.flatnonzero(label == one) for one in np.flatnonzero(np.bincount(label) > 1)]
+
+    @property
+    def several_columns(self) -> Indices:
+        """The features that the row itself has several columns of."""
+        return np.flatnonzero(np.bincount(self.feature[self.main_columns]) > 1)
+
+    @cached_property
+    def weight(self) -> Array:
+        """Of each column in a distance of rows: a feature counts as one, however many columns encode it."""
+        weight = np.ones(self.columns)
+        for block in self.blocks:
+            weight[block] = 1 / np.sqrt(len(block))
+        return weight
 
     @cached_property
     def main_columns(self) -> Indices:
-        """The first column of each feature."""
-        return np.unique(self.feature, return_index=True)[1]
+        """The columns of the row itself."""
+        return np.flatnonzero(~self.derived)
+
+    def per_feature(self, values: Array) -> Array:
+        """Means over the main columns of each feature of a number per main column."""
+        if len(values) == self.features:
+            return values
+        feature = self.feature[self.main_columns]
+        return np.bincount(feature, weights=values) / np.bincount(feature)
 
     def swapped(self, columns: Flags) -> tuple[Array, Array]:
         """[x, x̃] with these columns exchanged."""

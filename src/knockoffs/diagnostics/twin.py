@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from knockoffs.arrays import Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import MIN_ROWS, check_swap
+from knockoffs.diagnostics.source import table_for
 from knockoffs.engine.training import TrainingDivergedError
 from knockoffs.generators.hierarchical import fit_generator
+from knockoffs.tables import Table, read_table
 
 FITTED_SHARE = 0.7
 LEAST_ROWS = 100
@@ -27,24 +28,29 @@ def certify(
     This twin learns from fewer rows than the generator that is used, so it is if anything the worse of the two.
     One that is ready is checked on all rows. None where rows (or groups of rows) are too few.
     """
-    rows = len(X)
+    table = read_table(X, who="check_swap")
+    rows = len(table)
     if rows < LEAST_ROWS or _independent(np.arange(rows), groups) < MIN_ROWS:
         return None
     rng = np.random.default_rng(seed)
     if ready:
         subject = f"the generator as passed, on all {rows} rows"
-        return _checked(generator, X, np.arange(rows), groups, rng, subject=subject, progress=progress)
+        return _checked(generator, table, None, groups, rng, subject=subject, progress=progress)
     fitted, seen = _split(rows, groups, rng)
     if len(fitted) < LEAST_FITTED or _independent(seen, groups) < MIN_ROWS:
         return None
     try:
         with collect_cautions():  # the generator itself has given them
-            twin = fit_generator(generator, _safe_indexing(X, fitted), None if groups is None else groups[fitted])
+            twin = fit_generator(
+                generator,
+                table_for(generator, table.rows(fitted)),
+                None if groups is None else groups[fitted],
+            )
     except (ValueError, TrainingDivergedError) as error:
         caution(f"The knockoffs could not be checked: {error}")
         return None
     subject = f"{type(twin).__name__} fitted on {len(fitted)} of the rows, checked on the other {len(seen)}"
-    return _checked(twin, X, seen, groups, rng, subject=subject, progress=progress)
+    return _checked(twin, table, seen, groups, rng, subject=subject, progress=progress)
 
 
 def certify_pair(X: Any, X_tilde: Any, *, groups: Indices | None, seed: int, progress: bool) -> Certificate | None:
@@ -59,18 +65,18 @@ def certify_pair(X: Any, X_tilde: Any, *, groups: Indices | None, seed: int, pro
 
 def _checked(
     generator: Any,
-    X: Any,
-    rows: Indices,
+    table: Table,
+    rows: Indices | None,
     groups: Indices | None,
     rng: np.random.Generator,
     *,
     subject: str,
     progress: bool,
 ) -> Certificate:
-    labels = None if groups is None else groups[rows]
+    labels = groups if groups is None or rows is None else groups[rows]
     return check_swap(
         generator,
-        _safe_indexing(X, rows),
+        table if rows is None else table.rows(rows),
         groups=labels,
         random_state=rng,
         progress=progress,

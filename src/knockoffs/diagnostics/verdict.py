@@ -11,7 +11,7 @@ from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.features import PerFeature
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.joint import SwapTest
-from knockoffs.tables import listing
+from knockoffs.words import listing
 
 Verdict = Literal["pass", "warn", "fail"]
 RULE = (
@@ -104,11 +104,15 @@ def _matters(found: Findings, j: int) -> bool:
 
 def _about_features(found: Findings, at_fault: list[int]) -> str:
     first = at_fault[0]
-    return (
-        f"{listing([repr(found.names[j]) for j in at_fault])}: the knockoff's own distribution differs from the "
-        f"feature's (of {found.names[first]!r} z = {found.per_feature.shift[first]:.1f} for location or spread, "
-        f"Kolmogorov-Smirnov distance {found.per_feature.ks[first]:.3f})."
-    )
+    z, distance = found.per_feature.shift[first], found.per_feature.ks[first]
+    if first in found.several_columns:
+        differs = "distribution, or how it depends on other features, differs from the feature's"
+        figures = f"z = {z:.1f}, the largest difference between shares of rows is {distance:.3f}"
+    else:
+        differs = "own distribution differs from the feature's"
+        figures = f"z = {z:.1f} for location or spread, Kolmogorov-Smirnov distance {distance:.3f}"
+    which = listing([repr(found.names[j]) for j in at_fault])
+    return f"{which}: the knockoff's {differs} (of {found.names[first]!r} {figures})."
 
 
 def _told_apart(test: SwapTest) -> str:

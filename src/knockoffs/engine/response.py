@@ -31,7 +31,8 @@ class ResponseNetworks(nn.Module):
     """A network for each block of columns: one hidden layer, and straight lines from the inputs to the outputs.
 
     All networks see all columns of the same rows, but network b may see the columns of its own block changed.
-    Network b begins as `lines[b]`: its hidden units are random, but have no say yet.
+    Network b begins as `lines[b]`: its hidden units are random, but have no say yet. `unit` is the feature of each
+    column, where features have several columns; all of these lie in one block.
     """
 
     def __init__(
@@ -41,13 +42,16 @@ class ResponseNetworks(nn.Module):
         lines: Sequence[Line],
         *,
         width: int,
+        unit: Tensor | None = None,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
-        features = sum(map(len, blocks))
+        columns = sum(map(len, blocks))
         self.width = width
+        self.unit = torch.arange(columns) if unit is None else unit
+        self.features = columns if unit is None else int(unit.max()) + 1
         # units of the hidden layer, then the straight lines
-        self.first = StackedLinear(len(blocks), features, width + outputs, generator=generator)
+        self.first = StackedLinear(len(blocks), columns, width + outputs, generator=generator)
         self.last = StackedLinear(len(blocks), width, outputs, generator=generator)
         with torch.no_grad():
             self.last.weight.zero_()
@@ -59,9 +63,9 @@ class ResponseNetworks(nn.Module):
         self.own = nn.utils.rnn.pad_sequence(list(blocks), batch_first=True)
         ones = [torch.ones(len(block)) for block in blocks]
         self.is_own = nn.utils.rnn.pad_sequence(ones, batch_first=True).unsqueeze(-1)
-        self.network_of = torch.empty(features, dtype=torch.long)
+        self.network_of = torch.empty(self.features, dtype=torch.long)
         for number, block in enumerate(blocks):
-            self.network_of[block] = number
+            self.network_of[self.unit[block]] = number
 
     def forward(self, x: Tensor, change: Tensor | None = None) -> Tensor:
         """Outputs `[networks, outputs, rows]` for rows x, each network with its own block's columns changed."""
@@ -74,14 +78,21 @@ class ResponseNetworks(nn.Module):
     def with_one_changed(self, x: Tensor, change: Tensor) -> Tensor:
         """Outputs `[features, outputs, rows]` with x_j + change_j for x_j, by the network of its block."""
         network = self.network_of
-        slope = self.first.weight[network, :, torch.arange(len(network))]
-        before = self._before(x)[network] + slope.unsqueeze(-1) * change.T.unsqueeze(1)
+        slope = self.first.weight[network[self.unit], :, torch.arange(len(self.unit))]
+        before = self._before(x)[network].index_add_(0, self.unit, slope.unsqueeze(-1) * change.T.unsqueeze(1))
         bias, last = self.last.bias[network], self.last.weight[network]
         return torch.baddbmm(bias, last, torch.relu(before[:, : self.width])) + before[:, self.width :]
 
-    def use_of_columns(self) -> Tensor:
-        """How much each network makes of each column, `[networks, features]`: the norm of all that leaves it."""
-        return self.first.weight.square().sum(1).add(_TINY).sqrt()
+    def use_of_features(self) -> Tensor:
+        """How much each network makes of each feature, `[networks, features]`: the norm of all that leaves it.
+
+        Times the root of its number of columns: the norm of noise grows like that, too.
+        """
+        squares = self.first.weight.square().sum(1)
+        if len(self.unit) == self.features:
+            return squares.add(_TINY).sqrt()
+        together = squares.new_zeros(len(squares), self.features).index_add(1, self.unit, squares)
+        return (together * self.unit.bincount()).add(_TINY).sqrt()
 
     def _before(self, x: Tensor) -> Tensor:
         flat = self.first.weight.flatten(0, 1) @ x.T
@@ -104,10 +115,10 @@ def fit_response(
 ) -> None:
     """Fit in place. With `mixture` > 0 a network sees x̃_j for x_j of its block in that share of the rows.
 
-    Coins are tossed anew each time, one for each column, so x_j and x̃_j are treated alike. `penalty` is on the
-    use of columns, a group lasso: most columns say nothing of y, and networks that use few predict far better. It
-    falls with the held-out loss, as noise does with what is explained: else strong features hide the weaker ones.
-    `held_out` flags the rows that are kept for early stopping.
+    Coins are tossed anew each time, one for each feature, so x_j and x̃_j are treated alike. `penalty` is on the
+    use of features, a group lasso: most features say nothing of y, and networks that use few predict far better.
+    It falls with the held-out loss, as noise does with what is explained: else strong features hide the weaker
+    ones. `held_out` flags the rows that are kept for early stopping.
     """
     optimiser = torch.optim.Adam(networks.parameters(), lr=learning_rate, fused=True)
     rows, kept = (~held_out).nonzero().squeeze(1), held_out.nonzero().squeeze(1)
@@ -116,8 +127,8 @@ def fit_response(
     def mixed(index: Tensor) -> Tensor | None:
         if mixture == 0:
             return None
-        coins = torch.rand(len(index), x.shape[1], generator=generator) < mixture
-        return coins * change[index]
+        coins = torch.rand(len(index), networks.features, generator=generator) < mixture
+        return (coins if networks.features == x.shape[1] else coins[:, networks.unit]) * change[index]
 
     kept_change = mixed(kept)
     losses: list[float] = []
@@ -127,7 +138,7 @@ def fit_response(
         value = loss(networks(x[index], mixed(index)), y[index]).mean(1).sum()
         optimiser.zero_grad()
         left = min(1.0, losses[-1] / losses[0]) if losses[0] > 0 else 1.0
-        (value + left * penalty * networks.use_of_columns().sum()).backward()
+        (value + left * penalty * networks.use_of_features().sum()).backward()
         optimiser.step()
         return value.item()
 

@@ -75,7 +75,7 @@ def fit_knockoff(
 ) -> list[History]:
     r"""Stage 2: $\min_\phi \max_\beta$ of the swap loss (`losses.swap_loss`), q_joint held fixed."""
     q_joint.requires_grad_(False)
-    held_out_noise, held_out_mask = _fixed_noise_and_swap(held_out, generator)
+    held_out_noise, held_out_mask = _fixed_noise_and_swap(held_out, swaps.unit, generator)
     histories = []
     for phase in phases:
         optimiser = _optimiser(q_knockoff, phase)
@@ -149,6 +149,6 @@ def _noise_like(x: Tensor, generator: torch.Generator) -> Noise:
     return Noise.draw(len(x), x.shape[1], generator=generator, dtype=x.dtype)
 
 
-def _fixed_noise_and_swap(x: Tensor, generator: torch.Generator) -> tuple[Noise, Tensor]:
+def _fixed_noise_and_swap(x: Tensor, unit: Tensor, generator: torch.Generator) -> tuple[Noise, Tensor]:
     """The same for every epoch, so that held-out losses differ by the model alone."""
-    return _noise_like(x, generator), UniformSwaps(x.shape[1])(len(x), generator=generator)
+    return _noise_like(x, generator), UniformSwaps(unit)(len(x), generator=generator)

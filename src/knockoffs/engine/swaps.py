@@ -12,22 +12,35 @@ def swap(x: Tensor, x_tilde: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     return x + difference, x_tilde - difference
 
 
-class UniformSwaps(nn.Module):
-    """Each coordinate of each row is swapped by the toss of a fair coin (the ablation of the paper)."""
+def of_columns(mask: Tensor, unit: Tensor) -> Tensor:
+    """The mask of the columns of each unit."""
+    return mask[:, unit]
 
-    def __init__(self, features: int) -> None:
+
+class _UnitSwaps(nn.Module):
+    """Swaps of units: columns that are always swapped together. An int stands for units of one column each."""
+
+    unit: Tensor
+
+    def __init__(self, unit: Tensor | int) -> None:
         super().__init__()
-        self.features = features
+        unit = torch.arange(unit) if isinstance(unit, int) else unit
+        self.register_buffer("unit", unit, persistent=False)
+        self.features = int(unit.max()) + 1
+
+
+class UniformSwaps(_UnitSwaps):
+    """Each unit of each row is swapped by the toss of a fair coin (the ablation of the paper)."""
 
     def forward(self, rows: int, *, generator: torch.Generator, temperature: float = 1.0) -> Tensor:
         coins = torch.rand(rows, self.features, generator=generator, device=generator.device)
-        return (coins < 0.5).to(torch.get_default_dtype())
+        return of_columns((coins < 0.5).to(torch.get_default_dtype()), self.unit)
 
     def probability(self) -> Tensor:
         return torch.full((self.features,), 0.5)
 
 
-class WorstSwaps(nn.Module):
+class WorstSwaps(_UnitSwaps):
     r"""Swaps drawn with probability $p_j = \sigma(\beta_j)$, β climbing towards the worst-case swap.
 
     The gradient in β is that of the loss along the mask, in equal parts from where the coordinate was swapped and
@@ -36,9 +49,9 @@ class WorstSwaps(nn.Module):
     knockoffs, for which they cancel, then runs off to "always" or "never".
     """
 
-    def __init__(self, features: int) -> None:
-        super().__init__()
-        self.logits = nn.Parameter(torch.zeros(features))
+    def __init__(self, unit: Tensor | int) -> None:
+        super().__init__(unit)
+        self.logits = nn.Parameter(torch.zeros(self.features))
 
     def forward(self, rows: int, *, generator: torch.Generator, temperature: float = 1.0) -> Tensor:
         probability = self.probability()
@@ -47,23 +60,23 @@ class WorstSwaps(nn.Module):
         uniform = torch.rand(rows, len(drawn), generator=generator, device=drawn.device, dtype=drawn.dtype)
         hard = (uniform < drawn).to(drawn.dtype)
         frequency = torch.where(hard == 1, drawn, 1 - drawn)
-        return hard + (probability - probability.detach()) / (2 * frequency)
+        return of_columns(hard + (probability - probability.detach()) / (2 * frequency), self.unit)
 
     def probability(self) -> Tensor:
-        """How likely each coordinate is to be swapped."""
+        """How likely each unit is to be swapped."""
         return torch.sigmoid(self.logits)
 
 
-class GumbelSwaps(nn.Module):
+class GumbelSwaps(_UnitSwaps):
     r"""The paper's swaps $H \sim q_{\text{gumbel}}(\beta)$, drawn per row and coordinate.
 
     The mask is binary; its gradient is that of the Gumbel-Softmax relaxation at the given temperature
     (straight-through), so that β can climb towards the worst-case swap.
     """
 
-    def __init__(self, features: int) -> None:
-        super().__init__()
-        self.logits = nn.Parameter(torch.zeros(features))
+    def __init__(self, unit: Tensor | int) -> None:
+        super().__init__(unit)
+        self.logits = nn.Parameter(torch.zeros(self.features))
 
     def forward(self, rows: int, *, generator: torch.Generator, temperature: float = 1.0) -> Tensor:
         uniform = torch.rand(
@@ -73,7 +86,7 @@ class GumbelSwaps(nn.Module):
         noise = torch.logit(uniform, eps=1e-6)
         soft = torch.sigmoid((self.logits + noise) / temperature)
         hard = (soft > 0.5).to(soft.dtype)
-        return hard + (soft - soft.detach())
+        return of_columns(hard + (soft - soft.detach()), self.unit)
 
     def probability(self) -> Tensor:
         return torch.sigmoid(self.logits)

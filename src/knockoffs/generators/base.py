@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,9 @@ from knockoffs.generators.table_model import TableModel
 from knockoffs.memory import require_memory
 from knockoffs.persistence import read_model, refuse_damaged, write_model
 from knockoffs.randomness import RandomState, random_generator
-from knockoffs.tables import listing, read_table, write_like
+from knockoffs.schema import Kind
+from knockoffs.tables import Table
+from knockoffs.words import listing
 
 
 class KnockoffGenerator(TableModel, ABC):
@@ -77,15 +80,11 @@ class KnockoffGenerator(TableModel, ABC):
         random_generator(model.random_state)  # raises an error for what is no seed
         return model
 
-    def _as_table(self, X: Any, drawn: Array) -> Any:
-        """Drawn values of the modelled columns as a table like X, with all its columns."""
+    def _as_table(self, X: Any, table: Table, drawn: Array) -> Any:
+        """Drawn internal columns as a table like X, whose cells `table` holds."""
         self._require_finite_draws(drawn)
-        values = self._complete(self.encoding_.decode(drawn))
-        copied = self.duplicated_ | self.constant_  # a copy is always valid, also where a constant varies by now
-        if copied.any():
-            original, _ = read_table(X, who=type(self).__name__)
-            values[:, copied] = original[:, copied]
-        return write_like(X, values)
+        knockoffs = table.with_codes(self.encoding_.decode(drawn, table.codes))
+        return knockoffs if isinstance(X, Table) else knockoffs.to_native()
 
     @abstractmethod
     def _check_settings(self) -> None:
@@ -101,22 +100,34 @@ class KnockoffGenerator(TableModel, ABC):
 class RowwiseGenerator(KnockoffGenerator):
     """A generator for rows that are independent of each other.
 
-    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on the modelled columns, and `_fit_memory` for the
+    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on internal columns, and `_fit_memory` for the
     memory that a fit takes.
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the distribution of the rows of X. `y` is there for pipelines and is ignored.
+    def fit(self, X: Any, y: Any = None, *, kinds: Mapping[Any, Kind] | None = None) -> Self:
+        """Learn the distribution of the rows of X.
 
         Raises a NotEnoughMemoryError before the work begins if it needs more memory than the machine has.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Numbers, booleans, text and categories, with or without missing cells.
+        y : object, default=None
+            Ignored; it is there for pipelines.
+        kinds : dict of column names (or numbers) to kinds, default=None
+            Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}`.
         """
         self._check_settings()
         rng = random_generator(self.random_state)
         self._fitted = False  # until the fit has gone through
-        core = self._read_for_fit(X)
-        require_memory(type(self).__name__, len(core), core.shape[1], self._fit_memory)
+        table = self._read_for_fit(X, kinds)
+        require_memory(type(self).__name__, *table.shape, self._fit_memory)
+        self._describe(table, rng)
+        if self.encoding_.width != table.shape[1]:
+            require_memory(type(self).__name__, len(table), self.encoding_.width, self._fit_memory)
         with torch.inference_mode(mode=False):  # gradients are needed, even if the caller has switched them off
-            self._fit(self._encode_for_fit(core, rng), rng)
+            self._fit(self.encoding_.encode(table.codes, rng), rng)
         self._fitted = True
         return self
 
@@ -126,25 +137,29 @@ class RowwiseGenerator(KnockoffGenerator):
         Without `random_state` the estimator's own is used, in a stream apart from that of the fit. A row's
         knockoff depends on that row, its position and the seed, not on the other rows. So two tables sampled with
         one seed share their noise: sample all rows in one call, or pass another `random_state` for each table.
-        Rows so far from those of the fit that their knockoffs would not be finite numbers raise a ValueError.
+        Rows so far from those of the fit that their knockoffs would not be finite numbers raise a ValueError. A
+        cell with a level that the fit has not seen, or a missing one where the fit had none, is its own knockoff;
+        a warning names such columns.
         """
-        core = self._read(X)
+        table = self._read(X)
+        self._warn_of_unseen(table)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
         if n_draws is None:
-            return self._sample_table(X, core, rng)
+            return self._as_table(X, table, self._draw(table.codes, rng)[1])
         check_count("n_draws", n_draws)
-        return [self._sample_table(X, core, draw) for draw in rng.spawn(n_draws)]
+        return [self._as_table(X, table, self._draw(table.codes, draw)[1]) for draw in rng.spawn(n_draws)]
 
-    def _sample_table(self, X: Any, core: Array, rng: np.random.Generator) -> Any:
+    def _draw(self, codes: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The internal columns of rows and of their knockoffs."""
         blur, draw = rng.spawn(2)
         # Numbers that overflow are found later, by a check that names their columns; numpy's warnings do not.
         with np.errstate(over="ignore", invalid="ignore"):
-            drawn = self._sample(self.encoding_.encode(core, blur), draw)
-        return self._as_table(X, drawn)
+            z = self.encoding_.encode(codes, blur)
+            return z, self._sample(z, draw)
 
     @abstractmethod
     def _fit_memory(self, rows: int, columns: int) -> float:
-        """Estimate the bytes of memory that a fit to so many modelled columns takes at its peak."""
+        """Estimate the bytes of memory that a fit to so many internal columns takes at its peak."""
 
     @abstractmethod
     def _fit(self, core: Array, rng: np.random.Generator) -> None: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from knockoffs.arrays import Array
+from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction, check_number
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
@@ -20,7 +20,7 @@ from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device
+from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device, unit_coins
 from knockoffs.generators.entropy import (
     ABOVE,
     BELOW,
@@ -67,6 +67,28 @@ class SwapDivergence(NamedTuple):
     standard_error: float
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedPairs:
+    """Internal columns of rows and of their knockoffs, and their density under the model.
+
+    Attributes
+    ----------
+    z, z_tilde : arrays of shape (rows, internal columns)
+        Internal columns of the rows and of their knockoffs.
+    unit : array of shape (internal columns,)
+        The feature that each internal column belongs to; -1 for classes of rows, which are never swapped.
+    """
+
+    model: DDLK
+    z: Array
+    z_tilde: Array
+    unit: Indices
+
+    def log_prob(self, z: Array, z_tilde: Array) -> Array:
+        """log q_joint(z) + log q_knockoff(z̃ | z) of each row."""
+        return self.model._joint.log_prob(z) + self.model._knockoff_log_prob(z, z_tilde)
+
+
 class DDLK(RowwiseGenerator):
     """Deep direct likelihood knockoffs (Sudarshan, Tansey and Ranganath, 2020).
 
@@ -101,7 +123,8 @@ class DDLK(RowwiseGenerator):
     Attributes
     ----------
     history_ : losses of every phase, epoch by epoch.
-    swap_probability_ : how likely the learned worst-case swap is to take each modelled column.
+    swap_probability_ : how likely the learned worst-case swap is to take each feature; nan for those that are
+        copied.
     entropy_ : the λ of the fitted model.
     entropy_path_ : every λ that `entropy="auto"` tried with its held-out figures; empty for a given λ.
     entropy_reason_ : one sentence that says why this λ.
@@ -171,35 +194,46 @@ class DDLK(RowwiseGenerator):
     def log_prob(self, X: Any, X_tilde: Any) -> Array:
         """log q(x̃ | x) of each row, in the units of the data.
 
-        Of discrete columns it is the density of their latents in the middle of their cells.
+        Of discrete columns and missing cells it is the density of latents in the middle of their intervals.
         """
-        core, knockoffs = self._read(X), self._read(X_tilde)
-        if len(core) != len(knockoffs):
-            raise ValueError(f"X has {len(core)} rows, X_tilde {len(knockoffs)}: pass one knockoff for each row.")
-        x, _ = self._joint.to_scale(self.encoding_.middles(core))
-        x_tilde, log_slope = self._joint.to_scale(self.encoding_.middles(knockoffs))
+        z, z_tilde = self._middles(X), self._middles(X_tilde)
+        if len(z) != len(z_tilde):
+            raise ValueError(f"X has {len(z)} rows, X_tilde {len(z_tilde)}: pass one knockoff for each row.")
+        return self._knockoff_log_prob(z, z_tilde)
+
+    def _knockoff_log_prob(self, z: Array, z_tilde: Array) -> Array:
+        x, _ = self._joint.to_scale(z)
+        x_tilde, log_slope = self._joint.to_scale(z_tilde)
         log_prob = in_chunks(self._knockoff.log_prob, x_tilde, x)
         return log_prob.cpu().double().add(log_slope).numpy()
 
     def joint_log_prob(self, X: Any) -> Array:
         """log q(x) of each row, in the units of the data (discrete columns as in `log_prob`)."""
-        core = self._read(X)
-        return self._joint.log_prob(self.encoding_.middles(core))
+        z = self._middles(X)
+        return self._joint.log_prob(z)
+
+    def swap_pairs(self, X: Any, random_state: RandomState = None) -> EncodedPairs:
+        """Draw the internal columns of the rows of X and of their knockoffs, with their density."""
+        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
+        z, z_tilde = self._draw(self._read(X).codes, rng)
+        self._require_finite_draws(z_tilde)
+        unit = self.encoding_.unit
+        return EncodedPairs(self, z, z_tilde, np.where(unit < self.n_features_in_, unit, -1))
 
     def swap_divergence(self, X: Any, *, n_swaps: int = 4, random_state: RandomState = None) -> SwapDivergence:
         """How far the model's [x, x̃] is from swap-invariance on the rows of X, by its own q_joint.
 
-        The mean over `n_swaps` random swaps a row, each coordinate by the toss of a fair coin. Use rows that
+        The mean over `n_swaps` random swaps a row, each feature by the toss of a fair coin. Use rows that
         the model was not fitted on. It cannot see an error of q_joint itself.
         """
-        core = self._read(X)
+        codes = self._read(X).codes
         check_count("n_swaps", n_swaps)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=2)
-        x, _ = self._joint.to_scale(self.encoding_.encode(core, rng))
+        x, _ = self._joint.to_scale(self.encoding_.encode(codes, rng))
         losses = []
         for draw in rng.spawn(n_swaps):
             noise = draw_noise(draw, len(x), self._knockoff)
-            mask = torch.as_tensor(draw.random(x.shape) < 0.5).to(x)
+            mask = unit_coins(draw, len(x), self._swapped_units()).to(x)
             losses.append(in_chunks(self._swap_losses, x, mask, *noise))
         per_row = torch.stack(losses).mean(0).cpu().double()
         return SwapDivergence(per_row.mean().item(), (per_row.std() / len(per_row) ** 0.5).item())
@@ -252,7 +286,8 @@ class DDLK(RowwiseGenerator):
     ) -> list[History]:
         phases = self._settings(self.knockoff_learning_rate, self.knockoff_epochs).phases()
         self._knockoff = self._begin_knockoff(z, rng).to(z.device)
-        swaps = SWAPS[self.swaps](z.shape[1]).to(z.device)
+        unit = self._swapped_units()
+        swaps = SWAPS[self.swaps](unit).to(z.device)
         train = partial(
             fit_knockoff,
             self._joint.density,
@@ -275,12 +310,25 @@ class DDLK(RowwiseGenerator):
                 generator = torch.Generator(device=z.device).manual_seed(int(seeds[0]))
                 return train(entropy=entropy, phases=[step_phase(phases, history, entropy)], generator=generator)
 
-            judge = partial(held_out_figures, self._joint.density, self._knockoff, held_out, seed=int(seeds[1]))
+            judge = partial(
+                held_out_figures, self._joint.density, self._knockoff, held_out, unit, seed=int(seeds[1])
+            )
             path = walk_entropies(torch.nn.ModuleList([self._knockoff, swaps]), refit, judge)
             self.entropy_, self.entropy_path_, self.entropy_reason_ = path.chosen, path.steps, path.reason
             history = [*history, *path.history]
-        self.swap_probability_ = swaps.probability().detach().cpu().numpy()
+        probability = swaps.probability().detach().cpu().numpy()
+        self.swap_probability_ = self._of_features(probability[: self.modelled_.sum()])  # contexts come behind
         return history
+
+    def _swapped_units(self) -> torch.Tensor:
+        """The number of the unit of each internal column, counting units that have any."""
+        return torch.as_tensor(np.unique(self.encoding_.unit, return_inverse=True)[1])
+
+    def _of_features(self, values: Array) -> Array:
+        """Numbers of all features from those of the features that have internal columns; nan for the others."""
+        found = np.full(self.n_features_in_, np.nan, dtype=values.dtype)
+        found[self.modelled_] = values
+        return found
 
     def _settings(self, learning_rate: float, epochs: int) -> NetworkSettings:
         schedule = Schedule(epochs, self.batch_size, self.patience, self.averaging)
@@ -305,7 +353,7 @@ class DDLK(RowwiseGenerator):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         networks = {"joint": self._joint.density, "knockoff": self._knockoff}
-        arrays = {"swap_probability": self.swap_probability_} | scale_arrays(self._joint.scale)
+        arrays = {"swap_probability": self.swap_probability_[self.modelled_]} | scale_arrays(self._joint.scale)
         for name, network in networks.items():
             arrays |= network_arrays(name, network)
         shapes = {name: network.shape() for name, network in networks.items()}
@@ -326,7 +374,8 @@ class DDLK(RowwiseGenerator):
         joint = density(shapes["joint"], "joint", context=0)
         self._joint = JointModel(restore_scale(arrays, columns), joint, None, self.history_)
         self._knockoff = density(shapes["knockoff"], "knockoff", context=columns)
-        self.swap_probability_ = take_array(arrays, "swap_probability", (columns,))
+        modelled = int(self.modelled_.sum())
+        self.swap_probability_ = self._of_features(take_array(arrays, "swap_probability", (modelled,)))
         # Files of before there was a path have none of these.
         self.entropy_ = as_type(float, header.get("entropy", self.entropy), "entropy")
         path = as_type(list[Any], header.get("entropy_path", []), "entropy_path")

@@ -1,87 +1,381 @@
-"""How a generator sees the columns of a table: as they are, or discrete ones as continuous."""
+"""How a generator sees a table: internal columns of numbers for each feature, and back to the features' cells."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.design import expand
+from knockoffs.generators.feature_units import (
+    Constant,
+    FeatureUnit,
+    Intervals,
+    WithGaps,
+    continuous_intervals,
+    discrete_intervals,
+    gap_threshold,
+    level_boxes,
+)
+from knockoffs.generators.latent import DRAW_SWEEPS, draw_latents, fit_correlation, start_latents
+from knockoffs.generators.nominal import nominal_boxes
+from knockoffs.generators.relations import Context, find_contexts
+from knockoffs.generators.value_units import Exact, Plain, Spread
+from knockoffs.schema import Column, Schema
 
-Levels = Sequence[Array | None]
-
-
-class Encoding(Protocol):
-    """A random map of rows to rows that generators can model, and back."""
-
-    def encode(self, core: Array, rng: np.random.Generator) -> Array: ...
-
-    def middles(self, core: Array) -> Array: ...
-
-    def decode(self, encoded: Array) -> Array: ...
+SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent
+CHUNK = 4_096  # rows whose random numbers are held at once
 
 
 @dataclass(frozen=True, slots=True)
-class SpreadEncoding:
-    """Discrete columns keep their units: each value is spread evenly over the cell around it.
+class Classed:
+    """A feature that has a description of its own within each class of rows; see `relations.py`."""
 
-    `levels` holds the values of discrete columns, and None for others. With few values the spread weakens the
-    dependence on other columns, so this serves where a model is given in the units of the columns.
+    context: int  # number of the context that says the class
+    within: tuple[FeatureUnit, ...]  # per class
+
+    @property
+    def width(self) -> int:
+        return max(unit.width for unit in self.within)
+
+
+Unit = FeatureUnit | Classed
+
+
+@dataclass(frozen=True, eq=False)
+class TableEncoding:
+    """A random map of rows to internal columns, and back.
+
+    Attributes
+    ----------
+    units : tuple of units
+        One per feature. A feature without internal columns is copied: its only valid knockoff is a copy.
+    alike : array of int
+        Per feature the first one that is equal to it, mostly itself.
+    contexts : tuple of Context
+        Classes of rows that knockoffs keep. Each has internal columns behind those of the features. They have
+        knockoffs like any other, which are not used: a row's knockoff stays in its class.
+    context_units : tuple of FeatureUnit
+        Per context the internal columns that stand for the class.
+    correlation : array or None
+        Correlations of the internal columns on the normal scale; None where no column is latent.
     """
 
-    levels: Levels
+    units: tuple[Unit, ...]
+    alike: Indices
+    contexts: tuple[Context, ...] = ()
+    context_units: tuple[FeatureUnit, ...] = ()
+    correlation: Array | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("copied", "_places", "unit", "latent", "_roots"):  # now, so that no later use changes it
+            getattr(self, name)
+
+    @cached_property
+    def copied(self) -> Flags:
+        """Features whose knockoff is a copy: duplicates, and those without internal columns."""
+        own = np.arange(len(self.units))
+        duplicate = self.alike != own
+        return duplicate | np.isin(own, self.alike[duplicate]) | np.array([unit.width == 0 for unit in self.units])
+
+    @cached_property
+    def _places(self) -> list[slice]:
+        """The internal columns of each feature and then of each context."""
+        duplicate = self.alike != np.arange(len(self.units))
+        widths = [0 if alike else unit.width for unit, alike in zip(self.units, duplicate, strict=True)]
+        ends = np.cumsum([0, *widths, *(unit.width for unit in self.context_units)]).tolist()
+        return [slice(start, end) for start, end in pairwise(ends)]
+
+    @property
+    def width(self) -> int:
+        """Number of internal columns."""
+        return self._places[-1].stop
+
+    @cached_property
+    def unit(self) -> Indices:
+        """The feature that each internal column belongs to; those of contexts have numbers beyond the features."""
+        unit = np.empty(self.width, dtype=np.intp)
+        for j, place in enumerate(self._places):
+            unit[place] = j
+        return unit
+
+    @cached_property
+    def latent(self) -> Indices:
+        """Internal columns that are drawn given the others."""
+        shown = [
+            place.start
+            for unit, place in zip(self.units, self._places, strict=False)
+            if isinstance(unit, SHOWN) and place.stop > place.start  # duplicates have no column
+        ]
+        return np.setdiff1d(np.arange(self.width), shown)
 
     def encode(self, core: Array, rng: np.random.Generator) -> Array:
-        return self.encode_at(core, rng.random(core.shape))
+        """Internal columns of rows; latent ones are drawn given all others. They depend on their row alone."""
+        if self.correlation is None:
+            return self._shown(core, np.empty((len(core), self.width)), rng.random((len(core), self.width)))
+        encoded = np.empty((len(core), self.width))
+        for start in range(0, len(core), CHUNK):
+            part = core[start : start + CHUNK]
+            noise = rng.random((len(part), DRAW_SWEEPS + 1, len(self.latent)))
+            z = draw_latents(self.correlation, *self.bounds(part), self.latent, noise)
+            encoded[start : start + CHUNK] = self._shown(part, z, z)
+        return self._apart(encoded)
 
-    def encode_at(self, core: Array, place: Array) -> Array:
-        """Values of discrete columns moved to these places (0 to 1) in the cells around them."""
-        core = core.copy()
-        for j, levels in enumerate(self.levels):
-            if levels is not None:
-                half = np.diff(levels) / 2
-                below, above = np.append(half[0], half), np.append(half, half[-1])
-                cell = _nearest(levels, core[:, j])
-                core[:, j] = levels[cell] - below[cell] + place[:, j] * (below + above)[cell]
-        return core
-
-    def middles(self, core: Array) -> Array:
-        return core
-
-    def decode(self, encoded: Array) -> Array:
-        """Back to the nearest value seen in the fit."""
-        core = encoded.copy()
-        for j, levels in enumerate(self.levels):
-            if levels is not None:
-                core[:, j] = levels[_nearest(levels, core[:, j])]
-        return core
-
-
-@dataclass(frozen=True, slots=True)
-class ExactEncoding:
-    """For models of discrete distributions: columns as they are, and draws put back to values seen."""
-
-    levels: Levels
-
-    def encode(self, core: Array, rng: np.random.Generator) -> Array:
-        return core
+    def encode_apart(self, core: Array, noise: Array) -> Array:
+        """Internal columns with latents drawn whatever the other columns; `noise` is uniform, `[rows, width]`."""
+        z = start_latents(*self.bounds(core), self.latent, noise[:, self.latent])
+        return self._apart(self._shown(core, z, noise))
 
     def middles(self, core: Array) -> Array:
-        return core
+        """Internal columns with latents in the middle of their intervals, for densities at given values."""
+        low, high = self.bounds(core)
+        z = low if self.correlation is None else ndtri((ndtr(low) + ndtr(high)) / 2)
+        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
+            if isinstance(unit, (Plain, Exact)) and place.stop > place.start:
+                z[:, place.start] = unit.encode(core[:, j], core[:, j])
+        return self._apart(z)
 
-    def decode(self, encoded: Array) -> Array:
-        return SpreadEncoding(self.levels).decode(encoded)
+    @cached_property
+    def _roots(self) -> list[tuple[slice, Array]]:
+        """The columns of features with several internal columns, and the Cholesky root of their correlations."""
+        if self.correlation is None:
+            return []
+        several = [place for place in self._places if place.stop - place.start > 1]
+        return [(place, np.linalg.cholesky(self.correlation[place, place])) for place in several]
+
+    def _apart(self, z: Array) -> Array:
+        """Make the columns of each feature uncorrelated.
+
+        The columns of a feature are swapped together, so any invertible map of these is allowed. With uncorrelated
+        ones generators that keep a distance column by column can keep a larger one.
+        """
+        for place, root in self._roots:
+            z[:, place] = np.linalg.solve(root, z[:, place].T).T
+        return z
+
+    def _together(self, z: Array) -> Array:
+        """Undo `_apart`."""
+        z = z.copy()
+        for place, root in self._roots:
+            z[:, place] = z[:, place] @ root.T
+        return z
+
+    def _shown(self, core: Array, z: Array, noise: Array) -> Array:
+        """Put the columns that are no latents in the places of their features."""
+        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
+            if isinstance(unit, SHOWN) and place.stop > place.start:
+                z[:, place.start] = unit.encode(core[:, j], noise[:, place.start])
+        return z
+
+    def bounds(self, core: Array) -> tuple[Array, Array]:
+        """Between which scores the internal columns of rows lie, `[rows, width]` each; the same twice if known."""
+        low, high = np.empty((len(core), self.width)), np.empty((len(core), self.width))
+        classes = [context.classes(core) for context in self.contexts]
+        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
+            if place.stop == place.start:
+                continue
+            if isinstance(unit, Classed):
+                low[:, place], high[:, place] = _classed_bounds(unit, core[:, j], classes[unit.context])
+            else:
+                low[:, place], high[:, place] = unit.bounds(core[:, j])
+        for own, unit, place in zip(classes, self.context_units, self._places[len(self.units) :], strict=True):
+            low[:, place], high[:, place] = unit.bounds(own.astype(np.float64))
+        return low, high
+
+    def decode(self, encoded: Array, original: Array | None = None) -> Array:
+        """Cells of all features: new rows, or knockoffs of the `original` rows, whose classes they keep.
+
+        A cell with a level that the fit has not seen is its own knockoff.
+        """
+        encoded = self._together(encoded)
+        places = self._places[len(self.units) :]
+        if original is None:
+            classes = [
+                unit.decode(encoded[:, p]).astype(np.intp)
+                for unit, p in zip(self.context_units, places, strict=True)
+            ]
+        else:
+            classes = [context.classes(original) for context in self.contexts]
+        cells = np.empty((len(encoded), len(self.units)))
+        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
+            if self.alike[j] != j:
+                cells[:, j] = cells[:, self.alike[j]]
+            elif isinstance(unit, Classed):
+                cells[:, j] = _classed_decode(unit, encoded[:, place], classes[unit.context])
+            else:
+                cells[:, j] = unit.decode(encoded[:, place])
+        if original is not None:
+            copied = self.copied | ~self.knows(original)  # a copy is valid, also where a constant varies by now
+            cells = np.where(copied, original, cells)
+        return cells
+
+    def knows(self, core: Array) -> Flags:
+        """Which cells have a value that the fit has seen, or that lies between such values; `[rows, features]`."""
+        known = np.empty(core.shape, dtype=bool)
+        classes = [context.classes(core) for context in self.contexts]
+        for j, unit in enumerate(self.units):
+            if isinstance(unit, Classed):
+                known[:, j] = False
+                for k, within in enumerate(unit.within):
+                    rows = classes[unit.context] == k
+                    known[rows, j] = within.knows(core[rows, j])
+            else:
+                known[:, j] = unit.knows(core[:, j])
+        return known
 
 
-def discrete_levels(column: Array) -> Array | None:
-    """The values of a discrete column: whole-numbered (below 2^53, where not all floats are), or full of ties."""
-    values, counts = np.unique(column, return_counts=True)
-    whole = np.all(values == np.rint(values)) and np.abs(values).max() < 2**53
-    tied = len(values) <= len(column) / 2 or counts.max() > max(2, 0.05 * len(column))
-    return values if whole or tied else None
+def _classed_bounds(unit: Classed, codes: Array, classes: Indices) -> tuple[Array, Array]:
+    """Bounds by the description within each row's class; internal columns that it does not use are free."""
+    free = Intervals(np.zeros(1), np.ones(1), np.ones(1, dtype=bool)).bounds(np.full(len(codes), np.nan))
+    low, high = (np.repeat(ends, unit.width, axis=1) for ends in free)
+    for k, within in enumerate(unit.within):
+        rows = classes == k
+        own = within.bounds(codes[rows])
+        low[rows, : within.width], high[rows, : within.width] = own
+    return low, high
 
 
-def _nearest(levels: Array, values: Array) -> Indices:
-    return np.searchsorted((levels[1:] + levels[:-1]) / 2, values)
+def _classed_decode(unit: Classed, z: Array, classes: Indices) -> Array:
+    cells = np.empty(len(z))
+    for k, within in enumerate(unit.within):
+        rows = classes == k
+        cells[rows] = within.decode(z[rows, : within.width])
+    return cells
+
+
+def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
+    """For models that are given in the units of the columns: discrete values are spread around themselves."""
+
+    def unit(j: int, column: Column) -> Unit:
+        if not column.varies:
+            return Constant(core[0, j])
+        return (
+            Plain(float(np.median(core[:, j]))) if column.kind == "continuous" else Spread(np.unique(core[:, j]))
+        )
+
+    return TableEncoding(tuple(unit(j, column) for j, column in enumerate(schema)), alike)
+
+
+def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
+    """For models of discrete distributions: the number of each value, a missing cell counting as a value."""
+    return TableEncoding(
+        tuple(
+            Exact(np.unique(core[:, j])) if column.varies else Constant(core[0, j])
+            for j, column in enumerate(schema)
+        ),
+        alike,
+    )
+
+
+def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
+    """Describe all features, find relations between them, and learn the correlations of latents."""
+    distinct = alike == np.arange(len(alike))
+    if not any(_is_latent(column) for column, own in zip(schema, distinct, strict=True) if own):
+        units = [
+            Plain(float(np.median(core[:, j]))) if column.varies else Constant(core[0, j])
+            for j, column in enumerate(schema)
+        ]
+        return TableEncoding(tuple(units), alike)
+    contexts = _distinct_contexts(core, schema, distinct)
+    others = _Others(core, schema)
+    units: list[Unit] = [others.describe(j) for j in range(len(schema))]
+    context_units = []
+    for k, context in enumerate(contexts):
+        classes = context.classes(core)
+        for j in context.members:
+            units[j] = Classed(k, tuple(others.describe(j, classes == own) for own in range(len(context.keys))))
+        context_units.append(others.classes(classes, context.members))
+    found = TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units))
+    correlation = fit_correlation(*found.bounds(core), found.latent, rng)
+    return TableEncoding(found.units, alike, found.contexts, found.context_units, correlation)
+
+
+def fit_complete_encoding(
+    core: Array, completed: Array, schema: Schema, rng: np.random.Generator
+) -> TableEncoding:
+    """Describe the features of a table with missing cells, which may have any value, by cells of a completed one.
+
+    Cells of `completed` may be missing too, and are then left out.
+    """
+    others = _Others(completed, schema)
+    units = tuple(others.describe_present(j) for j in range(len(schema)))
+    found = TableEncoding(units, np.arange(len(schema)))
+    if not len(found.latent):
+        return found
+    return replace(found, correlation=fit_correlation(*found.bounds(core), found.latent, rng))
+
+
+def _is_latent(column: Column) -> bool:
+    return column.varies and (column.kind != "continuous" or column.missing > 0)
+
+
+def _distinct_contexts(core: Array, schema: Schema, distinct: Flags) -> list[Context]:
+    """Relations among features that are no duplicates of others."""
+    own = np.flatnonzero(distinct)
+    found = find_contexts(core[:, own], [schema[int(j)] for j in own])
+    return [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
+
+
+class _Others:
+    """Descriptions of features, those of nominal ones with regard to the other features."""
+
+    def __init__(self, core: Array, schema: Schema) -> None:
+        self._core, self._schema = core, schema
+        design = expand(schema, core)
+        table, self._unit = design.tables[0], design.unit
+        deviation = table.std(0)
+        self._table = (table - table.mean(0)) / np.where(deviation > 0, deviation, 1.0)
+
+    def describe(self, j: int, rows: Flags | None = None) -> FeatureUnit:
+        """The internal columns of feature j, learned from all rows or from those of a class."""
+        column, codes = self._schema[j], self._core[:, j]
+        if rows is None and column.kind == "continuous" and column.missing == 0:
+            return Plain(float(np.median(codes)), continuous_intervals(codes))
+        codes = codes if rows is None else codes[rows]
+        present = codes[~np.isnan(codes)]
+        values = np.unique(present)
+        if len(values) == 0 or (len(values) == 1 and len(present) == len(codes)):
+            return Constant(codes[0])
+        if column.kind == "nominal" and len(values) > 2:
+            others = self._table[:, self._unit != j]
+            return nominal_boxes(codes, others if rows is None else others[rows])
+        unit = _quantity(column, present)
+        missing = 1 - len(present) / len(codes)
+        return WithGaps(unit, gap_threshold(missing)) if missing > 0 else unit
+
+    def describe_present(self, j: int) -> FeatureUnit:
+        """The internal columns of feature j by the cells that are not missing, all of them latent."""
+        column, codes = self._schema[j], self._core[:, j]
+        present = ~np.isnan(codes)
+        if column.kind == "nominal":
+            return nominal_boxes(codes[present], self._table[present][:, self._unit != j])
+        return _quantity(column, codes[present])
+
+    def classes(self, classes: Indices, members: Indices) -> FeatureUnit:
+        """Internal columns for a class of rows."""
+        codes = classes.astype(np.float64)
+        if classes.max() == 1:
+            return discrete_intervals(codes)
+        return nominal_boxes(codes, self._table[:, ~np.isin(self._unit, members)])
+
+
+def _quantity(column: Column, present: Array) -> FeatureUnit:
+    if present.min() == present.max():
+        return Constant(present[0])
+    if column.kind == "continuous":
+        return continuous_intervals(present)
+    if column.levels is not None:
+        return level_boxes(present)
+    return discrete_intervals(present, np.array(column.values) if column.kind == "semicontinuous" else None)
+
+
+def first_alike(core: Array) -> Indices:
+    """Return, per column, the number of the first column that is equal to it."""
+    seen: dict[bytes, int] = {}
+    return np.array(
+        [seen.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(core.T)], dtype=np.intp
+    )

@@ -17,7 +17,7 @@ from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.losses import swap_loss
 from knockoffs.engine.stages import Phase
 from knockoffs.engine.training import History, Schedule, TrainingDivergedError
-from knockoffs.generators.batches import draw_noise
+from knockoffs.generators.batches import draw_noise, unit_coins
 
 Entropy = float | Literal["auto"]
 
@@ -82,9 +82,12 @@ class _Trial(NamedTuple):
 
 
 def held_out_figures(
-    q_joint: AutoregressiveDensity, q_knockoff: AutoregressiveDensity, x: Tensor, *, seed: int
+    q_joint: AutoregressiveDensity, q_knockoff: AutoregressiveDensity, x: Tensor, unit: Tensor, *, seed: int
 ) -> Figures:
-    """Swap divergence and conditional entropy on rows x; with one seed all models get the same noise and swaps."""
+    """Swap divergence and conditional entropy on rows x; with one seed all models get the same noise and swaps.
+
+    The columns of a `unit` are swapped together.
+    """
 
     def both(x: Tensor, mask: Tensor, *noise: Tensor) -> Tensor:
         x_tilde = q_knockoff.sample(Noise(*noise), x)
@@ -93,7 +96,7 @@ def held_out_figures(
     total = torch.zeros(len(x), 2, dtype=torch.float64)
     for draw in np.random.default_rng(seed).spawn(_DRAWS):
         noise = draw_noise(draw, len(x), q_knockoff)
-        mask = torch.as_tensor(draw.random(x.shape) < 0.5).to(x)
+        mask = unit_coins(draw, len(x), unit).to(x)
         total += in_chunks(both, x, mask, *noise).cpu()
     divergence, information = (total / _DRAWS).unbind(1)
     return Figures(divergence, information.mean().item() / x.shape[1], x.shape[1])

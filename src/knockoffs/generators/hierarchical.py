@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +18,6 @@ from knockoffs.checks import check_choice, check_count
 from knockoffs.engine.transforms import normal_scale
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.ddlk import DDLK
-from knockoffs.generators.encoding import SpreadEncoding, discrete_levels
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.generators.saved_networks import restore_scale, scale_arrays
@@ -24,7 +25,10 @@ from knockoffs.generators.table_model import MIN_COLUMNS, MIN_ROWS
 from knockoffs.memory import FLOAT64, require_memory
 from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState, random_generator
-from knockoffs.tables import column_name, group_labels, listing, require_same_order
+from knockoffs.row_labels import require_same_order
+from knockoffs.schema import Kind, infer_kind
+from knockoffs.tables import Table, group_labels
+from knockoffs.words import column_name, listing
 
 PARTS = ("between", "within")
 
@@ -77,7 +81,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         self.generator = generator
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None, kinds: Mapping[Any, Kind] | None = None) -> Self:
         """Learn the distribution of the groups of rows of X.
 
         Parameters
@@ -88,31 +92,31 @@ class HierarchicalKnockoffs(KnockoffGenerator):
             Ignored; it is there for pipelines.
         groups : array-like of shape (n_rows,)
             One label per row; rows with the same label belong together.
+        kinds : dict of column names (or numbers) to kinds, default=None
+            Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}`.
         """
         self._check_settings()
         rng = random_generator(self.random_state)
         self._fitted = False
-        core = self._read_for_fit(X)
-        labels = self._labels(X, groups, len(core))
-        require_memory(type(self).__name__, len(core), core.shape[1], self._fit_memory)
+        table = self._read_for_fit(X, kinds)
+        labels = self._labels(X, groups, len(table))
+        require_memory(type(self).__name__, *table.shape, self._fit_memory)
         count = int(labels.max()) + 1
         if count < MIN_ROWS:
             raise ValueError(
                 f"groups has {count} different label{'s' if count > 1 else ''}; at least {MIN_ROWS} groups are "
                 "needed, since only different groups are independent of each other. Collect more groups."
             )
-        if count < max(2 * MIN_ROWS, core.shape[1]):
+        if count < max(2 * MIN_ROWS, table.shape[1]):
             caution(
-                f"There are only {count} groups for {core.shape[1]} columns: what the rows of a group have in "
+                f"There are only {count} groups for {table.shape[1]} columns: what the rows of a group have in "
                 "common can hardly be learned, and false discoveries are bounded less well. More groups help; "
                 "more rows per group do not."
             )
-        # A value that is repeated within its group alone does not make a column discrete.
-        self.levels_ = [discrete_levels(_once_per_group(column, labels)) for column in core.T]
-        self.encoding_ = SpreadEncoding(self.levels_)
-        core = self._blur_groups(core, labels, rng)
-        self._scale = normal_scale(torch.as_tensor(core))
-        z = self._scale.forward(torch.as_tensor(core))[0].numpy()
+        self._describe(_with_kinds_of_groups(table, labels), rng)
+        encoded = self._encode_groups(table.codes, labels, rng)
+        self._scale = normal_scale(torch.as_tensor(encoded))
+        z = self._scale.forward(torch.as_tensor(encoded))[0].numpy()
         self._constant_within = _constant_within(z, labels)
         self.hierarchy_ = fit_hierarchy(z, labels)
         common, own = self._parts(z, labels, rng)
@@ -143,14 +147,15 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         random_state : int, Generator, RandomState or None, default=None
             Seed; by default the estimator's own, in a stream apart from that of the fit.
         """
-        core = self._read(X)
-        labels = self._labels(X, groups, len(core))
-        self._require_constant_within(core, labels)
+        table = self._read(X)
+        labels = self._labels(X, groups, len(table))
+        self._warn_of_unseen(table)
+        self._require_constant_within(table.codes, labels)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
         if n_draws is None:
-            return self._as_table(X, self._draw(core, labels, rng))
+            return self._as_table(X, table, self._draw(table.codes, labels, rng))
         check_count("n_draws", n_draws)
-        return [self._as_table(X, self._draw(core, labels, draw)) for draw in rng.spawn(n_draws)]
+        return [self._as_table(X, table, self._draw(table.codes, labels, draw)) for draw in rng.spawn(n_draws)]
 
     def _fit_memory(self, rows: int, columns: int) -> float:
         """Covariances, their inverses and decompositions for each size of group, beside the parts' own need."""
@@ -160,10 +165,11 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         """Refuse columns that vary within groups although they did not in the fit: their own part is unknown."""
         if len(core) == 0:
             return
-        varying = self._constant_within & ~_constant_within(core, labels)
+        constant = self.modelled_.copy()
+        constant[self.encoding_.unit[~self._constant_within & (self.encoding_.unit < len(constant))]] = False
+        varying = constant & ~_constant_within(np.nan_to_num(core, nan=np.inf), labels)
         if varying.any():
-            modelled = np.flatnonzero(self.modelled_)
-            which = listing([column_name(self._names, modelled[j]) for j in np.flatnonzero(varying)])
+            which = listing([column_name(self._names, j) for j in np.flatnonzero(varying)])
             raise ValueError(
                 f"HierarchicalKnockoffs: {which} was constant within every group of the fit and varies within "
                 "groups of these rows. Fit on rows where it varies."
@@ -181,7 +187,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
 
     def _draw(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
         if len(core) == 0:
-            return core
+            return np.empty((0, self.encoding_.width))
         # Numbers that overflow are found by checks that name their columns; numpy's warnings do not.
         with np.errstate(over="ignore", invalid="ignore"):
             return self._drawn_parts(core, labels, rng)
@@ -189,17 +195,17 @@ class HierarchicalKnockoffs(KnockoffGenerator):
     def _drawn_parts(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
         """The sum of the knockoffs of both parts, in the units of the columns."""
         blur, parts, for_between, for_within = rng.spawn(4)
-        z = self._scale.forward(torch.as_tensor(self._blur_groups(core, labels, blur)))[0].numpy()
+        z = self._scale.forward(torch.as_tensor(self._encode_groups(core, labels, blur)))[0].numpy()
         common, own = self._parts(z, labels, parts)
         drawn = self._sample_part(self.between_, common, for_between)[labels]
         if self.within_ is not None:
             drawn = drawn + self._sample_part(self.within_, own, for_within)
         return torch.maximum(self._scale.inverse(torch.as_tensor(drawn)), self._scale.lowest).numpy()
 
-    def _blur_groups(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
-        """Spread discrete values over their cells, by one draw per group: what is constant there stays so."""
-        place = rng.random((labels.max(initial=0) + 1, core.shape[1]))[labels]
-        return SpreadEncoding(self.levels_).encode_at(core, place)
+    def _encode_groups(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
+        """Internal columns, with latents by one draw per group: what is constant there stays so."""
+        noise = rng.random((labels.max(initial=0) + 1, self.encoding_.width))[labels]
+        return self.encoding_.encode_apart(core, noise)
 
     def _parts(self, z: Array, labels: Indices, rng: np.random.Generator) -> tuple[Array, Array]:
         """What each group has in common (one row per group), and what is each row's own."""
@@ -222,7 +228,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         return model.sample(_with_noise(part, model.n_features_in_, rng), random_state=rng)[:, : part.shape[1]]
 
     @property
-    def _spreads_discrete(self) -> bool:
+    def _draws_latents_apart(self) -> bool:
         return True  # by one draw per group
 
     def _check_settings(self) -> None:
@@ -277,7 +283,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
 
 
 def fit_generator(generator: Any, X: Any, groups: Any) -> Any:
-    """Fit a generator; one that knows groups of rows gets them."""
+    """Fit a generator to a table; one that knows groups of rows gets them."""
     return generator.fit(X, groups=groups) if knows_groups(generator) else generator.fit(X)
 
 
@@ -296,8 +302,18 @@ def knows_groups(generator: Any) -> bool:
     return isinstance(inner, HierarchicalKnockoffs)
 
 
-def _once_per_group(column: Array, labels: Indices) -> Array:
-    return np.unique(np.column_stack([labels.astype(np.float64), column]), axis=0)[:, 1]
+def _with_kinds_of_groups(table: Table, labels: Indices) -> Table:
+    """Give columns of numbers the kinds that they have with each value once per group.
+
+    A value that is repeated within its group alone does not make a column discrete.
+    """
+    kinds = dict(table.kinds)
+    for j, column in enumerate(table.schema):
+        if j not in kinds and column.kind in ("ordinal", "semicontinuous"):
+            codes = table.codes[:, j]
+            pairs = np.column_stack([labels.astype(np.float64), codes])[~np.isnan(codes)]
+            kinds[j] = infer_kind(*np.unique(np.unique(pairs, axis=0)[:, 1], return_counts=True))
+    return replace(table, kinds=kinds)
 
 
 def _constant_within(z: Array, labels: Indices) -> Flags:

@@ -12,10 +12,11 @@ from knockoffs.checks import check_choice, check_count
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.hmm_model import CategoricalEmissions, HiddenMarkovModel, fit_hmm
 from knockoffs.generators.markov import markov_knockoffs
+from knockoffs.generators.value_units import Exact
 from knockoffs.memory import FLOAT64
 from knockoffs.randomness import RandomState
-from knockoffs.tables import column_name
 from knockoffs.typed_json import as_type
+from knockoffs.words import column_name
 
 Emissions = Literal["gaussian", "categorical"]
 MOST_VALUES = 50
@@ -72,7 +73,8 @@ class HMMKnockoffs(RowwiseGenerator):
         check_choice("emissions", self.emissions, get_args(Emissions))
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
-        codes = self._codes(core)
+        self._require_few_values()
+        codes = core
         self.log_likelihood_: list[float] = []
         if self.model is not None:
             self._require_fitting_model(self.model)
@@ -89,33 +91,18 @@ class HMMKnockoffs(RowwiseGenerator):
 
     def _sample(self, core: Array, rng: np.random.Generator) -> Array:
         for_states, for_chain, for_emissions = rng.spawn(3)
-        codes = self._codes(core)
+        codes = core
         z = self.model_.draw_states(codes, for_states.random(codes.shape))
         z_tilde = markov_knockoffs(self.model_.initial, self.model_.transitions, z, for_chain.random(codes.shape))
-        return self._values(self.model_.emissions.draw(z_tilde, for_emissions))
+        return self.model_.emissions.draw(z_tilde, for_emissions).astype(np.float64)
 
-    def _codes(self, core: Array) -> Array:
-        """Categorical cells as numbers of their values."""
-        if not self._handles_discrete:
-            return core
-        codes = np.empty_like(core)
-        for j, levels in enumerate(self.levels_):
-            name = column_name(self._names, int(np.flatnonzero(self.modelled_)[j]))
-            if levels is None or len(levels) > MOST_VALUES:
+    def _require_few_values(self) -> None:
+        for j, unit in enumerate(self.encoding_.units):
+            if isinstance(unit, Exact) and len(unit.values) > MOST_VALUES:
                 raise ValueError(
-                    f'{name} has more than {MOST_VALUES} values, too many for emissions="categorical". '
-                    'Pass emissions="gaussian".'
+                    f"{column_name(self._names, j)} has more than {MOST_VALUES} values, too many for "
+                    'emissions="categorical". Pass emissions="gaussian".'
                 )
-            codes[:, j] = np.searchsorted(levels, core[:, j]).clip(max=len(levels) - 1)
-            if (levels[codes[:, j].astype(int)] != core[:, j]).any():
-                raise ValueError(f"{name} has values that the fit did not see. Fit on rows that have them.")
-        return codes
-
-    def _values(self, codes: Array) -> Array:
-        if not self._handles_discrete:
-            return codes
-        columns = zip(self.levels_, codes.T.astype(int), strict=True)
-        return np.stack([levels[column] for levels, column in columns if levels is not None], axis=1)
 
     def _require_fitting_model(self, model: HiddenMarkovModel) -> None:
         places = self._modelled_count
@@ -131,12 +118,14 @@ class HMMKnockoffs(RowwiseGenerator):
 
     def _require_same_values(self, emissions: CategoricalEmissions) -> None:
         """Codes count the values seen, so a value that the table lacks would shift them."""
-        for j, (chance, levels) in enumerate(zip(emissions.chance, self.levels_, strict=True)):
-            count = 0 if levels is None else len(levels)
+        for chance, j in zip(emissions.chance, self.encoding_.unit, strict=True):
+            unit = self.encoding_.units[j]
+            count = len(unit.values) if isinstance(unit, Exact) else 0
             if chance.shape[1] < count or chance[:, count:].any() or not chance[:, :count].any(0).all():
-                name = column_name(self._names, int(np.flatnonzero(self.modelled_)[j]))
+                place = np.flatnonzero(self.encoding_.unit == j)[0] + 1
                 raise ValueError(
-                    f"model has {np.count_nonzero(chance.any(0))} values at place {j + 1}, {name} has {count}. "
+                    f"model has {np.count_nonzero(chance.any(0))} values at place {place}, "
+                    f"{column_name(self._names, j)} has {count}. "
                     "Fit on rows with all values of the model, or pass a model of the values in the table."
                 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
@@ -34,6 +34,7 @@ from knockoffs.generators.table_model import TableModel
 from knockoffs.memory import FLOAT64, require_memory
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
+from knockoffs.schema import Kind
 
 Start = Literal["linear", "random"]
 ScaleName = Literal["auto", "standard", "normal"]
@@ -285,8 +286,8 @@ class JointDensity(TableModel):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the density of the rows of X. `y` is ignored."""
+    def fit(self, X: Any, y: Any = None, *, kinds: Mapping[Any, Kind] | None = None) -> Self:
+        """Learn the density of the rows of X. `y` is ignored; `kinds` as in `infer_schema`."""
         schedule = Schedule(self.epochs, self.batch_size, self.patience, self.averaging)
         settings = NetworkSettings(self.components, self.hidden, self.start, self.learning_rate, schedule)
         settings.check()
@@ -294,10 +295,11 @@ class JointDensity(TableModel):
         check_fraction("validation_fraction", self.validation_fraction)
         self._fitted = False
         rng = random_generator(self.random_state)
-        core = self._read_for_fit(X)
+        table = self._read_for_fit(X, kinds)
         memory = partial(joint_memory, settings, self.scale)
-        require_memory(type(self).__name__, len(core), core.shape[1], memory)
-        x, held_out = split_rows(self._encode_for_fit(core, rng), self.validation_fraction, rng)
+        require_memory(type(self).__name__, *table.shape, memory)
+        self._describe(table, rng)
+        x, held_out = split_rows(self.encoding_.encode(table.codes, rng), self.validation_fraction, rng)
         # Gradients are needed, even if the caller has switched them off.
         with torch.inference_mode(mode=False), progress_bars(self.progress) as report:
             self.model_ = fit_joint_model(
@@ -315,8 +317,8 @@ class JointDensity(TableModel):
 
     def score_samples(self, X: Any) -> Array:
         """log q(x) of each row, in the units of X."""
-        core = self._read(X)
-        return self.model_.log_prob(self.encoding_.middles(core))
+        z = self._middles(X)
+        return self.model_.log_prob(z)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
@@ -331,4 +333,4 @@ class JointDensity(TableModel):
         z = in_chunks(lambda *noise: density.sample(Noise(*noise)), *draw_noise(rng, n_samples, density))
         core = self.model_.from_scale(z)
         self._require_finite_draws(core)
-        return self._complete(self.encoding_.decode(core))
+        return self.encoding_.decode(core)

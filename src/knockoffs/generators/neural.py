@@ -26,8 +26,8 @@ from knockoffs.memory import FLOAT64
 from knockoffs.persistence import take_array
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import torch_generator
-from knockoffs.tables import column_name, listing
 from knockoffs.typed_json import as_type
+from knockoffs.words import listing
 
 COLLAPSED, EXPLODED = 0.2, 5.0  # times a column's standard deviation
 
@@ -118,8 +118,7 @@ class NeuralGenerator(RowwiseGenerator):
         spread = self._sample(core, rng).std(0) / core.std(0)
         collapsed = np.flatnonzero(spread < COLLAPSED)
         if len(collapsed):
-            modelled = np.flatnonzero(self.modelled_)
-            which = listing([column_name(self._names, modelled[j]) for j in collapsed])
+            which = listing([self._name_of_internal(j) for j in collapsed])
             problem = (
                 f"{which}: the knockoffs collapsed to less than {COLLAPSED:g} of the spread of the data "
                 f"(smallest share {spread.min():.2g})"

@@ -1,21 +1,30 @@
-"""Models of a table's columns: which are modelled, how discrete ones are, and warnings of special ones."""
+"""Models of a table's columns: how features are seen by a model, and warnings of special ones."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
-from knockoffs.generators.encoding import Encoding, ExactEncoding, SpreadEncoding, discrete_levels
-from knockoffs.generators.latent import fit_latent
+from knockoffs.generators.encoding import (
+    TableEncoding,
+    exact_encoding,
+    first_alike,
+    fit_encoding,
+    spread_encoding,
+)
 from knockoffs.randomness import RandomState
-from knockoffs.tables import column_name, listing, read_table
+from knockoffs.schema import Kind, Schema
+from knockoffs.tables import Table, read_table
+from knockoffs.words import column_name, listing
 
 MIN_ROWS = 10
 FEW_ROWS = 50
@@ -25,188 +34,271 @@ DEPENDENT = 1e-4
 
 
 class TableModel(BaseEstimator):
-    """A model of a table's columns; leaves out the columns that cannot or need not be modelled.
+    """A model of a table's columns, which it sees as internal columns of numbers (`encoding.py`).
 
-    * Constant columns are left out: they carry nothing.
-    * Of columns that are identical only the first is modelled.
-    * Discrete columns (whole numbers, many ties, or one value in a twentieth of the rows) are modelled by latent
-      normal variables, of which only the cell is seen (`latent.py`); drawn ones give values seen in the fit. Where
-      a model is given in the units of the columns they are spread evenly over the cells around their values
-      instead, which weakens the dependence of columns with few values; a warning says so.
+    * Constant columns and duplicates of others have none: their knockoff is a copy.
+    * Discrete columns and missing cells are modelled by latent normal variables, of which only an interval is
+      seen; drawn ones give values seen in the fit. Where a model is given in the units of the columns discrete
+      values are spread evenly around themselves instead, which weakens the dependence of columns with few values;
+      a warning says so.
     """
 
     random_state: RandomState
     _fitted = False
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
-    levels_: list[Array | None]
-    encoding_: Encoding
+    schema_: Schema
+    encoding_: TableEncoding
     fingerprints_: NDArray[np.uint64] | None
     _names: list[str] | None
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted
 
-    def _read_for_fit(self, X: Any) -> Array:
-        values, names = read_table(X, who=type(self).__name__)
-        self._require_enough(values)
-        validate_data(self, X, skip_check_array=True, reset=True)
-        self._names = names
-        self.fingerprints_ = smallest_fingerprints(values)
-        self.constant_ = values.max(0) == values.min(0)
-        self.constant_value_ = np.where(self.constant_, values[0], 0.0)
-        self.first_alike_ = first = _first_alike(values)
-        self.duplicate_ = (first != np.arange(len(first))) & ~self.constant_
-        self.duplicated_ = self.duplicate_ | np.isin(np.arange(len(first)), first[self.duplicate_])
-        self.modelled_ = ~self.constant_ & ~self.duplicate_
-        self._warn_of_special_columns(names)
-        core = values[:, self.modelled_]
-        self._require_columns(core, values.shape[1])
-        self._require_sane_range(core, names)
-        self.levels_ = [discrete_levels(column) for column in core.T]
-        if self._spreads_discrete:
-            self._warn_of_few_values(names)
-        self._warn_of_dependence(core, names)
-        return core
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
-    def _read(self, X: Any) -> Array:
-        """The modelled columns of a table that must have the columns of the fit."""
+    def _read_for_fit(self, X: Any, kinds: Mapping[Any, Kind] | None = None) -> Table:
+        """Read the table of a fit, and look for what cannot be modelled or should be said."""
+        table = read_table(X, who=type(self).__name__, kinds=kinds)
+        self._require_enough(table)
+        if table.shape[1] == 0:
+            self._require_columns(np.zeros(0, dtype=bool))
+        validate_data(self, table.like, skip_check_array=True, reset=True)
+        self._names = table.names
+        self.fingerprints_ = smallest_fingerprints(table.codes)
+        return table
+
+    def _describe(self, table: Table, rng: np.random.Generator) -> None:
+        """Choose how the model sees each column."""
+        self.schema_ = schema = table.schema
+        core, alike = table.codes, first_alike(table.codes)
+        self._warn_of_special_columns(schema, alike)
+        varied = schema.varies & (alike == np.arange(len(alike)))
+        self._require_columns(varied)
+        self._require_sane_range(core, varied)
+        if self.has_given_model() and not self._handles_discrete:
+            self._require_numbers(schema)
+        if self._draws_latents_apart and not self._handles_discrete:
+            self._warn_of_few_values(schema, varied)
+        if self._handles_discrete:
+            self.encoding_ = exact_encoding(core, schema, alike)
+        elif self.has_given_model():
+            self.encoding_ = spread_encoding(core, schema, alike)
+        else:
+            self.encoding_ = fit_encoding(core, schema, alike, rng)
+            self._require_free_features()
+            self._warn_of_determined(varied)
+        self._warn_of_dependence(core, varied & self.modelled_)
+
+    def _read(self, X: Any) -> Table:
+        """Read a table that must have the columns of the fit; levels are numbered as in the fit."""
         check_is_fitted(self)
-        values, names = read_table(X, who=type(self).__name__)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        categories = [j for j, column in enumerate(self.schema_) if column.levels is not None]
+        table = read_table(X, who=type(self).__name__, categories=categories)
+        validate_data(self, table.like, skip_check_array=True, reset=False)
+        names = table.names
         if names is not None and self._names is not None and names != self._names:  # names that are no strings
             raise ValueError(
                 f"{type(self).__name__}: the columns {listing([repr(n) for n in names])} are not those of the "
                 f"fit, in their order: {listing([repr(n) for n in self._names])}. Select them in that order."
             )
-        return values[:, self.modelled_]
+        self._require_same_types(table)
+        return table.with_levels([column.levels for column in self.schema_])
+
+    def _require_same_types(self, table: Table) -> None:
+        differ = [
+            j
+            for j, (own, column) in enumerate(zip(table.levels, self.schema_, strict=True))
+            if (own is None) != (column.levels is None) and not np.isnan(table.codes[:, j]).all()
+        ]
+        if differ:
+            which = listing([column_name(table.names, j) for j in differ])
+            raise ValueError(
+                f"{type(self).__name__}: {which} held text or categories in the fit and numbers here, or the "
+                "other way round. Convert to the type of the fit."
+            )
+
+    def _warn_of_unseen(self, table: Table) -> None:
+        """Warn of cells with a level, or a gap, that the fit has not seen."""
+        unseen = ~self.encoding_.knows(table.codes) & ~self.encoding_.copied
+        if not unseen.any():
+            return
+        counts = unseen.sum(0)
+        which = listing(
+            [
+                f"{column_name(self._names, j)} ({counts[j]}: {_cells_in_words(table, j, unseen[:, j])})"
+                for j in np.flatnonzero(counts)
+            ]
+        )
+        caution(
+            f"{which}: cells with a value that the fit has not seen. The knockoff of such a cell is the cell "
+            "itself, so it tells nothing about the feature. Fit on rows that have such values."
+        )
+
+    def _middles(self, X: Any) -> Array:
+        """The internal columns of rows, with latents in the middle of their intervals."""
+        codes = self._read(X).codes
+        return self.encoding_.middles(codes)
 
     def share_of_fit(self, X: Any) -> float:
         """Estimate the share of the rows of X that the model was fitted on; nan for models that do not know."""
         check_is_fitted(self)
         if self.fingerprints_ is None:
             return np.nan
-        return share_of_known(row_fingerprints(read_table(X, who=type(self).__name__)[0]), self.fingerprints_)
+        return share_of_known(row_fingerprints(self._read(X).codes), self.fingerprints_)
 
     @property
     def _modelled_count(self) -> int:
-        return int(np.count_nonzero(self.modelled_))
+        """Number of internal columns that the model sees."""
+        return self.encoding_.width
+
+    @property
+    def modelled_(self) -> Flags:
+        """Which features have internal columns; the others have copies for knockoffs."""
+        return np.isin(np.arange(self.n_features_in_), self.encoding_.unit)
+
+    def _name_of_internal(self, column: int | np.integer[Any]) -> str:
+        """The feature that an internal column belongs to, in words."""
+        feature = self.encoding_.unit[column]
+        return column_name(self._names, feature) if feature < self.n_features_in_ else "a class of rows"
 
     @property
     def _handles_discrete(self) -> bool:
         """Return whether the model itself describes discrete distributions."""
         return False
 
+    @property
+    def _draws_latents_apart(self) -> bool:
+        """Whether discrete columns are made continuous whatever the other columns, which weakens dependence."""
+        return self.has_given_model()
+
     def has_given_model(self) -> bool:
         """Whether the model of the rows was given, in the units of the columns, instead of being learned."""
         return False
 
-    @property
-    def _spreads_discrete(self) -> bool:
-        """Whether discrete columns are spread around their values, which keeps their units."""
-        return self.has_given_model()
-
-    def _encode_for_fit(self, core: Array, rng: np.random.Generator) -> Array:
-        """Choose how discrete columns are modelled, and return the rows of the fit as the model sees them."""
-        discrete = np.array([levels is not None for levels in self.levels_])
-        if self._handles_discrete:
-            self.encoding_ = ExactEncoding(self.levels_)
-        elif self._spreads_discrete or not discrete.any():
-            self.encoding_ = SpreadEncoding(self.levels_)
-        else:
-            self.encoding_ = fit_latent(core, discrete, rng)
-        return self.encoding_.encode(core, rng)
-
-    def _complete(self, core: Array) -> Array:
-        """All columns: the modelled ones, the constants, and the duplicates of modelled ones."""
-        values = np.broadcast_to(self.constant_value_, (len(core), self.n_features_in_)).copy()
-        values[:, self.modelled_] = core
-        values[:, self.duplicate_] = values[:, self.first_alike_[self.duplicate_]]
-        return values
-
-    def _require_finite_draws(self, core: Array) -> None:
+    def _require_finite_draws(self, drawn: Array) -> None:
         """Raise an error that names the columns and rows for draws that are not finite."""
-        bad = ~np.isfinite(core)
+        bad = ~np.isfinite(drawn)
         if not bad.any():
             return
-        modelled = np.flatnonzero(self.modelled_)
-        which = listing([column_name(self._names, modelled[j]) for j in np.flatnonzero(bad.any(0))])
+        which = listing(list(dict.fromkeys(self._name_of_internal(j) for j in np.flatnonzero(bad.any(0)))))
         rows = np.flatnonzero(bad.any(1))
         raise ValueError(
-            f"{type(self).__name__}: the draws for {which} are not finite in {len(rows)} of {len(core)} rows (the "
-            f"first is row {rows[0] + 1}). Such rows hold numbers too far from those of the fit: correct or drop "
-            "these rows, or fit on a table that has such values."
+            f"{type(self).__name__}: the draws for {which} are not finite in {len(rows)} of {len(drawn)} rows "
+            f"(the first is row {rows[0] + 1}). Such rows hold numbers too far from those of the fit: correct or "
+            "drop these rows, or fit on a table that has such values."
         )
 
-    def _require_enough(self, values: Array) -> None:
-        if len(values) < MIN_ROWS:
+    def _require_enough(self, table: Table) -> None:
+        rows = len(table)
+        if rows < MIN_ROWS:
             raise ValueError(
-                f"{type(self).__name__}: X has n_samples={len(values)} rows; at least {MIN_ROWS} are needed "
+                f"{type(self).__name__}: X has n_samples={rows} rows; at least {MIN_ROWS} are needed "
                 "to learn how the columns depend on each other. Collect more rows."
             )
-        if len(values) < FEW_ROWS:
+        if rows < FEW_ROWS:
             caution(
-                f"X has only {len(values)} rows: how its columns depend on each other can hardly be learned, and "
+                f"X has only {rows} rows: how its columns depend on each other can hardly be learned, and "
                 "knockoffs that miss it do not bound false discoveries. A few hundred rows or more make sense."
             )
 
-    def _require_columns(self, core: Array, all_columns: int) -> None:
-        if core.shape[1] < MIN_COLUMNS:
+    def _require_columns(self, varied: Flags) -> None:
+        if varied.sum() < MIN_COLUMNS:
             raise ValueError(
-                f"{type(self).__name__}: X has {all_columns} column(s) (n_features={all_columns}), of which "
-                f"{core.shape[1]} vary and differ; at least {MIN_COLUMNS} are needed. Add the other features."
+                f"{type(self).__name__}: X has {len(varied)} column(s) (n_features={len(varied)}), of which "
+                f"{varied.sum()} vary and differ; at least {MIN_COLUMNS} are needed. Add the other features."
             )
 
-    def _require_sane_range(self, core: Array, names: list[str] | None) -> None:
-        low, middle, high = np.quantile(core, [0.05, 0.5, 0.95], axis=0)
-        reach = np.abs(core - middle).max(0)
-        lost = (high > low) & (reach > 1e8 * (high - low))
-        if lost.any():
-            j = int(np.flatnonzero(lost)[0])
-            name = column_name(names, int(np.flatnonzero(self.modelled_)[j]))
-            extreme = core[np.abs(core[:, j] - middle[j]).argmax(), j]
+    def _require_free_features(self) -> None:
+        if self.encoding_.copied.all():
             raise ValueError(
-                f"{type(self).__name__}: {name} has a value {extreme:g}, while nine tenths of its values lie "
-                f"within {high[j] - low[j]:g} of each other; its scale would be lost. Correct or clip that value, "
-                "or take logarithms of the column."
+                f"{type(self).__name__}: every column of X is constant or determined by other columns, so that "
+                "each knockoff would be a copy and nothing can be selected. Drop columns that follow from others, "
+                "or add other features."
             )
 
-    def _warn_of_few_values(self, names: list[str] | None) -> None:
-        modelled = np.flatnonzero(self.modelled_)
-        few = [j for j, levels in enumerate(self.levels_) if levels is not None and len(levels) < FEW_VALUES]
-        if few and not self._handles_discrete:
-            which = listing([column_name(names, modelled[j]) for j in few])
+    def _require_numbers(self, schema: Schema) -> None:
+        """Refuse what a model in the units of the columns cannot describe."""
+        bad = [j for j, column in enumerate(schema) if column.missing > 0 or column.levels is not None]
+        if bad:
+            which = listing([column_name(self._names, j) for j in bad])
+            raise ValueError(
+                f"{type(self).__name__}: {which}: text, categories or missing cells, which the given model of "
+                "numbers cannot describe. Let the generator learn its model, or encode these columns."
+            )
+
+    def _require_sane_range(self, core: Array, varied: Flags) -> None:
+        for j in np.flatnonzero(varied):
+            column = core[~np.isnan(core[:, j]), j]
+            if len(column) == 0:
+                continue
+            low, middle, high = np.quantile(column, [0.05, 0.5, 0.95])
+            farthest = np.abs(column - middle).argmax()
+            if high > low and abs(column[farthest] - middle) > 1e8 * (high - low):
+                raise ValueError(
+                    f"{type(self).__name__}: {column_name(self._names, j)} has a value {column[farthest]:g}, "
+                    f"while nine tenths of its values lie within {high - low:g} of each other; its scale would be "
+                    "lost. Correct or clip that value, or take logarithms of the column."
+                )
+
+    def _warn_of_few_values(self, schema: Schema, varied: Flags) -> None:
+        few = [
+            j
+            for j, column in enumerate(schema)
+            if varied[j] and column.kind != "continuous" and column.discrete and len(column.values) < FEW_VALUES
+        ]
+        if few:
             caution(
-                f"{which}: fewer than {FEW_VALUES} distinct values. They are modelled as if spread evenly around "
-                "each value, so their knockoffs depend too little on the other columns (correlations up to "
-                "a quarter too small): take discoveries among and near these columns with care."
+                f"{listing([column_name(self._names, j) for j in few])}: fewer than {FEW_VALUES} distinct values. "
+                "They are modelled as if spread evenly around each value, so their knockoffs depend too little on "
+                "the other columns (correlations up to a quarter too small): take discoveries among and near "
+                "these columns with care."
             )
 
-    def _warn_of_dependence(self, core: Array, names: list[str] | None) -> None:
-        if len(core) <= 2 * core.shape[1]:
+    def _warn_of_dependence(self, core: Array, varied: Flags) -> None:
+        numbers = varied & ~np.isnan(core).any(0) & np.array([c.kind != "nominal" for c in self.schema_])
+        columns = np.flatnonzero(numbers)
+        if len(columns) < MIN_COLUMNS or len(core) <= 2 * len(columns):
             return  # with so few rows every column is almost a combination of the others
-        correlation = np.corrcoef(core.T) + 1e-9 * np.eye(core.shape[1])
-        own = 1 / np.diag(
-            np.linalg.inv(correlation)
-        )  # share of a column's variance that the others do not explain
+        correlation = np.corrcoef(core[:, columns].T) + 1e-9 * np.eye(len(columns))
+        own = 1 / np.diag(np.linalg.inv(correlation))  # share of the variance that the others do not explain
         if (own < DEPENDENT).any():
-            modelled = np.flatnonzero(self.modelled_)
-            which = listing([column_name(names, modelled[j]) for j in np.flatnonzero(own < DEPENDENT)])
+            which = listing([column_name(self._names, columns[k]) for k in np.flatnonzero(own < DEPENDENT)])
             caution(
                 f"{which}: a linear combination of other columns (less than {DEPENDENT:g} of its variance is "
                 "its own). Its knockoff is all but a copy, so it can hardly be selected. Drop what the others add "
                 "up to."
             )
 
-    def _warn_of_special_columns(self, names: list[str] | None) -> None:
-        if self.constant_.any():
-            which = listing([column_name(names, j) for j in np.flatnonzero(self.constant_)])
-            caution(f"{which}: constant. The knockoff is the constant, and such a feature is never selected.")
-        if self.duplicate_.any():
+    def _warn_of_determined(self, varied: Flags) -> None:
+        """Warn of features that follow from others, by a relation that `relations.py` has found."""
+        determined = np.flatnonzero(varied & ~self.modelled_)
+        if len(determined):
+            caution(
+                f"{listing([column_name(self._names, j) for j in determined])}: determined by other columns. The "
+                "only valid knockoff is a copy, so such a feature cannot be selected. Drop it, or what "
+                "determines it."
+            )
+
+    def _warn_of_special_columns(self, schema: Schema, alike: Indices) -> None:
+        constant = ~schema.varies
+        if constant.any():
             which = listing(
                 [
-                    f"{column_name(names, j)} (same as {column_name(names, self.first_alike_[j])})"
-                    for j in np.flatnonzero(self.duplicate_)
+                    column_name(self._names, j) + (" (entirely missing)" if schema[int(j)].missing == 1 else "")
+                    for j in np.flatnonzero(constant)
+                ]
+            )
+            caution(f"{which}: constant. The knockoff is the constant, and such a feature is never selected.")
+        duplicate = (alike != np.arange(len(alike))) & ~constant
+        if duplicate.any():
+            which = listing(
+                [
+                    f"{column_name(self._names, j)} (same as {column_name(self._names, alike[j])})"
+                    for j in np.flatnonzero(duplicate)
                 ]
             )
             caution(
@@ -215,9 +307,8 @@ class TableModel(BaseEstimator):
             )
 
 
-def _first_alike(values: Array) -> Indices:
-    """Return, per column, the number of the first column that is equal to it."""
-    seen: dict[bytes, int] = {}
-    return np.array(
-        [seen.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(values.T)], dtype=np.intp
-    )
+def _cells_in_words(table: Table, j: int | np.integer[Any], rows: Flags) -> str:
+    """Different cells of some rows of a column, as they stand in the table."""
+    levels = table.levels[j]
+    found = np.unique(table.codes[rows, j]).tolist()
+    return listing(["missing" if np.isnan(c) else repr(c if levels is None else levels[int(c)]) for c in found], 3)

@@ -9,18 +9,23 @@ from typing import Any
 
 MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 66, 16, 26, 36
 MOST_FREQUENCIES = 30
+LEVEL_ROW = 22  # pixels for one level, with a bar for the data and one for the knockoffs
 LETTER = 11  # pixels that a wide letter takes
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture: frame, ticks, and marks (dicts with a `kind` that the template knows)."""
+    """A picture: frame, ticks, and marks (dicts with a `kind` that the template knows).
+
+    `missing` are the shares of missing cells of the data and of the knockoffs, where a cell is missing.
+    """
 
     title: str
     width: int
     height: int
     x_label: str = ""
     y_label: str = ""
+    missing: dict[str, str] = field(default_factory=dict)
     x_ticks: list[tuple[float, str]] = field(default_factory=list)
     y_ticks: list[tuple[float, str]] = field(default_factory=list)
     marks: list[dict[str, Any]] = field(default_factory=list)
@@ -93,7 +98,7 @@ def draw(summary: dict[str, Any]) -> dict[str, list[Chart]]:
         "fdp": [fdp_chart(summary)],
         "frequencies": frequency_charts(summary),
         "dry_run": dry_run_charts(summary),
-        "marginals": [marginal_chart(m) for m in summary["marginals"]],
+        "marginals": [(levels_chart if "levels" in m else marginal_chart)(m) for m in summary["marginals"]],
         "pairs": [pair_chart(p) for p in summary["pairs"]],
         "training": [training_chart(t) for t in summary["training"] if len(t["held_out"]) > 1],
     }
@@ -192,7 +197,7 @@ def dry_run_charts(summary: dict[str, Any]) -> list[Chart]:
 def marginal_chart(marginal: dict[str, Any]) -> Chart:
     """Data (filled) and knockoffs (outline) of one feature."""
     edges, data, knockoffs = marginal["edges"], marginal["data"], marginal["knockoffs"]
-    chart = Chart(marginal["feature"], 210, 170)
+    chart = Chart(marginal["feature"], 210, 170, missing=_missing(marginal))
     x = Axis(edges[0], edges[-1], 14, chart.width - 12)
     y = Axis(0, max(1, *data, *knockoffs), chart.bottom, chart.top)
     bars = [
@@ -205,6 +210,37 @@ def marginal_chart(marginal: dict[str, Any]) -> Chart:
     outline.append((x(edges[-1]), y(0)))
     marks = [{"kind": "histogram", "bars": bars}, {"kind": "line", "points": outline, "style": "knockoffs"}]
     return Chart(**(vars(chart) | {"x_ticks": x.ticks(2), "marks": marks}))
+
+
+def levels_chart(marginal: dict[str, Any]) -> Chart:
+    """Shares of the levels of one feature, those of the data above those of the knockoffs."""
+    labels, start = marginal["levels"], 104
+    height = MARGIN_TOP + MARGIN_BOTTOM + LEVEL_ROW * max(1, len(labels))
+    chart = Chart(marginal["feature"], 280, height, missing=_missing(marginal))
+    shares = {side: [n / max(1, sum(marginal[side])) for n in marginal[side]] for side in ("data", "knockoffs")}
+    x = Axis(0, max([1e-9, *shares["data"], *shares["knockoffs"]]), start, chart.width - 14)
+    rows = [
+        {"label": label, "x": start - 6, "y": MARGIN_TOP + LEVEL_ROW * k + LEVEL_ROW / 2 + 3}
+        for k, label in enumerate(labels)
+    ]
+    bars = [
+        {
+            "x": start,
+            "y": MARGIN_TOP + LEVEL_ROW * k + 2 + below * (LEVEL_ROW - 6) / 2,
+            "width": round(x(shares[side][k]) - start, 1),
+            "height": (LEVEL_ROW - 6) / 2,
+            "style": side,
+            "label": f"{label}: {shares[side][k]:.1%} of the {side}",
+        }
+        for k, label in enumerate(labels)
+        for below, side in enumerate(("data", "knockoffs"))
+    ]
+    return Chart(**(vars(chart) | {"marks": [{"kind": "levels", "rows": rows, "bars": bars}]}))
+
+
+def _missing(marginal: dict[str, Any]) -> dict[str, str]:
+    shares = marginal["missing"]
+    return {side: f"{100 * share:.1f} %" for side, share in shares.items()} if any(shares.values()) else {}
 
 
 def pair_chart(pair: dict[str, Any]) -> Chart:

@@ -3,81 +3,43 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array, Flags
 from knockoffs.checks import check_choice
+from knockoffs.design import aligned, paired_design
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
-from knockoffs.statistics.group_effects import without_group_effects
-from knockoffs.statistics.units import standardise, varies
-from knockoffs.tables import as_numpy, group_labels, read_table, require_same_order
+from knockoffs.row_labels import require_same_order
+from knockoffs.statistics.problem import Problem, Task
+from knockoffs.statistics.units import varies
+from knockoffs.tables import as_numpy, group_labels, read_table
 
-Task = Literal["regression", "classification"]
 MOST_CLASSES = 20
 TaskChoice = Literal["auto", "regression", "classification"]
 
 
-class GivenTarget(NamedTuple):
-    """A quantity y in the units that it was given in, and what leads from standard units back to these."""
-
-    y: Array
-    centre: float
-    deviation: float
-
-
-class Problem(NamedTuple):
-    """What a statistic works on: rows of x, of their knockoffs and of y, and which rows must stay together.
-
-    `given` is y in its own units, where `y` is in standard units.
-    """
-
-    x: Array
-    x_tilde: Array
-    y: Array
-    task: Task
-    groups: Indices | None = None
-    given: GivenTarget | None = None
-
-    @property
-    def features(self) -> int:
-        return self.x.shape[1]
-
-    def rows(self, index: Indices) -> Problem:
-        given = None if self.given is None else self.given._replace(y=self.given.y[index])
-        return Problem(self.x[index], self.x_tilde[index], self.y[index], self.task, given=given)
-
-    def in_standard_units(self) -> Problem:
-        """Each column, together with its knockoff, with mean 0 and standard deviation 1; y too if a quantity."""
-        x, x_tilde = standardise(self.x, self.x_tilde).tables
-        if self.task == "classification":
-            return self._replace(x=x, x_tilde=x_tilde)
-        (y,), centre, deviation = standardise(self.y)
-        return self._replace(x=x, x_tilde=x_tilde, y=y, given=GivenTarget(self.y, float(centre), float(deviation)))
-
-    def without_group_effects(self) -> Problem:
-        """A quantity y, and x and x̃ with it, freed of what the rows of a group have in common."""
-        if self.groups is None or self.task == "classification":
-            return self
-        x, x_tilde, y = without_group_effects(self.x, self.x_tilde, self.y, self.groups)
-        return self._replace(x=x, x_tilde=x_tilde, y=y, given=None if y is not self.y else self.given)
-
-
 class Statistic(BaseEstimator, ABC):
     """Computes w; subclasses write `_compute` on arrays.
+
+    Tables may hold numbers, text, categories, booleans and missing cells. Models see columns of numbers without
+    gaps: an indicator for each level of a nominal feature, and an indicator of missing cells beside a value, which
+    is the mean there. All columns of a feature are swapped as a whole, and w has one number for all of them.
+    Boosted trees known by name see nan instead of the mean, which they divide from other values by themselves.
 
     `exact` says whether the flip-sign property holds for any data: swapping a feature with its knockoff changes
     the sign of its w and nothing else (in distribution). Only then, and with exact knockoffs, is the bound on
     false discoveries a theorem.
 
     Models see X and a quantity y in standard units (mean 0, standard deviation 1; a feature and its knockoff by a
-    common mean and standard deviation), so w has no unit and does not depend on those of y and X. With
-    `standardise=False` models see both as they were given.
+    common mean and standard deviation), so w has no unit and does not depend on those of y and X. Indicators come
+    in units of 1/2, so that rare ones do not become large numbers. With `standardise=False` models see X (with
+    indicators of 0 and 1) and y as they were given.
     """
 
     exact: bool
@@ -92,7 +54,7 @@ class Statistic(BaseEstimator, ABC):
         common beyond the features is filtered out of a quantity y; `report` is called as the work goes on.
         """
         who = type(self).__name__
-        x, x_tilde = read_table(X, who=who)[0], read_table(X_tilde, who=who)[0]
+        x, x_tilde = read_table(X, who=who), read_table(X_tilde, who=who)
         if x.shape != x_tilde.shape:
             raise ValueError(
                 f"{who}: X has shape {x.shape}, X_tilde {x_tilde.shape}: pass one knockoff for each cell."
@@ -100,14 +62,20 @@ class Statistic(BaseEstimator, ABC):
         require_same_order(X, X_tilde=X_tilde, y=y, groups=groups, who=who)
         task, target = read_target(y, self.task, rows=len(x), who=who)
         labels = None if groups is None else group_labels(groups, rows=len(x), who=who)
-        problem = Problem(x, x_tilde, target, task, labels)
+        x, x_tilde = aligned(x, x_tilde, who=who)
+        problem = Problem.of(paired_design(x, x_tilde), target, task, labels)
         if self.standardise:
             problem = problem.in_standard_units().without_group_effects()
         w = self._compute(problem, random_generator(self.random_state), report or _say_nothing)
-        return np.where((x == x_tilde).all(0), 0.0, w)  # a copy tells no more than its feature
+        return np.where(_are_copies(x.codes, x_tilde.codes), 0.0, w)  # a copy tells no more than its feature
 
     @abstractmethod
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array: ...
+
+
+def _are_copies(x: Array, x_tilde: Array) -> Flags:
+    """Which columns equal their knockoffs in every row, missing cells included."""
+    return ((x == x_tilde) | (np.isnan(x) & np.isnan(x_tilde))).all(0)
 
 
 def _say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
@@ -185,17 +153,6 @@ def _quantity(target: NDArray[Any], who: str) -> Array:
     if not varies(values.min(), values.max()):
         raise ValueError(f"{who}: y is constant ({values[0]:g}) up to rounding. There is nothing to explain.")
     return values
-
-
-def in_random_pair_order(problem: Problem, rng: np.random.Generator) -> tuple[Array, Array]:
-    """[x, x̃] with the places of each pair exchanged by the toss of a coin, and the coins (±1).
-
-    A model that prefers earlier columns, or draws columns at random, then favours neither side.
-    """
-    x, x_tilde = problem.x, problem.x_tilde
-    flipped = rng.random(problem.features) < 0.5
-    table = np.hstack([np.where(flipped, x_tilde, x), np.where(flipped, x, x_tilde)])
-    return table, np.where(flipped, -1.0, 1.0)
 
 
 def require_estimator_for(standardise: bool, estimator: Any) -> None:

@@ -22,15 +22,9 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import (
-    GivenTarget,
-    Problem,
-    Statistic,
-    TaskChoice,
-    require_enough_for,
-    require_estimator_for,
-)
+from knockoffs.statistics.base import Statistic, TaskChoice, require_enough_for, require_estimator_for
 from knockoffs.statistics.models import NAMED, make_model
+from knockoffs.statistics.problem import GivenTarget, Problem
 
 
 class Split(NamedTuple):
@@ -41,9 +35,9 @@ class Split(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Differences of losses on the held-out rows, for some columns."""
+    """Differences of losses on the held-out rows, for some features."""
 
-    columns: Indices
+    features: Indices
     values: Array
 
 
@@ -77,6 +71,8 @@ class CrossFitted(Statistic):
 
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
         self._check_settings()
+        if isinstance(self.estimator, str):  # trees, which divide missing values from others by themselves
+            problem = problem.with_gaps()
         splits = [Split(*split) for split in self._splits(problem, rng)]
         steps = len(splits) * self._steps(problem)
         done, differences = 0, []
@@ -90,7 +86,7 @@ class CrossFitted(Statistic):
                 parts = self._model_differences(model, problem, split, rng)
             found = np.empty((len(split.test), problem.features))
             for part in parts:
-                found[:, part.columns] = part.values
+                found[:, part.features] = part.values
                 done += 1
                 report("statistic", done, steps, None)
             differences.append(found)
@@ -136,16 +132,17 @@ class CrossFitted(Statistic):
         return splitter.split(data.x, data.y, data.groups)
 
 
-def differences_of(model: Any, base: Array, seen: Problem, columns: Indices, scoring: Any) -> Part:
-    """`differences` for several columns."""
-    return Part(columns, np.stack([differences(model, base, seen, int(j), scoring) for j in columns], axis=1))
+def differences_of(model: Any, base: Array, seen: Problem, features: Indices, scoring: Any) -> Part:
+    """`differences` for several features."""
+    found = [differences(model, base, seen, seen.columns_of(features[[k]]), scoring) for k in range(len(features))]
+    return Part(features, np.stack(found, axis=1))
 
 
-def differences(model: Any, base: Array, seen: Problem, column: int, scoring: Any) -> Array:
-    """Losses with x̃_j as column j of `base` minus losses with x_j, one number per row."""
+def differences(model: Any, base: Array, seen: Problem, columns: Indices, scoring: Any) -> Array:
+    """Losses with a feature's columns of x̃ in `base` minus losses with those of x, one number per row."""
     with_x, with_knockoff = base.copy(), base.copy()
-    with_x[:, column] = seen.x[:, column]
-    with_knockoff[:, column] = seen.x_tilde[:, column]
+    with_x[:, columns] = seen.x[:, columns]
+    with_knockoff[:, columns] = seen.x_tilde[:, columns]
     if scoring is None:
         return losses(model, with_knockoff, seen) - losses(model, with_x, seen)
     scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring

@@ -13,9 +13,10 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.checks import check_count, check_number
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Problem, TaskChoice
+from knockoffs.statistics.base import TaskChoice
 from knockoffs.statistics.crossfit import CrossFitted, Part, Split, differences_of
 from knockoffs.statistics.networks import network_differences
+from knockoffs.statistics.problem import Problem
 
 
 class HoldoutStatistic(CrossFitted):
@@ -31,7 +32,7 @@ class HoldoutStatistic(CrossFitted):
     estimator : estimator, "boosting", "linear+boosting" or "lightgbm", default=None
         Any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees), `"linear+boosting"` (a lasso,
         and trees for what it leaves) or `"lightgbm"`. By default networks, all trained at once: one hidden layer
-        beside straight lines that begin as ridge regression, with a group lasso on columns.
+        beside straight lines that begin as ridge regression, with a group lasso on features.
     mixture : float, default=0.5
         Share of x̃_j in the training rows of feature j's model, 0 to below 1.
     blocks : int or None, default=20
@@ -118,14 +119,16 @@ class HoldoutStatistic(CrossFitted):
         if self.mixture == 0:
             model.fit(fitted.x, fitted.y)
             return [differences_of(model, seen.x, seen, np.arange(problem.features), self.scoring)]
-        coins = rng.random(fitted.x.shape) < self.mixture
+        coins = rng.random((len(fitted.x), problem.features)) < self.mixture
         return Parallel(self.n_jobs, return_as="generator")(
-            delayed(_block_differences)(model, fitted, seen, coins[:, block], block, self.scoring)
+            delayed(_block_differences)(
+                model, fitted, seen, problem.per_column(coins, problem.columns_of(block)), block, self.scoring
+            )
             for block in self._blocks(problem, rng)
         )
 
     def _blocks(self, problem: Problem, rng: np.random.Generator) -> list[Indices]:
-        """Columns that share a model, dealt out at random so that neighbours seldom do."""
+        """Features that share a model, dealt out at random so that neighbours seldom do."""
         features = problem.features
         if self.blocks is None or self.blocks >= features:
             return list(np.arange(features)[:, None])
@@ -136,6 +139,7 @@ def _block_differences(
     model: Any, fitted: Problem, seen: Problem, coins: Flags, block: Indices, scoring: Any
 ) -> Part:
     """The differences of the block's features, by a model fitted on mixtures of these alone."""
+    columns = fitted.columns_of(block)
     x = fitted.x.copy()
-    x[:, block] = np.where(coins, fitted.x_tilde[:, block], x[:, block])
+    x[:, columns] = np.where(coins, fitted.x_tilde[:, columns], x[:, columns])
     return differences_of(clone(model).fit(x, fitted.y), seen.x, seen, block, scoring)

@@ -11,19 +11,14 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from knockoffs.arrays import Array
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import (
-    Problem,
-    Statistic,
-    Task,
-    TaskChoice,
-    in_random_pair_order,
-    require_estimator_for,
-)
+from knockoffs.statistics.base import Statistic, TaskChoice, require_estimator_for
+from knockoffs.statistics.problem import Problem, Task, in_random_pair_order
 
 
 class ImportanceStatistic(Statistic):
     """The difference between a feature's importance and its knockoff's in a model fitted on [x, x̃].
 
+    The importance of a feature of several columns (levels, missing cells) is the sum of theirs.
     Exact: flip-sign holds for any data.
 
     Parameters
@@ -64,8 +59,8 @@ class ImportanceStatistic(Statistic):
         require_estimator_for(self.standardise, self.estimator)
         table, sign = in_random_pair_order(problem, rng)
         model = self._model(problem.task, int(rng.integers(2**31))).fit(table, problem.y)
-        first, second = np.split(importances(model, 2 * problem.features), 2)
-        return sign * (first - second)
+        first, second = np.split(importances(model, table.shape[1]), 2)
+        return sign * (problem.per_feature(first) - problem.per_feature(second))
 
     def _model(self, task: Task, seed: int) -> Any:
         if self.estimator is not None:

@@ -9,17 +9,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoLarsCV, LogisticRegressionCV
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-from knockoffs.arrays import Array
+from knockoffs.arrays import Array, Indices
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import (
-    Problem,
-    Statistic,
-    TaskChoice,
-    in_random_pair_order,
-    require_enough_for,
-)
+from knockoffs.statistics.base import Statistic, TaskChoice, require_enough_for
+from knockoffs.statistics.group_lasso import Groups, group_lasso
 from knockoffs.statistics.importance import importances
+from knockoffs.statistics.problem import Problem, in_random_pair_order
+
+SMALLEST = 1e-9  # variance of the columns of a feature, in standard units; below it they are constant
 
 
 class LassoStatistic(Statistic):
@@ -28,6 +26,10 @@ class LassoStatistic(Statistic):
     The coefficients are those of columns in standard units, and of y in standard units where it is a quantity.
     Exact: flip-sign holds for any data. A logistic lasso for classes. Strong where y is close to linear in the
     features; on real data with imperfect knockoffs it exceeds its level more than `HoldoutStatistic` does.
+
+    Where features have several columns (levels of a nominal feature, a value and whether it is missing) a group
+    lasso takes or leaves these as a whole, and |b_j| is the standard deviation of what they add to the prediction:
+    for one column, its absolute coefficient.
     """
 
     exact = True
@@ -54,6 +56,21 @@ class LassoStatistic(Statistic):
             self.cv, shuffle=True, random_state=int(rng.integers(2**31))
         )
         cv = [*splitter.split(table, problem.y, problem.groups)]
+        if problem.unit is None:
+            found = self._coefficients(table, problem, cv, rng)
+        else:
+            covariances = 2 * _covariances(problem)  # of features, and of knockoffs
+            # noise of a group grows with the standard deviation of all of its columns, which for one column is 1
+            weight = np.sqrt([max(np.trace(covariance), SMALLEST) for covariance in covariances])
+            groups = Groups(np.concatenate([problem.unit, problem.unit + problem.features]), weight)
+            found = _deviations(group_lasso(table, problem.y, problem.task, groups, cv), groups, covariances)
+        first, second = np.split(found, 2)
+        return sign * (first - second)
+
+    def _coefficients(
+        self, table: Array, problem: Problem, cv: list[tuple[Indices, Indices]], rng: np.random.Generator
+    ) -> Array:
+        """The absolute coefficient of each column."""
         if problem.task == "regression":
             # LARS follows the whole path; with strongly correlated columns a grid of penalties stops too early.
             model = LassoLarsCV(cv=cv, max_iter=4 * problem.features + 100, n_jobs=self.n_jobs)
@@ -74,5 +91,21 @@ class LassoStatistic(Statistic):
             # Near-copies end a path early, and sparse fits need no last digit.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(table, problem.y)
-        first, second = np.split(importances(model, 2 * problem.features), 2)
-        return sign * (first - second)
+        return importances(model, table.shape[1])
+
+
+def _covariances(problem: Problem) -> list[Array]:
+    """The covariance of the columns of each feature, over it and its knockoff: a swap leaves it as it is."""
+    covariances: list[Array] = []
+    for j in range(problem.features):
+        columns = problem.columns_of(np.array([j]))
+        own, other = problem.x[:, columns], problem.x_tilde[:, columns]
+        covariances.append((own.T @ own + other.T @ other) / (2 * len(own)))
+    return covariances
+
+
+def _deviations(b: Array, groups: Groups, covariances: list[Array]) -> Array:
+    """The standard deviation of what the columns of each group add to the prediction, over all outputs."""
+    parts = (b[groups.of == g] for g in range(len(groups.weight)))
+    variances = [np.sum(part * (c @ part)) for part, c in zip(parts, covariances, strict=True)]
+    return np.sqrt(np.maximum(variances, 0.0))

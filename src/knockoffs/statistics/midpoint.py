@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from knockoffs.arrays import Array
-from knockoffs.statistics.base import Problem
 from knockoffs.statistics.crossfit import CrossFitted, Part, Split, differences_of
 from knockoffs.statistics.networks import network_differences
+from knockoffs.statistics.problem import Problem
 
 
 class MidpointStatistic(CrossFitted):
@@ -50,8 +50,8 @@ class MidpointStatistic(CrossFitted):
     exact = True
 
     def _network_differences(self, problem: Problem, split: Split, rng: np.random.Generator) -> Array:
-        columns = [np.arange(problem.features)]
-        return network_differences(problem, _midpoints(problem), split, rng, blocks=columns, mixture=0.0)
+        together = [np.arange(problem.features)]
+        return network_differences(problem, _midpoints(problem), split, rng, blocks=together, mixture=0.0)
 
     def _model_differences(
         self, model: Any, problem: Problem, split: Split, rng: np.random.Generator
@@ -63,4 +63,5 @@ class MidpointStatistic(CrossFitted):
 
 
 def _midpoints(problem: Problem) -> Array:
+    """nan where either is missing, if the problem has gaps."""
     return (problem.x + problem.x_tilde) / 2

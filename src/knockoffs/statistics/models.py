@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoCV, LogisticRegressionCV
 
 from knockoffs.arrays import Array
-from knockoffs.statistics.base import Task
+from knockoffs.statistics.problem import Task
 
 NAMED = ("boosting", "linear+boosting", "lightgbm")
 
@@ -47,7 +47,10 @@ def _trees(task: Task, seed: int) -> Any:
 
 
 class LinearRegressorWithTrees(BaseEstimator):
-    """A lasso, and boosted trees for what it leaves: trees alone are slow to learn straight lines."""
+    """A lasso, and boosted trees for what it leaves: trees alone are slow to learn straight lines.
+
+    The lasso sees 0, the mean in standard units, where a value is missing.
+    """
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
@@ -55,12 +58,12 @@ class LinearRegressorWithTrees(BaseEstimator):
     def fit(self, x: Array, y: Array) -> Self:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of penalties that are too small to matter
-            self.linear_ = LassoCV(cv=3, alphas=20, random_state=self.seed).fit(x, y)
-        self.trees_ = _trees("regression", self.seed).fit(x, y - self.linear_.predict(x))
+            self.linear_ = LassoCV(cv=3, alphas=20, random_state=self.seed).fit(_filled(x), y)
+        self.trees_ = _trees("regression", self.seed).fit(x, y - self.linear_.predict(_filled(x)))
         return self
 
     def predict(self, x: Array) -> Array:
-        return self.linear_.predict(x) + self.trees_.predict(x)
+        return self.linear_.predict(_filled(x)) + self.trees_.predict(x)
 
 
 class LinearClassifierWithTrees(BaseEstimator):
@@ -75,7 +78,7 @@ class LinearClassifierWithTrees(BaseEstimator):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.linear_ = logistic.fit(x, y)
+            self.linear_ = logistic.fit(_filled(x), y)
         self.trees_ = _trees("classification", self.seed).fit(self._with_scores(x), y)
         self.classes_ = self.trees_.classes_
         return self
@@ -87,4 +90,8 @@ class LinearClassifierWithTrees(BaseEstimator):
         return self.classes_[self.predict_proba(x).argmax(axis=1)]
 
     def _with_scores(self, x: Array) -> Array:
-        return np.column_stack([x, self.linear_.decision_function(x)])
+        return np.column_stack([x, self.linear_.decision_function(_filled(x))])
+
+
+def _filled(x: Array) -> Array:
+    return np.where(np.isnan(x), 0.0, x)

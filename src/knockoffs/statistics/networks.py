@@ -22,8 +22,8 @@ from knockoffs.engine.response import (
 from knockoffs.engine.ridge import Line, fit_ridge
 from knockoffs.engine.training import Schedule
 from knockoffs.randomness import torch_generator
-from knockoffs.statistics.base import Problem
 from knockoffs.statistics.crossfit import Split
+from knockoffs.statistics.problem import Problem
 
 WIDTH = 64
 BATCH = 128
@@ -53,7 +53,7 @@ def network_differences(
 ) -> Array:
     """Held-out losses with x̃_j in `base` minus those with x_j; networks are fitted to rows of `base`.
 
-    There is a network for each block of columns, fitted on mixtures of these alone. It begins at straight lines,
+    There is a network for each block of features, fitted on mixtures of these alone. It begins at straight lines,
     which networks with few rows are slow to find where columns are strongly correlated.
     """
     train, test = torch.as_tensor(split.train), torch.as_tensor(split.test)
@@ -62,14 +62,17 @@ def network_differences(
     centre, deviation = _scale(
         np.concatenate([t[split.train] for t in (tables[1:] if mixture > 0 else tables[:1])])
     )
+    if problem.indicators is not None:  # which have a unit that suits rare ones, too
+        deviation = np.where(problem.indicators, 1.0, deviation)
     b, x, x_tilde = (torch.as_tensor((table - centre) / deviation).float() for table in tables)
     generator = torch_generator(rng, torch.device("cpu"))
     held_out = torch.as_tensor(_held_out(problem, split, rng))
-    columns = [torch.as_tensor(block) for block in blocks]
-    mixed = (_mixed(b[train], x_tilde[train], block, mixture, generator) for block in columns)
+    columns = [torch.as_tensor(problem.columns_of(block)) for block in blocks]
+    mixed = (_mixed(b[train], x_tilde[train], block, problem, mixture, generator) for block in blocks)
     begin = _classes if problem.task == "classification" else _quantity
     task, lines = begin(problem, split, mixed, held_out)
-    networks = ResponseNetworks(columns, task.outputs, lines, width=WIDTH, generator=generator)
+    unit = None if problem.unit is None else torch.as_tensor(problem.unit)
+    networks = ResponseNetworks(columns, task.outputs, lines, width=WIDTH, unit=unit, generator=generator)
     fit_response(
         networks,
         b[train],
@@ -100,12 +103,18 @@ def _schedule(rows: int) -> Schedule:
 
 
 def _mixed(
-    x: torch.Tensor, x_tilde: torch.Tensor, block: torch.Tensor, mixture: float, generator: torch.Generator
+    x: torch.Tensor,
+    x_tilde: torch.Tensor,
+    block: Indices,
+    problem: Problem,
+    mixture: float,
+    generator: torch.Generator,
 ) -> torch.Tensor:
     """Rows of x with x̃_j for x_j of the block in a share of the rows."""
-    x = x.clone()
-    coins = torch.rand(len(x), len(block), generator=generator) < mixture
-    x[:, block] = torch.where(coins, x_tilde[:, block], x[:, block])
+    x, columns = x.clone(), torch.as_tensor(problem.columns_of(block))
+    widths = torch.as_tensor([len(problem.columns_of(block[[k]])) for k in range(len(block))])
+    coins = (torch.rand(len(x), len(block), generator=generator) < mixture).repeat_interleave(widths, dim=1)
+    x[:, columns] = torch.where(coins, x_tilde[:, columns], x[:, columns])
     return x
 
 

@@ -1,0 +1,243 @@
+"""`make mixed`: knockoffs of tables of mixed types; how well they are told from the data, and at what cost.
+
+Real tables are read from the folder of `--data`; those that are not there are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.table import Table as Shown
+from scipy.special import ndtri
+from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
+
+from knockoffs import DDLK, GaussianKnockoffs, HMMKnockoffs
+from knockoffs.arrays import Array
+from knockoffs.cautions import collect_cautions
+from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, load_hiv, load_icu
+from knockoffs.datasets.mixed import load_acic2016, load_nhefs, load_support2
+from knockoffs.datasets.real import DataNotFoundError
+from knockoffs.generators.markov import markov_knockoffs
+from knockoffs.tables import read_table
+
+ROWS, FEATURES = 2_000, 50
+HELD_OUT = 0.3
+HALF_SWAPS = 4
+STATES = np.array(["red", "green", "blue"], dtype=object)
+
+GENERATORS: dict[str, Callable[[int], Any]] = {
+    "DDLK": lambda seed: DDLK(device="cpu", random_state=seed),
+    "Gaussian": lambda seed: GaussianKnockoffs(random_state=seed),
+    "HMM": lambda seed: HMMKnockoffs(random_state=seed),
+}
+REAL: dict[str, Callable[[str], pd.DataFrame]] = {
+    "support2": lambda data: load_support2(data).X,
+    "nhefs": lambda data: load_nhefs(data).X,
+    "acic2016": load_acic2016,
+    "ICU stays": lambda data: load_icu(data, missing="keep").X,
+    "HIV": lambda data: load_hiv(data).X,
+    "digits": lambda data: pd.DataFrame(load_digits().data).add_prefix("p"),
+}
+
+
+class Rows(NamedTuple):
+    """Rows to fit on, rows held out, and exact knockoffs of the latter."""
+
+    fitted: pd.DataFrame
+    held_out: pd.DataFrame
+    exact: pd.DataFrame
+
+
+def _normal_scores(law: Any, x: Array) -> Array:
+    """Columns of a law on the scale of a normal one, by the ranks of a large sample."""
+    many = np.sort(law.sample(20_000, random_state=99), axis=0)
+    place = [np.searchsorted(column, x[:, j]) for j, column in enumerate(many.T)]
+    return ndtri((np.stack(place, axis=1) + 0.5) / (len(many) + 1))
+
+
+def _gaps(z: Array, seed: int, by_value: bool) -> Array:
+    """A fifth of the cells missing, at random or mostly the large ones."""
+    noise = np.random.default_rng(seed).normal(size=z.shape)
+    reason = (z + noise) / np.sqrt(2) if by_value else noise
+    return np.where(reason > ndtri(0.8), np.nan, z)
+
+
+CUTS: dict[str, Callable[[Array, int], Array]] = {
+    "two equal levels": lambda z, seed: (z > 0).astype(float),
+    "two levels, 12 % rare": lambda z, seed: (z > ndtri(0.88)).astype(float),
+    "four levels": lambda z, seed: np.digitize(z, ndtri([0.25, 0.5, 0.75])).astype(float),
+    "40 % zeros": lambda z, seed: np.where(z < ndtri(0.4), 0.0, np.exp(z)),
+    "20 % missing": lambda z, seed: _gaps(z, seed, by_value=False),
+    "20 % missing by value": lambda z, seed: _gaps(z, seed, by_value=True),
+}
+LAWS = {
+    "gaussian": AutoregressiveGaussian(features=FEATURES, rho=0.6),
+    "mixture": AutoregressiveMixture(features=FEATURES),
+}
+
+
+def cut_rows(law: str, cut: str, seed: int) -> Rows:
+    """Columns of a law cut into levels. A knockoff has gaps of its own, since value and gap are one unit."""
+    distribution = LAWS[law]
+    x = distribution.sample(2 * ROWS, random_state=seed)
+    x_tilde = distribution.knockoffs(x[ROWS:], random_state=seed + 10_000)
+    z, z_tilde = (x, x_tilde) if law == "gaussian" else (_normal_scores(distribution, t) for t in (x, x_tilde))
+    table, exact = pd.DataFrame(CUTS[cut](z, seed)), pd.DataFrame(CUTS[cut](z_tilde, seed + 1))
+    return Rows(table[:ROWS], table[ROWS:], exact)
+
+
+def chain_rows(seed: int) -> Rows:
+    """A Markov chain of nominal states, the columns in random order."""
+    rng = np.random.default_rng(1)
+    mixed = rng.dirichlet(np.full(3, 0.7), size=(FEATURES - 1, 3))
+    steps = 0.45 * mixed + 0.55 * np.stack([np.eye(3)[rng.permutation(3)] for _ in range(FEATURES - 1)])
+    order = rng.permutation(FEATURES)
+    rng = np.random.default_rng(seed)
+    states = rng.integers(3, size=(2 * ROWS, FEATURES))
+    for j in range(1, FEATURES):
+        above = rng.random((2 * ROWS, 1)) > np.cumsum(steps[j - 1][states[:, j - 1]], axis=1)
+        states[:, j] = above.sum(1).clip(max=2)
+    noise = rng.random((ROWS, FEATURES))
+    exact = markov_knockoffs(np.full(3, 1 / 3), steps, states[ROWS:], noise)
+    table, knockoffs = (pd.DataFrame(STATES[s[:, order]]) for s in (states, exact))
+    return Rows(table[:ROWS], table[ROWS:], knockoffs)
+
+
+def swap_auc(x: Array, x_tilde: Array, seed: int) -> float:
+    """How well boosted trees tell [x, x̃] from the same rows with half of the features swapped."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(HALF_SWAPS):
+        swapped = rng.permutation(x.shape[1]) < x.shape[1] // 2
+        kept = np.hstack([x, x_tilde])
+        turned = np.hstack([np.where(swapped, x_tilde, x), np.where(swapped, x, x_tilde)])
+        train = rng.permutation(len(x)) < len(x) // 2
+        model = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
+        model.fit(np.vstack([kept[train], turned[train]]), np.repeat([0, 1], train.sum()))
+        scores = model.predict_proba(np.vstack([kept[~train], turned[~train]]))[:, 1]
+        found.append(roc_auc_score(np.repeat([0, 1], (~train).sum()), scores))
+    return float(np.mean(found))
+
+
+def kept_correlation(x: Array, x_tilde: Array) -> tuple[float, float]:
+    """Slopes of the correlations among knockoffs, and across, on those of the data; between different features."""
+
+    def correlations(first: Array, second: Array) -> Array:
+        both = pd.DataFrame(np.hstack([first, second])).corr().to_numpy()
+        return both[: first.shape[1], first.shape[1] :]
+
+    off = ~np.eye(x.shape[1], dtype=bool)
+    data = correlations(x, x)[off]
+    others = (correlations(x_tilde, x_tilde)[off], correlations(x, x_tilde)[off])
+    among, across = (float(other @ data / (data @ data)) for other in others)
+    return among, across
+
+
+class Outcome(NamedTuple):
+    subject: str
+    generator: str
+    auc: float
+    among: float
+    across: float
+    same: float
+    seconds: float
+
+
+def judge(
+    subject: str, generator: str, fitted: pd.DataFrame, held_out: pd.DataFrame, exact: Any, seed: int
+) -> Outcome:
+    """Fit a generator and judge its knockoffs of held-out rows."""
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    with collect_cautions():
+        drawn = exact if generator == "exact" else GENERATORS[generator](seed).fit(fitted).sample(held_out)
+    seconds = time.perf_counter() - start
+    x = read_table(held_out, who="mixed")
+    x_tilde = read_table(drawn, who="mixed").with_levels(x.levels)
+    same = (x.codes == x_tilde.codes) | (np.isnan(x.codes) & np.isnan(x_tilde.codes))
+    nominal = any(column.kind == "nominal" for column in x.schema)
+    among, across = (np.nan, np.nan) if nominal else kept_correlation(x.codes, x_tilde.codes)
+    return Outcome(subject, generator, swap_auc(x.codes, x_tilde.codes, seed), among, across, same.mean(), seconds)
+
+
+def synthetic_jobs(generators: list[str], seeds: range) -> Iterator[Any]:
+    for seed in seeds:
+        subjects = [(f"{law}, {cut}", cut_rows(law, cut, seed)) for law in LAWS for cut in CUTS]
+        for subject, rows in [*subjects, ("chain of 3 states", chain_rows(seed))]:
+            yield from (delayed(judge)(subject, name, *rows, seed) for name in ["exact", *generators])
+
+
+def real_jobs(generators: list[str], seeds: range, data: str | None, only: list[str]) -> Iterator[Any]:
+    for name in only:
+        try:
+            table = REAL[name](data)  # pyrefly: ignore[bad-argument-type]
+        except DataNotFoundError:
+            continue
+        for seed in seeds:
+            order = np.random.default_rng(seed).permutation(len(table))
+            cut = round((1 - HELD_OUT) * len(table))
+            fitted, held_out = table.iloc[order[:cut]], table.iloc[order[cut:]]
+            yield from (delayed(judge)(name, own, fitted, held_out, None, seed) for own in generators)
+
+
+def cost_jobs(seeds: range) -> Iterator[Any]:
+    """A continuous table, and one of the same size with columns of all kinds in turn."""
+    for seed in seeds:
+        z = AutoregressiveGaussian(features=FEATURES, rho=0.6).sample(ROWS + 500, random_state=seed)
+        mixed = pd.DataFrame(z)
+        for j in range(FEATURES):
+            cut = ("", "two equal levels", "40 % zeros", "20 % missing", "four levels")[j % 5]
+            if cut:
+                mixed[j] = CUTS[cut](z[:, [j]], seed + j)[:, 0]
+            if j % 10 == 4:
+                mixed[j] = STATES[np.digitize(z[:, j], [-0.5, 0.5])]
+        for subject, table in (("continuous", pd.DataFrame(z)), ("mixed", mixed)):
+            yield delayed(judge)(subject, "DDLK", table[:ROWS], table[ROWS:], None, seed)
+
+
+def show(console: Console, title: str, outcomes: list[Outcome]) -> None:
+    shown = Shown(title=title)
+    for name in ("table", "knockoffs", "AUC ± s.e.", "corr. among", "across", "same cells", "seconds"):
+        shown.add_column(name, justify="left" if name in ("table", "knockoffs") else "right")
+    frame = pd.DataFrame(outcomes)
+    for (subject, generator), runs in frame.groupby(["subject", "generator"], sort=False):
+        error = runs["auc"].std(ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else np.nan
+        means = [f"{runs[name].mean():.2f}" for name in ("among", "across", "same")]
+        auc = f"{runs['auc'].mean():.3f} ± {error:.3f}"
+        shown.add_row(str(subject), str(generator), auc, *means, f"{runs['seconds'].median():.1f}")
+    console.print(shown)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", nargs="*", default=["synthetic", "real", "cost"])
+    parser.add_argument("--data", help="folder of the real tables")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--n-jobs", type=int, default=1)
+    parser.add_argument("--generators", nargs="*", default=["DDLK", "Gaussian"])
+    parser.add_argument("--tables", nargs="*", default=list(REAL))
+    arguments = parser.parse_args()
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    parts = {
+        "synthetic": lambda: synthetic_jobs(arguments.generators, seeds),
+        "real": lambda: real_jobs(arguments.generators, seeds, arguments.data, arguments.tables),
+        "cost": lambda: cost_jobs(seeds),
+    }
+    for part in arguments.part:
+        outcomes = Parallel(arguments.n_jobs)(parts[part]())
+        show(Console(width=160), f"{part}: {len(seeds)} seeds", list(outcomes))
+
+
+if __name__ == "__main__":
+    main()

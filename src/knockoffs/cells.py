@@ -1,0 +1,272 @@
+"""The cells of a column as numbers, and numbers as cells of a column like it.
+
+A quantity is read as it is, a boolean as 0 or 1, a level of a text or category column as its number, and a missing
+cell as nan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from knockoffs.arrays import Array, Flags
+
+NUMERIC = "biuf"  # kinds of numpy types
+Levels = tuple[Any, ...]
+
+NUMPY_TYPES = frozenset(
+    {"float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+)
+NUMBERS = frozenset({"floating", "integer", "mixed-integer-float", "decimal", "empty"})
+AS_TEXT = "Convert it by .astype(str) if it is a category"
+
+
+class Cells(NamedTuple):
+    """A column as numbers; with `levels`, the number of a cell's level. `ordered` levels have a natural order.
+
+    The levels of a text column are the texts that occur in it, in alphabetical order; a category column brings its
+    own, also those that do not occur.
+    """
+
+    codes: Array
+    levels: Levels | None = None
+    ordered: bool = False
+    is_text: bool = False
+
+
+class UnreadableColumnError(ValueError):
+    """A column that holds neither numbers nor categories; the message says what it holds, and the remedy."""
+
+
+class NoCellsError(UnreadableColumnError):
+    """A column of objects that are neither numbers nor text, such as lists."""
+
+
+def pandas_cells(series: pd.Series[Any]) -> Cells:
+    """Read a column of a pandas table."""
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        codes = series.cat.codes.to_numpy().astype(np.float64)
+        return Cells(np.where(codes < 0, np.nan, codes), tuple(dtype.categories.tolist()), bool(dtype.ordered))
+    if pd.api.types.is_complex_dtype(dtype):
+        raise UnreadableColumnError(_says_type(dtype))
+    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
+        return Cells(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    if pd.api.types.is_object_dtype(dtype):
+        return object_cells(series.to_numpy())
+    if pd.api.types.is_string_dtype(dtype):
+        return _text_cells(series)
+    if str(dtype).startswith("dictionary<"):  # pyarrow's categories inside pandas
+        return _text_cells(series)._replace(is_text=False)
+    if series.isna().all() and str(dtype).startswith("null"):
+        return Cells(np.full(len(series), np.nan))
+    raise UnreadableColumnError(_says_type(dtype))
+
+
+def frame_cells(series: nw.Series[Any]) -> Cells:
+    """Read a column of a table that narwhals knows, such as one of polars or pyarrow."""
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return Cells(series.cast(nw.Float64).to_numpy().astype(np.float64))
+    if dtype == nw.Enum:
+        levels = tuple(series.cat.get_categories().to_list())
+        return Cells(_level_numbers(series.cast(nw.String).to_numpy(), levels), levels)
+    if dtype == nw.Categorical:  # its list of categories may be shared with other columns: those that occur
+        return _text_cells(series.cast(nw.String).to_numpy())._replace(is_text=False)
+    if dtype == nw.String:
+        return _text_cells(series.to_numpy())
+    if dtype == nw.Object:
+        return object_cells(np.array([*series.to_list(), None], dtype=object)[:-1])
+    if dtype == nw.Unknown and series.null_count() == len(series):  # a column without a type
+        return Cells(np.full(len(series), np.nan))
+    raise UnreadableColumnError(_says_type(dtype))
+
+
+def array_cells(column: NDArray[Any]) -> Cells:
+    """Read a column of an array; text that is all numbers counts as numbers."""
+    if column.dtype.kind in NUMERIC:
+        return Cells(column.astype(np.float64))
+    if column.dtype.kind == "U":
+        try:
+            return Cells(column.astype(np.float64))
+        except ValueError:
+            return _text_cells(column.astype(object))
+    if column.dtype.kind == "O":
+        return object_cells(column)
+    raise UnreadableColumnError(_says_type(column.dtype))
+
+
+def object_cells(column: NDArray[np.object_]) -> Cells:
+    """Read Python objects: all numbers, all booleans, or all text."""
+    found = pd.api.types.infer_dtype(column, skipna=True)
+    if found == "string":
+        return _text_cells(column)
+    missing = is_missing(column)
+    present = column[~missing]
+    if found == "boolean":
+        codes = np.full(len(column), np.nan)
+        codes[~missing] = present.astype(np.float64)
+        return Cells(codes, (False, True))
+    if found in NUMBERS or len(present) == 0:
+        codes = np.full(len(column), np.nan)
+        codes[~missing] = present.astype(np.float64)
+        return Cells(codes)
+    if found.startswith("mixed"):
+        raise _says_objects(present)
+    raise UnreadableColumnError(_says_type(found))
+
+
+def is_missing(cells: Any) -> Flags:
+    """Which cells of a column are missing: None, NaN, NaT and NA."""
+    found = np.asarray(pd.isna(cells))
+    return found if found.ndim == 1 else np.zeros(len(cells), dtype=bool)
+
+
+def _text_cells(cells: Any) -> Cells:
+    numbers, found = pd.factorize(cells)
+    texts = np.asarray(found, dtype=object)
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    rank = np.full(len(texts) + 1, np.nan)  # the last entry, which -1 finds, is that of missing cells
+    rank[order] = np.arange(len(texts))
+    return Cells(rank[numbers], tuple(str(texts[k]) for k in order), is_text=True)
+
+
+def _level_numbers(cells: NDArray[np.object_], levels: Levels) -> Array:
+    numbers = pd.Index(list(levels), dtype=object).get_indexer(pd.Index(cells, dtype=object))
+    return np.where(numbers < 0, np.nan, numbers)
+
+
+def _says_type(dtype: Any) -> str:
+    return (
+        f"has type {dtype}; only numbers, booleans, text and categories will do. Encode it as numbers (such as "
+        "days since a date) or drop it"
+    )
+
+
+def _says_objects(present: NDArray[np.object_]) -> UnreadableColumnError:
+    kinds = sorted({type(cell).__name__ for cell in present})
+    if len(kinds) > 1 and not any(isinstance(cell, Collection) and not isinstance(cell, str) for cell in present):
+        return UnreadableColumnError(
+            f"holds cells of several types ({', '.join(kinds)}). {AS_TEXT}, or correct it"
+        )
+    return NoCellsError(
+        f"holds objects ({', '.join(kinds)}), but a cell argument must be a string or a number. Encode them as "
+        "numbers or drop it"
+    )
+
+
+def labels_of(codes: Array, levels: Levels, gap: Any = None) -> NDArray[np.object_]:
+    """The levels with these numbers, and `gap` for missing cells."""
+    labels = np.empty(len(levels) + 1, dtype=object)
+    for k, level in enumerate((*levels, gap)):
+        labels[k] = level
+    return labels[np.where(np.isnan(codes), len(levels), codes).astype(np.intp)]
+
+
+def gap_like(cells: NDArray[np.object_]) -> Any:
+    """The object that stands for a missing cell in a column of objects; None where no cell is missing."""
+    missing = is_missing(cells)
+    return cells[missing][0] if missing.any() else None
+
+
+def pandas_column(like: pd.Series[Any], codes: Array, levels: Levels | None) -> pd.Series[Any]:
+    """Return a column of the type of `like`; of a wider type where the numbers do not fit into that."""
+    dtype: Any = like.dtype
+    if np.isnan(codes).all() and like.isna().all():
+        return like.copy()
+    if levels is None:
+        column = type(like)(codes, index=like.index)
+        return column.astype(dtype) if _fits_pandas(codes, dtype) else column
+    if isinstance(dtype, pd.CategoricalDtype):
+        return type(like)(_categorical(codes, levels, dtype), index=like.index)
+    gap = gap_like(like.to_numpy()) if pd.api.types.is_object_dtype(dtype) else None
+    if pd.api.types.is_numeric_dtype(dtype) or str(dtype).startswith("null"):  # of a column without any text
+        dtype = None
+    return type(like)(labels_of(codes, levels, gap), index=like.index, dtype=dtype)
+
+
+def _categorical(codes: Array, levels: Levels, dtype: pd.CategoricalDtype) -> pd.Categorical:
+    if levels == tuple(dtype.categories.tolist()):
+        numbers = np.where(np.isnan(codes), -1, codes).astype(np.intp)
+        return pd.Categorical.from_codes(numbers.tolist(), dtype=dtype)
+    known = _used(codes, levels) <= set(dtype.categories)
+    kept = dtype if known else pd.CategoricalDtype(list(levels), dtype.ordered)
+    return pd.Categorical(labels_of(codes, levels), dtype=kept)
+
+
+def _used(codes: Array, levels: Levels) -> set[Any]:
+    return {levels[int(code)] for code in np.unique(codes[~np.isnan(codes)])}
+
+
+def frame_column(like: nw.Series[Any], codes: Array, levels: Levels | None) -> nw.Series[Any]:
+    """Return a column of the type of `like` for tables that narwhals knows."""
+    name, backend = like.name, like.implementation
+    if np.isnan(codes).all() and like.null_count() == len(like):
+        return like
+    if levels is not None:
+        labels = labels_of(codes, levels).tolist()
+        if backend.is_pyarrow():  # narwhals does not keep the types inside a dictionary
+            return _arrow_column(like, labels)
+        dtype = None if _holds_no_text(like.dtype) else like.dtype
+        if isinstance(dtype, nw.Enum) and not _used(codes, levels) <= set(dtype.categories):
+            dtype = nw.Enum(levels)
+        return nw.new_series(name, labels, dtype, backend=backend)
+    values: Any = codes
+    if np.isnan(codes).any() and (like.null_count() or not like.dtype.is_float()):
+        values = [None if np.isnan(code) else code for code in codes.tolist()]
+    column = nw.new_series(name, values, nw.Float64, backend=backend)
+    if not _fits(codes, _numpy_type(like.dtype), nullable=True):
+        return column
+    if like.dtype == nw.Boolean:
+        return column.cast(nw.Int64).cast(nw.Boolean)
+    return column.cast(like.dtype)
+
+
+def _arrow_column(like: nw.Series[Any], labels: list[Any]) -> nw.Series[Any]:
+    import pyarrow as pa
+
+    dtype = None if _holds_no_text(like.dtype) else like.to_native().type
+    column = pa.chunked_array([pa.array(labels, type=dtype)])
+    return nw.from_native(column, series_only=True).alias(like.name)
+
+
+def _holds_no_text(dtype: Any) -> bool:
+    return bool(dtype.is_numeric() or dtype in (nw.Boolean, nw.Unknown))
+
+
+def _numpy_type(dtype: Any) -> np.dtype[Any]:
+    if dtype == nw.Boolean:
+        return np.dtype(bool)
+    name = str(dtype).lower()
+    return np.dtype(name if name in NUMPY_TYPES else object)  # decimals and numbers of 128 bits are none
+
+
+def array_column(dtype: Any, codes: Array) -> bool:
+    """Whether numbers fit into an array of this type."""
+    return isinstance(dtype, np.dtype) and dtype.kind in NUMERIC and _fits(codes, dtype, nullable=False)
+
+
+def _fits_pandas(codes: Array, dtype: Any) -> bool:
+    if isinstance(dtype, pd.SparseDtype):
+        return _fits(codes, dtype.subtype, nullable=False)
+    nullable = isinstance(dtype, pd.api.extensions.ExtensionDtype)
+    return _fits(codes, getattr(dtype, "numpy_dtype", dtype), nullable=nullable)
+
+
+def _fits(values: Array, dtype: np.dtype[Any], *, nullable: bool) -> bool:
+    """Whether numbers survive the cast: in range, and whole for whole numbers and booleans."""
+    missing = np.isnan(values)
+    present = values[~missing]
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):  # overflow is what is looked for
+            return bool(np.isfinite(present.astype(dtype)).all())
+    if dtype.kind not in "biu" or (missing.any() and not nullable):
+        return False
+    # The largest number plus one is a power of two, which a float holds exactly.
+    low, beyond = (0, 2) if dtype.kind == "b" else (np.iinfo(dtype).min, float(np.iinfo(dtype).max + 1))
+    return bool(np.all((present == np.rint(present)) & (present >= low) & (present < beyond)))

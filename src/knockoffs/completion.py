@@ -1,0 +1,80 @@
+"""Missing cells filled in by draws from their distribution given the cells that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from knockoffs.cautions import caution
+from knockoffs.generators.encoding import fit_complete_encoding
+from knockoffs.randomness import RandomState, random_generator
+from knockoffs.schema import Kind
+from knockoffs.tables import Table, read_table
+from knockoffs.words import column_name, listing
+
+ROUNDS = 5  # the cells that are there need not be distributed as all are, so the scale is learned again and again
+MOST_MISSING = 0.5  # share of a column from which on its draws depend on the model more than on the data
+
+
+def complete_table(X: Any, *, kinds: Mapping[Any, Kind] | None = None, random_state: RandomState = None) -> Any:
+    """Fill in missing cells by random draws given all other cells of their row.
+
+    The draws come from a latent Gaussian: every column, discrete or continuous, is seen on a normal scale, and the
+    correlations are learned from rows with and without missing cells. Where cells are missing at random (whether
+    a cell is missing depends on the observed cells of its row alone) and the model is right, the completed rows
+    have the distribution of complete rows. Unlike a mean, a draw does not make a column look less variable or more
+    dependent than it is.
+
+    A selection on completed rows asks of a column whether its values matter, not whether being missing does. What
+    is missing in *other* columns stays missing: a column that tells of their missing cells is still a discovery.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features)
+        Numbers, booleans, text and categories with missing cells.
+    kinds : dict of column names (or numbers) to kinds, default=None
+        Kinds of columns that are known better than `infer_schema` finds out.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+
+    Returns
+    -------
+    table
+        A table like X without missing cells; cells that were there are unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import complete_table
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X[::4, 1] = np.nan
+    >>> completed = complete_table(X, random_state=0)
+    >>> bool(np.isfinite(completed).all()), bool((completed[1::4] == X[1::4]).all())
+    (True, True)
+    """
+    table = read_table(X, who="complete_table", kinds=kinds)
+    completed = completed_codes(table, random_generator(random_state, stream=10))
+    return completed if isinstance(X, Table) else completed.to_native()
+
+
+def completed_codes(table: Table, rng: np.random.Generator) -> Table:
+    """Complete a table that has been read."""
+    missing = np.isnan(table.codes)
+    empty = missing.all(0)
+    if empty.any():
+        which = listing([column_name(table.names, j) for j in np.flatnonzero(empty)])
+        raise ValueError(f"{which}: entirely missing, so there is nothing to learn from. Drop it.")
+    if not missing.any():
+        return table
+    rare = missing.mean(0) > MOST_MISSING
+    if rare.any():
+        shares = missing.mean(0)
+        which = listing([f"{column_name(table.names, j)} ({shares[j]:.0%})" for j in np.flatnonzero(rare)])
+        caution(f"{which}: mostly missing. What is filled in depends on the model more than on the data.")
+    completed = table.codes
+    for _ in range(ROUNDS):
+        encoding = fit_complete_encoding(table.codes, completed, table.schema, rng)
+        completed = np.where(missing, encoding.decode(encoding.encode(table.codes, rng)), table.codes)
+    return table.with_codes(completed)

@@ -1,0 +1,166 @@
+"""The columns that models of y see: numbers without gaps, however a feature is coded.
+
+A nominal feature gives an indicator for each of its levels; missing cells give an indicator beside the value, and
+the value there is the mean of the others. All columns of a feature form its unit, which is swapped as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.cells import Levels
+from knockoffs.schema import Column, Schema, describe_columns
+from knockoffs.tables import Table
+from knockoffs.words import column_name, listing
+
+MOST_INDICATORS = 30  # of the most frequent levels of a nominal feature
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Several tables as columns of numbers.
+
+    Attributes
+    ----------
+    tables : tuple of arrays of shape (rows, columns)
+        The tables, all with the same columns.
+    unit : array of shape (columns,)
+        The feature that each column belongs to, in increasing order.
+    indicator : array of shape (columns,)
+        For a column of values with missing cells, the number of the column that is 1 where the cell is missing;
+        -1 for all other columns.
+    """
+
+    tables: tuple[Array, ...]
+    unit: Indices
+    indicator: Indices
+
+    @property
+    def features(self) -> int:
+        return int(self.unit.max(initial=-1)) + 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether every feature has one column."""
+        return len(self.unit) == self.features
+
+    @property
+    def indicators(self) -> Flags:
+        """Which columns say whether a cell has a level, or is missing; all but these hold values."""
+        several = np.bincount(self.unit) > 1
+        return several[self.unit] & (self.indicator < 0)
+
+    def missing(self) -> tuple[Flags, ...]:
+        """Per table, which of its values are only filled in; none of an indicator ever is."""
+        has_gaps = self.indicator >= 0
+        return tuple(has_gaps & (table[:, self.indicator] == 1) for table in self.tables)
+
+
+def paired_design(x: Table, x_tilde: Table) -> Design:
+    """Expand a table and its knockoffs, `aligned`; a swap of features swaps their columns and nothing else."""
+    numbers = all(levels is None for levels in x.levels) and "nominal" not in x.kinds.values()
+    if numbers and not any(np.isnan(table.codes).any() for table in (x, x_tilde)):  # the schema takes longer
+        return _as_they_are(x.codes, x_tilde.codes)
+    return expand(pooled_schema(x, x_tilde), x.codes, x_tilde.codes)
+
+
+def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
+    """Both tables with one numbering of levels, which does not depend on the table that a level came from."""
+    kinds = {**x_tilde.kinds, **x.kinds}
+    merged: list[Levels | None] = []
+    unlike: dict[str, list[str]] = {}
+    for j, (own, other) in enumerate(zip(x.levels, x_tilde.levels, strict=True)):
+        if own is None or other is None:
+            numbers = x if own is None else x_tilde
+            if own is not other and not np.isnan(numbers.codes[:, j]).all():
+                unlike.setdefault("text in one of X and X_tilde, numbers in the other", []).append(
+                    column_name(x.names, j)
+                )
+            merged.append(own or other)
+            continue
+        levels = _merged(own, other, ordered=kinds.get(j) == "ordinal")
+        if levels is None:
+            unlike.setdefault("ordered categories in different orders", []).append(column_name(x.names, j))
+        merged.append(levels)
+    if unlike:
+        said = [f"{listing(columns)}: {problem}." for problem, columns in unlike.items()]
+        raise ValueError(f"{who}: X and X_tilde differ. {' '.join(said)} Give both tables the same column types.")
+    x, x_tilde = (replace(table.with_levels(merged), levels=tuple(merged), kinds=kinds) for table in (x, x_tilde))
+    return x, x_tilde
+
+
+def _merged(own: Levels, other: Levels, *, ordered: bool) -> Levels | None:
+    """The levels of two columns in one order; None where these have orders that contradict each other."""
+    longer, shorter = (own, other) if len(own) >= len(other) else (other, own)
+    if tuple(level for level in longer if level in set(shorter)) == shorter:
+        return longer
+    by_name = partial(sorted, key=lambda level: (type(level).__name__, level))
+    if ordered and not (list(own) == by_name(own) and list(other) == by_name(other)):
+        return None
+    return tuple(by_name({*own, *other}))
+
+
+def pooled_schema(x: Table, x_tilde: Table) -> Schema:
+    """Describe the columns of a table and its knockoffs together, so that no swap changes the result."""
+    return describe_columns(np.concatenate([x.codes, x_tilde.codes]), x.schema.names, x.levels, x.kinds)
+
+
+def expand(schema: Schema, *tables: Array) -> Design:
+    """Expand tables of codes, whose columns the schema describes together, into columns of numbers."""
+    if not any(column.missing > 0 or column.kind == "nominal" for column in schema):
+        return _as_they_are(*tables)
+    parts: list[list[Array]] = [[] for _ in tables]
+    unit: list[int] = []
+    indicator: list[int] = []
+    for j, column in enumerate(schema):
+        start = len(unit)
+        expanded = _nominal if column.kind == "nominal" else _quantity
+        columns = expanded(column, [table[:, j] for table in tables])
+        for part, own in zip(parts, columns, strict=True):
+            part.append(own)
+        width = columns[0].shape[1]
+        unit += [j] * width
+        has_gaps = column.missing > 0 and column.kind != "nominal"
+        indicator += [start + 1, -1] if has_gaps else [-1] * width
+    return Design(tuple(np.hstack(part) for part in parts), np.array(unit), np.array(indicator))
+
+
+def _as_they_are(*tables: Array) -> Design:
+    columns = np.arange(tables[0].shape[1])
+    return Design(tables, columns, np.full(len(columns), -1))
+
+
+def _quantity(column: Column, tables: list[Array]) -> list[Array]:
+    """Values, with the mean of all where one is missing, and an indicator of missing cells."""
+    if column.missing == 0:
+        return [table[:, None] for table in tables]
+    gaps = [np.isnan(table) for table in tables]
+    present = [table[~gap] for table, gap in zip(tables, gaps, strict=True)]
+    # the sum of two sums does not depend on their order, so that a swap changes no bit
+    count = max(sum(map(len, present)), 1)
+    mean = sum((values / count).sum() for values in present)
+    return [
+        np.column_stack([np.where(gap, mean, table), gap.astype(np.float64)])
+        for table, gap in zip(tables, gaps, strict=True)
+    ]
+
+
+def _nominal(column: Column, tables: list[Array]) -> list[Array]:
+    """Indicators of the most frequent levels, and of missing cells.
+
+    The most frequent come first, so that names and order of levels do not matter.
+    """
+    values = np.array(column.values)
+    together = np.concatenate(tables)
+    counts = np.array([np.count_nonzero(together == value) for value in values])
+    frequent = values[np.argsort(-counts, kind="stable")[:MOST_INDICATORS]]
+    return [
+        np.column_stack([table[:, None] == frequent, *([np.isnan(table)] if column.missing > 0 else [])]).astype(
+            np.float64
+        )
+        for table in tables
+    ]

@@ -1,0 +1,124 @@
+"""Rows to check and where their knockoffs come from: a generator, a function, or a table beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sklearn.frozen import FrozenEstimator
+
+from knockoffs.arrays import Array, Indices
+from knockoffs.diagnostics.divergence import EncodedPairs, has_densities
+from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.hierarchical import draw_knockoffs
+from knockoffs.row_labels import require_same_order
+from knockoffs.tables import Table, group_labels, read_table
+from knockoffs.words import listing
+
+
+class Source(NamedTuple):
+    """Rows and where their knockoffs come from.
+
+    table : the rows.
+    draw : gives knockoffs of all rows by a seed.
+    swap_pairs : gives rows and knockoffs as the generator's densities see them, by a seed; None without densities.
+    swap_probability : how often the worst-case swap of the fit takes each feature; None where none was learned.
+    learned : whether knockoffs come from a generator or a function.
+    subject : what it is, in words.
+    groups : the group of each row, from 0 on.
+    share_of_fit : share of the rows that the generator was fitted on, where known.
+    """
+
+    table: Table
+    draw: Callable[[int], Table]
+    swap_pairs: Callable[[int], EncodedPairs] | None
+    swap_probability: Array | None
+    learned: bool
+    subject: str
+    groups: Indices | None
+    share_of_fit: float = math.nan
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        names = self.table.names
+        return tuple(f"x{j}" for j in range(self.table.shape[1])) if names is None else tuple(map(str, names))
+
+
+def find_source(generator: Any, X: Any, groups: Any) -> Source:
+    """Read what was passed to `check_swap`."""
+    if isinstance(generator, (tuple, list)):
+        if len(generator) != 2 or X is not None:
+            raise ValueError("check_swap: pass a generator and X, or one pair (X, X_tilde), and nothing else.")
+        return _pair(generator[0], generator[1], groups)
+    if X is None:
+        raise ValueError("check_swap: X is missing. Pass rows that the generator was not fitted on.")
+    is_table = hasattr(generator, "shape")  # two tables, which were to be a pair
+    if isinstance(generator, type) or is_table or not (hasattr(generator, "sample") or callable(generator)):
+        raise ValueError(
+            f"check_swap: generator of type {type(generator).__name__} is not valid: pass a fitted generator, a "
+            "function f(X), or one pair (X, X_tilde)."
+        )
+    return _generated(generator, X, groups)
+
+
+def reads_tables(generator: Any) -> bool:
+    """Whether the generator is one of this package, which take a `Table` and return one like it."""
+    inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
+    return isinstance(inner, KnockoffGenerator)
+
+
+def table_for(generator: Any, table: Table) -> Any:
+    """The table as the generator or function takes it."""
+    return table if reads_tables(generator) else table.to_native()
+
+
+def _pair(X: Any, X_tilde: Any, groups: Any) -> Source:
+    table, knockoffs = read_table(X, who="check_swap"), read_table(X_tilde, who="check_swap: the knockoffs")
+    _require_alike(table, knockoffs, given=X, drawn=X_tilde)
+    if table.names is not None and knockoffs.names is not None and table.names != knockoffs.names:
+        raise ValueError(
+            f"check_swap: X has the columns {listing(table.names)}, its knockoffs {listing(knockoffs.names)}. Put "
+            "them in one order."
+        )
+    labels = _labels(X, groups, len(table))
+    return Source(table, lambda seed: knockoffs, None, None, False, "a pair of tables", labels)
+
+
+def _generated(generator: Any, X: Any, groups: Any) -> Source:
+    table = read_table(X, who="check_swap")
+    # What was passed is what a function sees, with all that a table may carry beside its cells.
+    given = table_for(generator, table) if reads_tables(generator) or isinstance(X, Table) else X
+
+    def draw(seed: int) -> Table:
+        drawn = draw_knockoffs(generator, given, groups=groups, random_state=seed)
+        knockoffs = read_table(drawn, who="check_swap: the knockoffs")
+        _require_alike(table, knockoffs, given=given, drawn=drawn)
+        return knockoffs
+
+    return Source(
+        table=table,
+        draw=draw,
+        swap_pairs=(lambda seed: generator.swap_pairs(given, seed)) if has_densities(generator) else None,
+        swap_probability=getattr(generator, "swap_probability_", None),
+        learned=True,
+        subject=type(generator).__name__ if hasattr(generator, "sample") else "a function",
+        groups=_labels(X, groups, len(table)),
+        share_of_fit=generator.share_of_fit(table) if isinstance(generator, KnockoffGenerator) else math.nan,
+    )
+
+
+def _labels(X: Any, groups: Any, rows: int) -> Indices | None:
+    if groups is None:
+        return None
+    require_same_order(X, groups=groups, who="check_swap")
+    return group_labels(groups, rows=rows, who="check_swap")
+
+
+def _require_alike(table: Table, knockoffs: Table, *, given: Any, drawn: Any) -> None:
+    """Refuse knockoffs whose rows and columns cannot be paired with those of the table."""
+    if knockoffs.shape != table.shape:
+        raise ValueError(
+            f"check_swap: X has shape {table.shape}, its knockoffs {knockoffs.shape}: one for each cell is needed."
+        )
+    require_same_order(given, X_tilde=drawn, who="check_swap")

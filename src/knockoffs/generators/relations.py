@@ -1,0 +1,177 @@
+r"""Logical relations between columns: one says which values another can have.
+
+Where a property A of feature c is a function of feature a (a category that coarsens another, a flag that says that
+a number is positive, groups of ages beside the age, columns that are missing together), exact knockoffs of both
+keep A: swapping c alone must not break the relation. So rows are put into classes by such properties. The knockoff
+of a row stays in its class, and each feature that takes part has a description of its own within each class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.schema import Column
+
+States = NDArray[np.int8]  # of targets, which have few
+
+MOST_STATES = 50  # of a feature that others determine
+MOST_CLASSES = 50  # of rows
+LEAST_ROWS = 10  # in which a property must differ from what it mostly is
+LEAST_COUNT = 3  # rows of a state, so that it says anything
+SOME_ROWS = 200  # that are looked at first
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Classes of rows, by properties of some features that others determine.
+
+    Attributes
+    ----------
+    features : array of int
+        The features that the class is a function of.
+    keys : array of shape (classes, features)
+        A class for each combination of their states; see `states`.
+    atoms : tuple of arrays
+        Per feature the values that are states of their own.
+    members : array of int
+        All features that have a description of their own within each class.
+    """
+
+    features: Indices
+    keys: Indices
+    atoms: tuple[Array, ...]
+    members: Indices
+
+    def classes(self, codes: Array) -> Indices:
+        """The class of each row; the most alike one for a combination that the fit has not seen."""
+        found = np.column_stack(
+            [states(codes[:, j], own) for j, own in zip(self.features, self.atoms, strict=True)]
+        )
+        differences = np.zeros((len(codes), len(self.keys)), dtype=np.intp)
+        for state, key in zip(found.T, self.keys.T, strict=True):
+            differences += state[:, None] != key
+        return differences.argmin(1)
+
+
+def states(column: Array, atoms: Array) -> Indices:
+    """The number of an atom from 2 on, 1 for a missing cell, and 0 for any other value."""
+    place = np.searchsorted(atoms, column).clip(max=max(len(atoms) - 1, 0))
+    found = np.zeros(len(column), dtype=np.intp)
+    if len(atoms):
+        found = np.where(atoms[place] == column, place + 2, 0)
+    return np.where(np.isnan(column), 1, found)
+
+
+class _Property(NamedTuple):
+    feature: int
+    atoms: Array
+    state: Indices
+
+
+def find_contexts(codes: Array, columns: Sequence[Column]) -> list[Context]:
+    """Find properties of features that other features determine, and join those that have features in common."""
+    properties = [found for j, column in enumerate(columns) for found in _properties(j, codes[:, j], column)]
+    targets = [p for p in properties if len(p.atoms) <= MOST_STATES]
+    if not targets:
+        return []
+    quantities = [j for j, column in enumerate(columns) if _is_fine(column)]
+    determined = [*_determined(targets, properties), *_cut(targets, codes, quantities)]
+    if not determined:
+        return []
+    pairs = np.array([(targets[c].feature, feature) for c, feature in determined])
+    edges = coo_array((np.ones(len(pairs)), pairs.T), shape=(len(columns), len(columns)))
+    component = connected_components(edges, directed=False)[1]
+    contexts = []
+    for label in np.unique(component[pairs[:, 0]]):
+        own = sorted({c for c, _ in determined if component[targets[c].feature] == label})
+        contexts += _context([targets[c] for c in own], np.flatnonzero(component == label))
+    return contexts
+
+
+def _properties(j: int, column: Array, description: Column) -> Iterator[_Property]:
+    """What one feature can say of another: all states of a feature, or whether it is missing or an atom."""
+    choices: list[Array] = []
+    values = np.array(description.values)
+    if description.kind != "continuous":
+        choices.append(values)
+        if description.kind != "semicontinuous" and len(values) > 2 and values[0] == 0:
+            choices.append(values[:1])  # none, or how much
+    if description.missing > 0:
+        choices.append(values[:0])
+    for atoms in choices:
+        state = states(column, atoms)
+        if len(state) - np.bincount(state).max() >= LEAST_ROWS:
+            yield _Property(j, atoms, state)
+
+
+def _is_fine(column: Column) -> bool:
+    """Whether a feature is a quantity with too many values for each to say something."""
+    many = column.kind == "ordinal" and len(column.values) > MOST_STATES
+    return many or column.kind in ("continuous", "semicontinuous")
+
+
+def _determined(targets: Sequence[_Property], sources: Sequence[_Property]) -> Iterator[tuple[int, int]]:
+    """Pairs of a target's number and a feature that has a property which the target is a function of."""
+    state, feature = _states_and_features(targets)
+    for source in sources:
+        first = np.empty(source.state.max() + 1, dtype=np.intp)  # some row of each state
+        first[source.state] = np.arange(len(state))
+        alike = first[source.state]
+        possible = np.flatnonzero(feature != source.feature)
+        for rows in (slice(SOME_ROWS), slice(None)):  # few rows rule most targets out
+            same = state[rows, possible] == state[np.ix_(alike[rows], possible)]
+            possible = possible[same.all(0)]
+        frequent = np.bincount(source.state)[source.state] >= LEAST_COUNT
+        yield from ((int(c), source.feature) for c in possible if _says_enough(state[:, c], frequent))
+
+
+def _cut(targets: Sequence[_Property], codes: Array, quantities: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Pairs of a target's number and a quantity that is cut into intervals, one for each state of the target."""
+    state, feature = _states_and_features(targets)
+    most_changes = np.array([len(np.unique(p.state)) - 1 for p in targets])
+    for j in quantities:
+        possible = np.flatnonzero(feature != j)
+        for rows in (slice(SOME_ROWS), slice(None)):  # few rows rule most targets out
+            if len(possible):
+                kept = _in_intervals(state[rows, possible], codes[rows, j], most_changes[possible])
+                possible = possible[kept]
+        counted = ~np.isnan(codes[:, j])
+        yield from ((int(c), j) for c in possible if _says_enough(state[:, c], counted))
+
+
+def _in_intervals(state: States, x: Array, most_changes: Indices) -> Flags:
+    """Whether properties change so few times along x, never among equal x, and are one where x is missing."""
+    present = ~np.isnan(x)
+    order = np.argsort(x[present])
+    changes = np.diff(state[present][order], axis=0) != 0
+    tied = np.diff(x[present][order]) == 0
+    alike = (state[~present] == state[~present][:1]).all(0)
+    return alike & (changes.sum(0) <= most_changes) & ~changes[tied].any(0)
+
+
+def _states_and_features(targets: Sequence[_Property]) -> tuple[States, Indices]:
+    state = np.column_stack([p.state for p in targets]).astype(np.int8)
+    return state, np.array([p.feature for p in targets])
+
+
+def _says_enough(state: States, counted: Flags) -> bool:
+    """Whether a property differs from what it mostly is in enough of the rows that count."""
+    mostly = np.bincount(state).argmax()
+    return bool(np.count_nonzero((state != mostly) & counted) >= LEAST_ROWS)
+
+
+def _context(found: list[_Property], members: Indices) -> list[Context]:
+    state = np.column_stack([p.state for p in found])
+    keys = np.unique(state, axis=0)
+    if not 1 < len(keys) <= MOST_CLASSES:
+        return []
+    features = np.array([p.feature for p in found])
+    return [Context(features, keys, tuple(p.atoms for p in found), members)]

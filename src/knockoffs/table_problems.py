@@ -1,0 +1,153 @@
+"""What is wrong with the columns of a table, gathered so that one error names it all."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from knockoffs.arrays import Array, Flags
+from knockoffs.cells import Cells, NoCellsError, UnreadableColumnError
+from knockoffs.schema import Kind
+from knockoffs.words import column_name, listing
+
+FREE_TEXT = 0.5  # share of different texts among the cells from which on a column is no category
+FEW_LEVELS = 20  # so many levels are never too many
+MARKS = frozenset({"na", "n/a", "nan", "nil", "null", "none", "unknown", "missing", "n/k", "not known"})
+DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([/.])\d\d?\2\d{2,4}")
+
+INFINITE = "infinite values. Replace them by finite numbers or by missing cells, or drop the rows that hold them"
+DATES = (
+    "dates as text. Encode them as numbers (such as days since a date) or drop the column; dates that are "
+    'categories are read with the kind "nominal" in kinds= (--kind at the command line)'
+)
+
+
+class Problems:
+    """Problems of the columns of a table, found while these are read.
+
+    Parameters
+    ----------
+    names : list of str or None
+        Column names, None for an array.
+    asked : mapping of int to str
+        Kinds that the user asks for, by number of the column.
+    categories : collection of int, default=()
+        Columns whose text is known to be categories.
+    """
+
+    def __init__(
+        self, names: list[str] | None, asked: Mapping[int, Kind], categories: Collection[int] = ()
+    ) -> None:
+        self._categories = frozenset(categories)
+        self._names = names
+        self._asked = asked
+        self._found: dict[str, list[str]] = {}
+        self._error: type[Exception] = ValueError
+
+    def read(self, read: Callable[[], Cells], j: int) -> Cells:
+        """Read column j; what is wrong with it is kept for later."""
+        try:
+            cells = read()
+        except UnreadableColumnError as error:
+            if isinstance(error, NoCellsError):
+                self._error = TypeError
+            self._add(str(error), j)
+            return Cells(np.zeros(0))
+        infinite = int(np.isinf(cells.codes).sum())
+        if infinite:
+            self._add(INFINITE, j, f" ({infinite})")
+        kind = self._asked.get(j)
+        present = cells.codes[~np.isnan(cells.codes)]
+        values = _distinct(cells, present) if cells.levels is not None or kind is not None else present[:0]
+        problem = _about_asked(kind, cells, len(values))
+        if problem is None and cells.levels is not None and j not in self._categories:
+            problem = _about_levels(kind, cells, values, len(present))
+        elif problem is None and kind == "nominal" and _too_many(len(values), len(present)):
+            problem = _many_values(len(values), len(present))
+        if problem is not None:
+            self._add(problem, j)
+        return cells
+
+    def raise_if_any(self, who: str) -> None:
+        said = [f"{listing(columns)}: {problem}." for problem, columns in self._found.items()]
+        twice = [repr(name) for name, count in Counter(self._names or []).items() if count > 1]
+        if twice:
+            said.insert(0, f"There are several columns named {listing(sorted(twice))}. Give each its own name.")
+        if said:
+            raise self._error(f"{who}: some columns cannot be used as they are. " + " ".join(said))
+
+    def _add(self, problem: str, j: int, detail: str = "") -> None:
+        self._found.setdefault(problem, []).append(column_name(self._names, j) + detail)
+
+
+def _distinct(cells: Cells, present: Array) -> NDArray[Any]:
+    if cells.levels is None:
+        return np.unique(present)
+    return np.flatnonzero(np.bincount(present.astype(np.intp), minlength=len(cells.levels)))
+
+
+def _too_many(different: int, rows: int) -> bool:
+    return different > max(FEW_LEVELS, FREE_TEXT * rows)
+
+
+def _about_asked(kind: Kind | None, cells: Cells, different: int) -> str | None:
+    """Say why the kind that the user asks for will not do."""
+    if cells.is_text and kind == "ordinal":
+        return (
+            'kinds asks for "ordinal", but text has no order of its own. Pass "nominal", or convert the column to '
+            "an ordered category or to numbers"
+        )
+    if cells.levels is not None and kind in ("continuous", "semicontinuous"):
+        return (
+            f'kinds asks for "{kind}", but the column holds text or categories. Pass "nominal", or convert the '
+            "column to numbers"
+        )
+    if kind == "binary" and different > 2:
+        return f'kinds asks for "binary", but there are {different} values. Pass "nominal" or another kind'
+    return None
+
+
+def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: int) -> str | None:
+    """Say why text or categories cannot be used: free text, dates, or numbers with a mark for missing ones."""
+    texts = [str((cells.levels or ())[code]) for code in values.tolist()]
+    if cells.is_text and kind is None:  # text that the user says to be a category is one
+        if texts and all(map(DATE.fullmatch, texts)):
+            return DATES
+        odd = np.flatnonzero(_not_numbers(texts))
+        if 0 < len(odd) < len(texts) / 2 and (len(texts) > FEW_LEVELS or all(_is_mark(texts[k]) for k in odd)):
+            first = [int(np.argmax(cells.codes == values[k])) + 1 for k in odd]
+            quoted = [f"{texts[k]!r} (row {row})" for k, row in zip(odd, first, strict=True)]
+            return (
+                f"numbers, but for {listing(quoted)}. Replace what is no number by missing cells, and convert the "
+                "column to numbers"
+            )
+    return _many_levels(len(texts), rows) if _too_many(len(texts), rows) else None
+
+
+def _many_levels(different: int, rows: int) -> str:
+    return (
+        f"{different} different texts or categories in {rows} cells, as free text, names and identifiers have. "
+        "Drop the column, or derive categories or numbers from it"
+    )
+
+
+def _many_values(different: int, rows: int) -> str:
+    return (
+        f'kinds asks for "nominal", but there are {different} different values in {rows} cells. Pass "ordinal" or '
+        '"continuous", or drop the column'
+    )
+
+
+def _not_numbers(texts: list[str]) -> Flags:
+    return pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").isna().to_numpy(dtype=bool)
+
+
+def _is_mark(text: str) -> bool:
+    """Whether a text among numbers stands for a missing one, such as "?" or "unknown"."""
+    return text.strip().lower() in MARKS or not re.search(r"\w", text)

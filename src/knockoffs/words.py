@@ -1,0 +1,17 @@
+"""Words that messages share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def column_name(names: list[str] | None, j: int | np.integer[Any]) -> str:
+    return f"column {j}" if names is None else f"column {names[j]!r}"
+
+
+def listing(items: list[str], most: int = 5) -> str:
+    """At most `most` of the items, and how many more there are."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return ", ".join(items[:most]) + more

@@ -1,0 +1,92 @@
+"""Missing cells are filled in by draws from the distribution of complete rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import ndtr
+
+from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic, complete_table
+from knockoffs.datasets import AutoregressiveGaussian
+
+LAW = AutoregressiveGaussian(features=6, rho=0.7)
+
+
+def rows_with_gaps(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Complete rows, and the same with gaps in column 1 that depend on column 0, which is always there."""
+    x = LAW.sample(rows, random_state=seed)
+    gaps = np.random.default_rng(seed).random(rows) < 0.8 * ndtr(1.5 * x[:, 0])
+    observed = x.copy()
+    observed[gaps, 1] = np.nan
+    return x, observed
+
+
+def test_completed_rows_have_the_distribution_of_complete_rows() -> None:
+    """The observed cells alone do not: where column 0 is large, column 1 is missing."""
+    x, observed = rows_with_gaps(4000, 0)
+    completed = complete_table(observed, random_state=0)
+    assert np.nanmean(observed[:, 1]) < -0.2
+    assert abs(completed[:, 1].mean()) < 0.08
+    np.testing.assert_allclose(np.corrcoef(completed.T), np.corrcoef(x.T), atol=0.05)
+    assert completed[:, 1].std() == pytest.approx(1.0, abs=0.06)
+
+
+def test_cells_that_are_there_do_not_change_and_types_stay() -> None:
+    rng = np.random.default_rng(0)
+    z = LAW.sample(300, random_state=1)
+    table = pd.DataFrame(
+        {
+            "age": z[:, 0],
+            "ward": pd.Categorical(np.where(z[:, 1] < -0.5, "north", np.where(z[:, 1] < 0.5, "east", "west"))),
+            "visits": pd.array(np.rint(3 + z[:, 2]).astype(int), dtype="Int64"),
+            "smoker": pd.array(z[:, 3] > 0, dtype="boolean"),
+            "sex": np.where(z[:, 4] > 0, "f", "m"),
+        }
+    )
+    gaps = pd.DataFrame(rng.random(table.shape) < 0.2, columns=table.columns)
+    observed = table.mask(gaps).astype(table.dtypes)
+    kept = observed.copy()
+    completed = complete_table(observed, random_state=0)
+    pd.testing.assert_frame_equal(observed, kept)
+    pd.testing.assert_series_equal(completed.dtypes, table.dtypes)
+    assert not completed.isna().any(axis=None)
+    for name in table:
+        there = ~gaps[name]
+        assert (completed.loc[there, name] == table.loc[there, name]).all()
+        assert (completed.loc[gaps[name], name] == table.loc[gaps[name], name]).mean() < 1 or name == "age"
+    pd.testing.assert_frame_equal(complete_table(observed, random_state=0), completed)
+
+
+def test_a_table_without_gaps_stays_as_it_is_and_one_without_cells_is_refused() -> None:
+    x = LAW.sample(100, random_state=0)
+    np.testing.assert_array_equal(complete_table(x, random_state=0), x)
+    x[:, 2] = np.nan
+    with pytest.raises(ValueError, match="column 2: entirely missing"):
+        complete_table(x)
+
+
+def test_mostly_missing_columns_are_warned_of() -> None:
+    x = LAW.sample(200, random_state=0)
+    x[:120, 3] = np.nan
+    with pytest.warns(KnockoffWarning, match=r"column 3 \(60%\): mostly missing"):
+        complete_table(x, random_state=0)
+
+
+@pytest.mark.filterwarnings("ignore:.*needs at least:knockoffs.KnockoffWarning")
+def test_gaps_that_tell_of_the_target_are_a_discovery_of_the_column_as_observed_alone() -> None:
+    """As where a test is ordered for those who are ill: its result says nothing more, that it was made does."""
+    w: dict[str, list[float]] = {"value": [], "complete": []}
+    for seed in range(10):
+        x = LAW.sample(600, random_state=seed)
+        rng = np.random.default_rng(seed)
+        y = x[:, 0] + rng.normal(size=600)
+        observed = x.copy()
+        observed[rng.random(600) < ndtr(2 * (y - x[:, 0]) - 1), 4] = np.nan
+        for missing, found in w.items():
+            settings = {"missing": missing, "fdr": 0.5, "certify": False, "random_state": seed}
+            fitted = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), **settings).fit(observed, y)
+            assert fitted.w_[0] > 0
+            found.append(fitted.w_[4])
+    assert min(w["value"]) > 0.1
+    assert np.abs(w["complete"]).max() < 0.1
