@@ -257,3 +257,21 @@ def test_without_the_relation_the_check_fails() -> None:
     for table in (x, x_tilde):
         table["positive"] = np.where(table["a"] > 0, "yes", "no")
     assert check_swap((x, x_tilde), random_state=0).validity == "fail"
+
+
+def test_gaps_that_are_nearly_those_of_another_feature_or_very_few_are_kept() -> None:
+    """Drawn anew they would agree less with each other than those of the data; others are drawn anew."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1000, 5))
+    panel = rng.random(1000) < 0.4
+    x[panel ^ (rng.random(1000) < 0.02), 0] = np.nan
+    x[panel ^ (rng.random(1000) < 0.02), 1] = np.nan
+    x[rng.random(1000) < 0.4, 2] = np.nan
+    x[:4, 3] = np.nan
+    x_tilde = GaussianKnockoffs(random_state=0).fit(x).sample(x)
+    kept = (np.isnan(x) == np.isnan(x_tilde)).mean(0)
+    np.testing.assert_array_equal(kept[[0, 1, 3, 4]], 1.0)
+    assert kept[2] == pytest.approx(0.4**2 + 0.6**2, abs=0.06)
+    present = ~np.isnan(x)
+    assert (x != x_tilde)[present & ~np.isnan(x_tilde)].all()
+    assert check_swap((x, x_tilde), random_state=0).verdict == "pass"

@@ -23,7 +23,7 @@ from knockoffs.generators.feature_units import (
 )
 from knockoffs.generators.latent import DRAW_SWEEPS, draw_latents, fit_correlation, start_latents
 from knockoffs.generators.nominal import nominal_boxes
-from knockoffs.generators.relations import Context, find_contexts
+from knockoffs.generators.relations import Context, context_of_gaps, find_contexts, kept_gaps
 from knockoffs.generators.value_units import Exact, Plain, Spread
 from knockoffs.schema import Column, Schema
 
@@ -289,6 +289,15 @@ def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Gen
         for j in context.members:
             units[j] = Classed(k, tuple(others.describe(j, classes == own) for own in range(len(context.keys))))
         context_units.append(others.classes(classes, context.members))
+    free = distinct & [column.kind != "constant" for column in schema]
+    free[[j for context in contexts for j in context.members]] = False
+    for features, is_latent in zip(kept_gaps(core), (False, True), strict=True):
+        for j in features[free[features]]:
+            contexts.append(context_of_gaps(int(j)))
+            gaps = np.isnan(core[:, j])
+            units[j] = Classed(len(contexts) - 1, (others.describe(j, ~gaps), Constant(np.nan)))
+            # Very few gaps are not modelled; their rows just keep them.
+            context_units.append(discrete_intervals(gaps.astype(np.float64)) if is_latent else Constant(0.0))
     found = TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units))
     correlation = fit_correlation(*found.bounds(core), found.latent, rng)
     return TableEncoding(found.units, alike, found.contexts, found.context_units, correlation)

@@ -25,6 +25,7 @@ States = NDArray[np.int8]  # of targets, which have few
 MOST_STATES = 50  # of a feature that others determine
 MOST_CLASSES = 50  # of rows
 LEAST_ROWS = 10  # in which a property must differ from what it mostly is
+NEARLY = 0.2  # share of the gaps of a feature (or of its cells) in which another one may differ
 LEAST_COUNT = 3  # rows of a state, so that it says anything
 SOME_ROWS = 200  # that are looked at first
 
@@ -68,6 +69,39 @@ def states(column: Array, atoms: Array) -> Indices:
     if len(atoms):
         found = np.where(atoms[place] == column, place + 2, 0)
     return np.where(np.isnan(column), 1, found)
+
+
+def kept_gaps(codes: Array) -> tuple[Indices, Indices]:
+    """Find features whose gaps tell next to nothing more: very few, or nearly those of another feature.
+
+    Knockoffs may keep the gaps of such a feature, as they may keep any property of it: that is valid, and costs
+    no power to speak of. Drawn anew, gaps would not agree as well with those of other features as they do.
+
+    Returns
+    -------
+    few, alike : arrays of int
+        Features with gaps in very few rows (or cells in very few), and others that have nearly the gaps of another
+        feature or nearly the opposite ones.
+    """
+    gaps = np.isnan(codes)
+    count = gaps.sum(0)
+    fewer = np.minimum(count, len(codes) - count)
+    with_gaps = np.flatnonzero(count)
+    pattern = gaps[:, with_gaps].astype(np.float32)
+    together = np.rint(pattern.T @ pattern)
+    differ = count[with_gaps][:, None] + count[with_gaps] - 2 * together
+    differ = np.minimum(differ, len(codes) - differ)
+    np.fill_diagonal(differ, len(codes))
+    differ[:, fewer[with_gaps] < LEAST_ROWS] = len(codes)  # these have no internal column to agree with
+    few = with_gaps[fewer[with_gaps] < LEAST_ROWS]
+    nearly = differ.min(1, initial=len(codes)) <= NEARLY * fewer[with_gaps]
+    return few, with_gaps[nearly & (fewer[with_gaps] >= LEAST_ROWS)]
+
+
+def context_of_gaps(feature: int) -> Context:
+    """Rows in which a feature is there (class 0), and rows in which it is missing (class 1)."""
+    own = np.array([feature])
+    return Context(own, np.array([[0], [1]]), (np.empty(0),), own)
 
 
 class _Property(NamedTuple):
