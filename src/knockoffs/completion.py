@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from knockoffs.cautions import caution
-from knockoffs.generators.encoding import fit_complete_encoding
+from knockoffs.generators.fit_encoding import fit_complete_encoding
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.schema import Kind
 from knockoffs.tables import Table, read_table

@@ -11,13 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knockoffs import GaussianKnockoffs, KnockoffWarning
-from knockoffs.generators.encoding import (
-    TableEncoding,
-    exact_encoding,
-    first_alike,
-    fit_encoding,
-    spread_encoding,
-)
+from knockoffs.generators.encoding import TableEncoding
 from knockoffs.generators.feature_units import (
     FARTHEST,
     Boxes,
@@ -29,6 +23,7 @@ from knockoffs.generators.feature_units import (
     gap_threshold,
     level_boxes,
 )
+from knockoffs.generators.fit_encoding import exact_encoding, first_alike, fit_encoding, spread_encoding
 from knockoffs.generators.latent import start_latents
 from knockoffs.generators.nominal import nominal_boxes
 from knockoffs.generators.value_units import Exact, Plain, Spread

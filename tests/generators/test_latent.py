@@ -11,8 +11,9 @@ from scipy.stats import kstest, norm, truncnorm
 
 from knockoffs import GaussianKnockoffs, check_swap
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.generators.encoding import TableEncoding, first_alike, fit_encoding
+from knockoffs.generators.encoding import TableEncoding
 from knockoffs.generators.feature_units import continuous_intervals, discrete_intervals
+from knockoffs.generators.fit_encoding import first_alike, fit_encoding
 from knockoffs.generators.latent import draw_latents, fit_correlation, truncated_normal
 from knockoffs.tables import read_table
 

@@ -275,3 +275,18 @@ def test_gaps_that_are_nearly_those_of_another_feature_or_very_few_are_kept() ->
     present = ~np.isnan(x)
     assert (x != x_tilde)[present & ~np.isnan(x_tilde)].all()
     assert check_swap((x, x_tilde), random_state=0).verdict == "pass"
+
+
+def test_levels_that_are_nearly_those_of_another_feature_are_kept() -> None:
+    """As where one code stands for "not asked" in several columns; other levels are drawn anew."""
+    rng = np.random.default_rng(0)
+    asked = rng.random(1500) < 0.6
+    answers = rng.choice(["yes", "no", "perhaps"], size=(1500, 3)).astype(object)
+    noise = rng.random((1500, 3)) < 0.01
+    answers[~asked[:, None] ^ noise] = "not asked"
+    table = pd.DataFrame(answers, columns=list("abc")).assign(x=rng.normal(size=1500))
+    knockoffs = GaussianKnockoffs(random_state=0).fit(table).sample(table)
+    for name in "abc":
+        np.testing.assert_array_equal(knockoffs[name] == "not asked", table[name] == "not asked")
+        assert (knockoffs[name] != table[name])[table[name] != "not asked"].mean() > 0.5
+    assert check_swap((table, knockoffs), random_state=0).verdict == "pass"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -10,22 +10,15 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.design import expand
 from knockoffs.generators.feature_units import (
-    Constant,
     FeatureUnit,
     Intervals,
-    WithGaps,
-    continuous_intervals,
-    discrete_intervals,
-    gap_threshold,
-    level_boxes,
 )
-from knockoffs.generators.latent import DRAW_SWEEPS, draw_latents, fit_correlation, start_latents
-from knockoffs.generators.nominal import nominal_boxes
-from knockoffs.generators.relations import Context, context_of_gaps, find_contexts, kept_gaps
+from knockoffs.generators.latent import DRAW_SWEEPS, draw_latents, start_latents
+from knockoffs.generators.relations import (
+    Context,
+)
 from knockoffs.generators.value_units import Exact, Plain, Spread
-from knockoffs.schema import Column, Schema
 
 SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent
 CHUNK = 4_096  # rows whose random numbers are held at once
@@ -245,146 +238,3 @@ def _classed_decode(unit: Classed, z: Array, classes: Indices) -> Array:
         rows = classes == k
         cells[rows] = within.decode(z[rows, : within.width])
     return cells
-
-
-def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
-    """For models that are given in the units of the columns: discrete values are spread around themselves."""
-
-    def unit(j: int, column: Column) -> Unit:
-        if not column.varies:
-            return Constant(core[0, j])
-        return (
-            Plain(float(np.median(core[:, j]))) if column.kind == "continuous" else Spread(np.unique(core[:, j]))
-        )
-
-    return TableEncoding(tuple(unit(j, column) for j, column in enumerate(schema)), alike)
-
-
-def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
-    """For models of discrete distributions: the number of each value, a missing cell counting as a value."""
-    return TableEncoding(
-        tuple(
-            Exact(np.unique(core[:, j])) if column.varies else Constant(core[0, j])
-            for j, column in enumerate(schema)
-        ),
-        alike,
-    )
-
-
-def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
-    """Describe all features, find relations between them, and learn the correlations of latents."""
-    distinct = alike == np.arange(len(alike))
-    if not any(_is_latent(column) for column, own in zip(schema, distinct, strict=True) if own):
-        units = [
-            Plain(float(np.median(core[:, j]))) if column.varies else Constant(core[0, j])
-            for j, column in enumerate(schema)
-        ]
-        return TableEncoding(tuple(units), alike)
-    contexts = _distinct_contexts(core, schema, distinct)
-    others = _Others(core, schema)
-    units: list[Unit] = [others.describe(j) for j in range(len(schema))]
-    context_units = []
-    for k, context in enumerate(contexts):
-        classes = context.classes(core)
-        for j in context.members:
-            units[j] = Classed(k, tuple(others.describe(j, classes == own) for own in range(len(context.keys))))
-        context_units.append(others.classes(classes, context.members))
-    free = distinct & [column.kind != "constant" for column in schema]
-    free[[j for context in contexts for j in context.members]] = False
-    for features, is_latent in zip(kept_gaps(core), (False, True), strict=True):
-        for j in features[free[features]]:
-            contexts.append(context_of_gaps(int(j)))
-            gaps = np.isnan(core[:, j])
-            units[j] = Classed(len(contexts) - 1, (others.describe(j, ~gaps), Constant(np.nan)))
-            # Very few gaps are not modelled; their rows just keep them.
-            context_units.append(discrete_intervals(gaps.astype(np.float64)) if is_latent else Constant(0.0))
-    found = TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units))
-    correlation = fit_correlation(*found.bounds(core), found.latent, rng)
-    return TableEncoding(found.units, alike, found.contexts, found.context_units, correlation)
-
-
-def fit_complete_encoding(
-    core: Array, completed: Array, schema: Schema, rng: np.random.Generator
-) -> TableEncoding:
-    """Describe the features of a table with missing cells, which may have any value, by cells of a completed one.
-
-    Cells of `completed` may be missing too, and are then left out.
-    """
-    others = _Others(completed, schema)
-    units = tuple(others.describe_present(j) for j in range(len(schema)))
-    found = TableEncoding(units, np.arange(len(schema)))
-    if not len(found.latent):
-        return found
-    return replace(found, correlation=fit_correlation(*found.bounds(core), found.latent, rng))
-
-
-def _is_latent(column: Column) -> bool:
-    return column.varies and (column.kind != "continuous" or column.missing > 0)
-
-
-def _distinct_contexts(core: Array, schema: Schema, distinct: Flags) -> list[Context]:
-    """Relations among features that are no duplicates of others."""
-    own = np.flatnonzero(distinct)
-    found = find_contexts(core[:, own], [schema[int(j)] for j in own])
-    return [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
-
-
-class _Others:
-    """Descriptions of features, those of nominal ones with regard to the other features."""
-
-    def __init__(self, core: Array, schema: Schema) -> None:
-        self._core, self._schema = core, schema
-        design = expand(schema, core)
-        table, self._unit = design.tables[0], design.unit
-        deviation = table.std(0)
-        self._table = (table - table.mean(0)) / np.where(deviation > 0, deviation, 1.0)
-
-    def describe(self, j: int, rows: Flags | None = None) -> FeatureUnit:
-        """The internal columns of feature j, learned from all rows or from those of a class."""
-        column, codes = self._schema[j], self._core[:, j]
-        if rows is None and column.kind == "continuous" and column.missing == 0:
-            return Plain(float(np.median(codes)), continuous_intervals(codes))
-        codes = codes if rows is None else codes[rows]
-        present = codes[~np.isnan(codes)]
-        values = np.unique(present)
-        if len(values) == 0 or (len(values) == 1 and len(present) == len(codes)):
-            return Constant(codes[0])
-        if column.kind == "nominal" and len(values) > 2:
-            others = self._table[:, self._unit != j]
-            return nominal_boxes(codes, others if rows is None else others[rows])
-        unit = _quantity(column, present)
-        missing = 1 - len(present) / len(codes)
-        return WithGaps(unit, gap_threshold(missing)) if missing > 0 else unit
-
-    def describe_present(self, j: int) -> FeatureUnit:
-        """The internal columns of feature j by the cells that are not missing, all of them latent."""
-        column, codes = self._schema[j], self._core[:, j]
-        present = ~np.isnan(codes)
-        if column.kind == "nominal":
-            return nominal_boxes(codes[present], self._table[present][:, self._unit != j])
-        return _quantity(column, codes[present])
-
-    def classes(self, classes: Indices, members: Indices) -> FeatureUnit:
-        """Internal columns for a class of rows."""
-        codes = classes.astype(np.float64)
-        if classes.max() == 1:
-            return discrete_intervals(codes)
-        return nominal_boxes(codes, self._table[:, ~np.isin(self._unit, members)])
-
-
-def _quantity(column: Column, present: Array) -> FeatureUnit:
-    if present.min() == present.max():
-        return Constant(present[0])
-    if column.kind == "continuous":
-        return continuous_intervals(present)
-    if column.levels is not None:
-        return level_boxes(present)
-    return discrete_intervals(present, np.array(column.values) if column.kind == "semicontinuous" else None)
-
-
-def first_alike(core: Array) -> Indices:
-    """Return, per column, the number of the first column that is equal to it."""
-    seen: dict[bytes, int] = {}
-    return np.array(
-        [seen.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(core.T)], dtype=np.intp
-    )

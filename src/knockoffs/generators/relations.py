@@ -25,7 +25,8 @@ States = NDArray[np.int8]  # of targets, which have few
 MOST_STATES = 50  # of a feature that others determine
 MOST_CLASSES = 50  # of rows
 LEAST_ROWS = 10  # in which a property must differ from what it mostly is
-NEARLY = 0.2  # share of the gaps of a feature (or of its cells) in which another one may differ
+NEARLY = 0.2  # share of the cells in a state (or not in it) in which the state of another feature may differ
+SAMPLED_ROWS = 5_000  # by which states are compared
 LEAST_COUNT = 3  # rows of a state, so that it says anything
 SOME_ROWS = 200  # that are looked at first
 
@@ -71,37 +72,60 @@ def states(column: Array, atoms: Array) -> Indices:
     return np.where(np.isnan(column), 1, found)
 
 
-def kept_gaps(codes: Array) -> tuple[Indices, Indices]:
-    """Find features whose gaps tell next to nothing more: very few, or nearly those of another feature.
+def find_kept_states(codes: Array, columns: Sequence[Column]) -> dict[int, Array]:
+    """Find states of features that are nearly a state of another one, such as codes for "not asked" or gaps.
 
-    Knockoffs may keep the gaps of such a feature, as they may keep any property of it: that is valid, and costs
-    no power to speak of. Drawn anew, gaps would not agree as well with those of other features as they do.
+    Knockoffs may keep the state of such cells, as they may keep any property of a feature: that is valid, and
+    costs little power. Drawn anew, such states would not agree as well with each other as those of the data do.
 
     Returns
     -------
-    few, alike : arrays of int
-        Features with gaps in very few rows (or cells in very few), and others that have nearly the gaps of another
-        feature or nearly the opposite ones.
+    dict of int to array
+        Per feature the values that are kept. The gaps of these features are kept too.
     """
-    gaps = np.isnan(codes)
-    count = gaps.sum(0)
-    fewer = np.minimum(count, len(codes) - count)
-    with_gaps = np.flatnonzero(count)
-    pattern = gaps[:, with_gaps].astype(np.float32)
-    together = np.rint(pattern.T @ pattern)
-    differ = count[with_gaps][:, None] + count[with_gaps] - 2 * together
-    differ = np.minimum(differ, len(codes) - differ)
-    np.fill_diagonal(differ, len(codes))
-    differ[:, fewer[with_gaps] < LEAST_ROWS] = len(codes)  # these have no internal column to agree with
-    few = with_gaps[fewer[with_gaps] < LEAST_ROWS]
-    nearly = differ.min(1, initial=len(codes)) <= NEARLY * fewer[with_gaps]
-    return few, with_gaps[nearly & (fewer[with_gaps] >= LEAST_ROWS)]
+    rows = codes[:: max(1, len(codes) // SAMPLED_ROWS)]
+    states_of = [(j, value) for j, column in enumerate(columns) for value in _possible_states(column)]
+    events = [_event(rows[:, j], value) for j, value in states_of]
+    counts = np.array([event.sum() for event in events], dtype=np.intp)
+    fewer = np.minimum(counts, len(rows) - counts)
+    enough = np.flatnonzero(fewer >= LEAST_ROWS)
+    if len(enough) == 0:
+        return {}
+    table = np.stack([events[k] for k in enough], axis=1).astype(np.float32)
+    feature = np.array([states_of[k][0] for k in enough])
+    differ = counts[enough][:, None] + counts[enough] - 2 * np.rint(table.T @ table)
+    differ[feature[:, None] == feature] = len(rows)
+    share = differ.min(1) / fewer[enough]
+    kept: dict[int, list[float]] = {}
+    for k in enough[np.argsort(share, kind="stable")[: np.count_nonzero(share <= NEARLY)]]:
+        j, value = states_of[k]
+        own = kept.setdefault(j, [])
+        # Some states must be left to be drawn anew.
+        if not np.isnan(value) and (len(columns[j].values) - len(own) > 2 or not columns[j].discrete):
+            own.append(value)
+    return {j: np.array(sorted(values)) for j, values in kept.items()}
 
 
-def context_of_gaps(feature: int) -> Context:
-    """Rows in which a feature is there (class 0), and rows in which it is missing (class 1)."""
+def _possible_states(column: Column) -> list[float]:
+    """States that may be kept while others of the same feature are drawn anew; nan for a missing cell."""
+    values = list(column.values) if column.kind != "continuous" and 2 < len(column.values) <= MOST_STATES else []
+    return [*values, *([np.nan] if column.missing > 0 else [])]
+
+
+def _event(column: Array, value: float) -> Flags:
+    return np.isnan(column) if np.isnan(value) else column == value
+
+
+def context_of_states(feature: int, column: Array, atoms: Array) -> Context:
+    """Classes of rows by the atoms of one feature, with one for all other values and one for missing cells."""
     own = np.array([feature])
-    return Context(own, np.array([[0], [1]]), (np.empty(0),), own)
+    return Context(own, np.unique(states(column, atoms))[:, None], (atoms,), own)
+
+
+def features_with_few_gaps(codes: Array) -> Indices:
+    """Features that are missing, or are there, in very few rows."""
+    count = np.isnan(codes).sum(0)
+    return np.flatnonzero((count > 0) & (np.minimum(count, len(codes) - count) < LEAST_ROWS))
 
 
 class _Property(NamedTuple):

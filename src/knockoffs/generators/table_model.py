@@ -14,13 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
-from knockoffs.generators.encoding import (
-    TableEncoding,
-    exact_encoding,
-    first_alike,
-    fit_encoding,
-    spread_encoding,
-)
+from knockoffs.generators.encoding import TableEncoding
+from knockoffs.generators.fit_encoding import exact_encoding, first_alike, fit_encoding, spread_encoding
 from knockoffs.randomness import RandomState
 from knockoffs.schema import Kind, Schema
 from knockoffs.tables import Table, read_table
