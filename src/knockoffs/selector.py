@@ -168,14 +168,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         task, target = read_target(y, self.task, rows=len(table), who="KnockoffSelector")
         self._check_groups(groups)
         self.schema_ = table.schema
-        if self.missing == "complete":
-            table = complete_table(table, random_state=self.random_state)
-            X = table.to_native()
+        seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
         rows = row_structure(table.codes, groups, who="KnockoffSelector")
+        if self.missing == "complete":
+            table = _completed(table, rows, seed)
+            X = table.to_native()
         generator = generator_for(self.generator, rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
         warn_of_hazards(table, target, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
-        seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
         distinct = rows.distinct_rows(table)
         self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
         self.statistic_ = self._prepared_statistic(task, for_statistic)
@@ -370,6 +370,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         )
         if not selected.any():
             caution(explanation)
+
+
+def _completed(table: Table, rows: RowStructure, seed: int) -> Table:
+    """The table with missing cells filled in; rows that repeat others stay alike."""
+    completed = complete_table(rows.distinct_rows(table), random_state=seed)
+    return table.with_codes(rows.all_rows(completed).codes)
 
 
 def _of_draw(report: Any, draw: int, draws: int) -> Any:

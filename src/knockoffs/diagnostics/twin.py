@@ -50,7 +50,8 @@ def certify(
         caution(f"The knockoffs could not be checked: {error}")
         return None
     subject = f"{type(twin).__name__} fitted on {len(fitted)} of the rows, checked on the other {len(seen)}"
-    return _checked(twin, table, seen, groups, rng, subject=subject, progress=progress)
+    with collect_cautions():  # of levels in too few rows for the twin to have seen them
+        return _checked(twin, table, seen, groups, rng, subject=subject, progress=progress)
 
 
 def certify_pair(X: Any, X_tilde: Any, *, groups: Indices | None, seed: int, progress: bool) -> Certificate | None:
