@@ -123,3 +123,22 @@ def test_rows_that_repeat_others_are_found_also_where_cells_are_filled_in() -> N
     assert any("150 of 300 rows repeat another row exactly" in str(one.message) for one in warned)
     assert seen[0].shape == (150, 6)
     assert np.isfinite(seen[0]).all()
+
+
+def test_what_is_constant_within_groups_stays_so() -> None:
+    """The sex of a patient is one, also where it is filled in for several visits."""
+    _, observed = rows_with_gaps(200, 0)
+    patient = np.repeat(np.arange(50), 4)
+    observed[:, 1] = observed[::4, 1][patient]
+    assert 0 < np.isnan(observed[:, 1]).mean() < 0.5
+    seen: list[np.ndarray] = []
+
+    def reversed_rows(x: np.ndarray) -> np.ndarray:
+        seen.append(x)
+        return x[::-1]
+
+    selector = completing(0).set_params(generator=reversed_rows)
+    with pytest.warns(KnockoffWarning):  # a function knows nothing of groups
+        selector.fit(observed, np.random.default_rng(1).normal(size=200), groups=patient)
+    np.testing.assert_array_equal(seen[0][:, 1], seen[0][::4, 1][patient])
+    assert np.isfinite(seen[0]).all()

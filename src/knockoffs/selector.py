@@ -22,7 +22,7 @@ from knockoffs.diagnostics.source import table_for
 from knockoffs.diagnostics.twin import certify, certify_pair
 from knockoffs.filtering import combine_draws, draw_threshold, explain_selection
 from knockoffs.generator_choice import checked_knockoffs, generator_for, is_ready, row_handling, with_defaults
-from knockoffs.generators.hierarchical import draw_knockoffs, fit_generator
+from knockoffs.generators.hierarchical import constant_within, draw_knockoffs, fit_generator
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.pictured import pictured
 from knockoffs.progress import progress_bars
@@ -373,9 +373,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
 
 def _completed(table: Table, rows: RowStructure, seed: int) -> Table:
-    """The table with missing cells filled in; rows that repeat others stay alike."""
-    completed = complete_table(rows.distinct_rows(table), random_state=seed)
-    return table.with_codes(rows.all_rows(completed).codes)
+    """The table with missing cells filled in; equal rows stay equal, and what a group shares stays shared."""
+    distinct = rows.distinct_rows(table)
+    codes = complete_table(distinct, random_state=seed).codes
+    if rows.groups is not None:  # one draw per group for what is missing in all of its rows
+        common = constant_within(np.nan_to_num(distinct.codes, nan=np.inf), rows.groups)
+        first = np.unique(rows.groups, return_index=True)[1]
+        codes = np.where(common, codes[first][rows.groups], codes)
+    return table.with_codes(rows.all_rows(codes))
 
 
 def _of_draw(report: Any, draw: int, draws: int) -> Any:
