@@ -90,3 +90,55 @@ def test_gaps_that_tell_of_the_target_are_a_discovery_of_the_column_as_observed_
             found.append(fitted.w_[4])
     assert min(w["value"]) > 0.1
     assert np.abs(w["complete"]).max() < 0.1
+
+
+def completing(seed: int | np.random.Generator | None) -> KnockoffSelector:
+    return KnockoffSelector(
+        GaussianKnockoffs(), LassoStatistic(), fdr=0.5, certify=False, missing="complete", random_state=seed
+    )
+
+
+@pytest.mark.parametrize("seed", [None, np.random.default_rng(0)])
+def test_the_seed_that_is_reported_gives_the_same_completion(seed: np.random.Generator | None) -> None:
+    _, observed = rows_with_gaps(200, 0)
+    y = observed[:, [0, 2, 3, 4]].sum(1) + np.random.default_rng(1).normal(size=200)
+    first = completing(seed).fit(observed, y)
+    again = completing(first.selection_.seed).fit(observed, y)
+    np.testing.assert_array_equal(first.w_, again.w_)
+
+
+def test_rows_that_repeat_others_are_found_also_where_cells_are_filled_in() -> None:
+    _, observed = rows_with_gaps(150, 0)
+    seen: list[np.ndarray] = []
+
+    def reversed_rows(x: np.ndarray) -> np.ndarray:
+        seen.append(x)
+        return x[::-1]
+
+    twice = np.concatenate([observed, observed])
+    y = np.random.default_rng(1).normal(size=300)
+    selector = completing(0).set_params(generator=reversed_rows)
+    with pytest.warns(KnockoffWarning) as warned:
+        selector.fit(twice, y)
+    assert any("150 of 300 rows repeat another row exactly" in str(one.message) for one in warned)
+    assert seen[0].shape == (150, 6)
+    assert np.isfinite(seen[0]).all()
+
+
+def test_what_is_constant_within_groups_stays_so() -> None:
+    """The sex of a patient is one, also where it is filled in for several visits."""
+    _, observed = rows_with_gaps(200, 0)
+    patient = np.repeat(np.arange(50), 4)
+    observed[:, 1] = observed[::4, 1][patient]
+    assert 0 < np.isnan(observed[:, 1]).mean() < 0.5
+    seen: list[np.ndarray] = []
+
+    def reversed_rows(x: np.ndarray) -> np.ndarray:
+        seen.append(x)
+        return x[::-1]
+
+    selector = completing(0).set_params(generator=reversed_rows)
+    with pytest.warns(KnockoffWarning):  # a function knows nothing of groups
+        selector.fit(observed, np.random.default_rng(1).normal(size=200), groups=patient)
+    np.testing.assert_array_equal(seen[0][:, 1], seen[0][::4, 1][patient])
+    assert np.isfinite(seen[0]).all()

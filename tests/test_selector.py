@@ -1233,3 +1233,18 @@ def test_false_discoveries_among_true_ones() -> None:
         found.append(chosen[relevant].mean())
     assert np.mean(shares) <= 0.2 + 3 * np.std(shares) / 40**0.5
     assert np.mean(found) > 0.9
+
+
+def test_a_function_may_return_dates_that_kinds_says_are_categories() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+    table["since"] = rng.choice(["2020-01-01", "2021-01-01", "2022-01-01"], 60)
+
+    def reversed_rows(X: pd.DataFrame) -> pd.DataFrame:
+        return X[::-1].set_index(X.index)
+
+    selector = KnockoffSelector(
+        reversed_rows, LassoStatistic(), fdr=0.5, calibrate=True, kinds={"since": "nominal"}, random_state=0
+    )
+    y = table[["a", "b"]].sum(axis=1) + (table["since"] > "2020") + 0.1 * rng.normal(size=60)
+    assert selector.fit(table, y).selection_.w.shape == (4,)

@@ -80,7 +80,7 @@ def checked_knockoffs(X: Any, table: Table, drawn: Any) -> Table:
             "knockoff for each cell."
         )
     require_same_order(X, X_tilde=drawn, who=who)
-    knockoffs = read_table(drawn, who=who)
+    knockoffs = read_table(drawn, who=who, categories=table.categories)
     aligned(table, knockoffs, who=who)
     gaps = np.isnan(knockoffs.codes).any(0) & ~np.isnan(table.codes).any(0)
     if gaps.any():

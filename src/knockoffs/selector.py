@@ -22,7 +22,7 @@ from knockoffs.diagnostics.source import table_for
 from knockoffs.diagnostics.twin import certify, certify_pair
 from knockoffs.filtering import combine_draws, draw_threshold, explain_selection
 from knockoffs.generator_choice import checked_knockoffs, generator_for, is_ready, row_handling, with_defaults
-from knockoffs.generators.hierarchical import draw_knockoffs, fit_generator
+from knockoffs.generators.hierarchical import constant_within, draw_knockoffs, fit_generator
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.pictured import pictured
 from knockoffs.progress import progress_bars
@@ -168,14 +168,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         task, target = read_target(y, self.task, rows=len(table), who="KnockoffSelector")
         self._check_groups(groups)
         self.schema_ = table.schema
-        if self.missing == "complete":
-            table = complete_table(table, random_state=self.random_state)
-            X = table.to_native()
+        seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
         rows = row_structure(table.codes, groups, who="KnockoffSelector")
+        if self.missing == "complete":
+            table = _completed(table, rows, seed)
+            X = table.to_native()
         generator = generator_for(self.generator, rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
         warn_of_hazards(table, target, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
-        seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
         distinct = rows.distinct_rows(table)
         self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
         self.statistic_ = self._prepared_statistic(task, for_statistic)
@@ -370,6 +370,17 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         )
         if not selected.any():
             caution(explanation)
+
+
+def _completed(table: Table, rows: RowStructure, seed: int) -> Table:
+    """The table with missing cells filled in; equal rows stay equal, and what a group shares stays shared."""
+    distinct = rows.distinct_rows(table)
+    codes = complete_table(distinct, random_state=seed).codes
+    if rows.groups is not None:  # one draw per group for what is missing in all of its rows
+        common = constant_within(np.nan_to_num(distinct.codes, nan=np.inf), rows.groups)
+        first = np.unique(rows.groups, return_index=True)[1]
+        codes = np.where(common, codes[first][rows.groups], codes)
+    return table.with_codes(rows.all_rows(codes))
 
 
 def _of_draw(report: Any, draw: int, draws: int) -> Any:

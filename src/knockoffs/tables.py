@@ -69,6 +69,11 @@ class Table:
     def __len__(self) -> int:
         return len(self.codes)
 
+    @property
+    def categories(self) -> list[int]:
+        """Numbers of the columns of text or categories, for tables like this one (`read_table`)."""
+        return [j for j, levels in enumerate(self.levels) if levels is not None]
+
     @cached_property
     def schema(self) -> Schema:
         names = [f"x{j}" for j in range(self.shape[1])] if self.names is None else self.names

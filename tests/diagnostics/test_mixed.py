@@ -396,3 +396,23 @@ def test_statistics_get_tables_and_functions_native_ones() -> None:
     for X, X_tilde in seen:
         pd.testing.assert_frame_equal(X, x)
         pd.testing.assert_frame_equal(X_tilde, x_tilde, check_dtype=False)
+
+
+def towns(rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.normal(size=(rows, 3)), columns=["a", "b", "c"])
+    table["town"] = [f"t{number}" for number in rng.permutation(np.arange(rows) % 60)]
+    table["since"] = rng.choice(["2020-01-01", "2021-01-01", "2022-01-01"], rows)
+    return table
+
+
+def test_what_the_generator_takes_for_categories_are_no_free_text_and_no_dates_in_fewer_rows() -> None:
+    model = GaussianKnockoffs(random_state=0).fit(towns(300, 0), kinds={"since": "nominal"})
+    found = check_swap(model, towns(80, 1), random_state=0)  # 60 towns in 80 rows
+    assert found.to_frame().shape[0] == 5
+
+
+def test_numbers_that_the_generator_takes_for_levels_are_compared_by_their_levels() -> None:
+    table = towns(300, 0).assign(ward=np.arange(300) % 4).drop(columns=["town", "since"])
+    model = GaussianKnockoffs(random_state=0).fit(table, kinds={"ward": "nominal"})
+    assert check_swap(model, table, random_state=0).found.several_columns == (3,)

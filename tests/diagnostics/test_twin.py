@@ -122,3 +122,10 @@ UNEVEN = {
 def test_uneven_groups_are_no_error(groups: np.ndarray, seed: int) -> None:
     """Where too few rows are left on one side there can be no check, and the selection goes on without."""
     certified(groups=groups, seed=seed)
+
+
+def test_levels_that_only_the_twin_has_not_seen_are_not_warned_of() -> None:
+    """The generator itself has seen all rows; warnings are errors in tests."""
+    town = np.arange(len(X)) % 70  # some of which are in none of the rows that the twin is fitted on
+    table = pd.DataFrame({"town": [f"t{number}" for number in town], "a": X[:, 0], "b": X[:, 1]})
+    assert certified(GaussianKnockoffs(random_state=0), table) is not None

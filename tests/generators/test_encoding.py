@@ -272,3 +272,11 @@ def test_a_category_that_the_fit_lists_but_has_not_seen_is_its_own_knockoff() ->
     with pytest.warns(KnockoffWarning, match=r"'side' \(5: 'both'\)"):
         assert (model.sample(new)["side"][:5] == "both").all()
     assert not (model.sample(frame)["side"] == "both").any()
+
+
+def test_equal_columns_are_found_whatever_the_bits_of_their_gaps() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    x[::5, 0] = np.nan
+    x = np.column_stack([x, x[:, 0]])
+    x[::5, 2] = -np.nan
+    np.testing.assert_array_equal(first_alike(x), [0, 1, 0])

@@ -227,12 +227,14 @@ def test_a_relation_that_one_row_breaks_is_none() -> None:
     assert not contexts(x)
 
 
-def test_too_many_classes_give_no_context() -> None:
+def test_too_many_classes_leave_some_relations_out() -> None:
     rng = np.random.default_rng(0)
     pairs = [rng.integers(0, 4, 600) for _ in range(4)]
     whole = sum(4**k * part for k, part in enumerate(pairs))
     x = np.column_stack([*pairs, whole]).astype(float)
-    assert not contexts(x)
+    (some,) = contexts(x)
+    assert [len(atoms) for atoms in some.atoms] == [4, 1, 4, 1, 4, 1, 1]  # of the last one whether it is 0
+    assert len(some.keys) == 120 <= MOST_CLASSES
     (small,) = contexts(np.column_stack([*pairs[:2], pairs[0] + 4 * pairs[1]]).astype(float))
     assert len(small.keys) == 16 <= MOST_CLASSES
 
@@ -290,3 +292,34 @@ def test_levels_that_are_nearly_those_of_another_feature_are_kept() -> None:
         np.testing.assert_array_equal(knockoffs[name] == "not asked", table[name] == "not asked")
         assert (knockoffs[name] != table[name])[table[name] != "not asked"].mean() > 0.5
     assert check_swap((table, knockoffs), random_state=0).verdict == "pass"
+
+
+def test_many_levels_under_two_names_are_copied() -> None:
+    """A hospital's name and its number: knockoffs of one that leave the other behind would be invalid."""
+    frame, _ = base(1000, 0)
+    hospital = np.random.default_rng(0).integers(0, 100, 1000)
+    frame["name"] = [f"h{number}" for number in hospital]
+    frame["number"] = pd.Categorical(np.random.default_rng(1).permutation(100)[hospital])
+    with pytest.warns(KnockoffWarning, match="column 'name', column 'number': determined by other columns"):
+        model = GaussianKnockoffs(random_state=0).fit(frame)
+    drawn = model.sample(frame)
+    pd.testing.assert_frame_equal(drawn[["name", "number"]], frame[["name", "number"]])
+    assert (drawn["sex"] != frame["sex"]).any()
+
+
+@pytest.mark.filterwarnings(DETERMINED)
+def test_of_more_relations_than_classes_can_keep_some_are_kept() -> None:
+    """Ten flags and a profile that says them all would need 1,024 classes."""
+    frame, _ = base(2000, 0)
+    flags = np.random.default_rng(0).integers(0, 2, (2000, 10))
+    profile = flags @ 2 ** np.arange(10)
+    frame["profile"] = [f"p{number}" for number in profile]
+    names = [f"flag {k}" for k in range(10)]
+    frame[names] = flags
+    (found,) = contexts(frame)
+    assert len(found.features) == 6
+    assert len(found.keys) == 2**6 <= MOST_CLASSES
+    drawn = GaussianKnockoffs(random_state=0).fit(frame).sample(frame)
+    said = drawn["profile"].str[1:].astype(int).to_numpy()[:, None] >> np.arange(10) & 1
+    kept = found.features - frame.columns.get_loc("flag 0")
+    np.testing.assert_array_equal(said[:, kept], drawn[names].to_numpy()[:, kept])

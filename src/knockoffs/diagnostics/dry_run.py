@@ -90,7 +90,7 @@ def simulate(
     work = (
         delayed(_replicate)(
             table,
-            _like(table, read_table(draw_knockoffs(seed), who="dry run: the knockoffs")),
+            _like(table, draw_knockoffs(seed)),
             _with_classes(respond(feature_scores(design, seed), kind, seed, groups), task, class_shares),
             statistic,
             task,
@@ -173,8 +173,9 @@ def _relevant(features: int) -> int:
     return max(4, count - count % 4) if features >= 8 else max(1, features // 3)
 
 
-def _like(table: Table, knockoffs: Table) -> Table:
+def _like(table: Table, drawn: Any) -> Table:
     """Knockoffs as a table of the same kind, whatever kind they were drawn as."""
+    knockoffs = read_table(drawn, who="dry run: the knockoffs", categories=table.categories)
     knockoffs = knockoffs.with_levels(table.levels)
     return table.with_codes(knockoffs.codes) if knockoffs.levels == table.levels else knockoffs
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sklearn.frozen import FrozenEstimator
@@ -13,6 +14,7 @@ from knockoffs.diagnostics.divergence import EncodedPairs, has_densities
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.row_labels import require_same_order
+from knockoffs.schema import Kind
 from knockoffs.tables import Table, group_labels, read_table
 from knockoffs.words import listing
 
@@ -86,13 +88,13 @@ def _pair(X: Any, X_tilde: Any, groups: Any) -> Source:
 
 
 def _generated(generator: Any, X: Any, groups: Any) -> Source:
-    table = read_table(X, who="check_swap")
+    table = _as_in_the_fit(generator, X)
     # What was passed is what a function sees, with all that a table may carry beside its cells.
     given = table_for(generator, table) if reads_tables(generator) or isinstance(X, Table) else X
 
     def draw(seed: int) -> Table:
         drawn = draw_knockoffs(generator, given, groups=groups, random_state=seed)
-        knockoffs = read_table(drawn, who="check_swap: the knockoffs")
+        knockoffs = read_table(drawn, who="check_swap: the knockoffs", categories=table.categories)
         _require_alike(table, knockoffs, given=given, drawn=drawn)
         return knockoffs
 
@@ -106,6 +108,17 @@ def _generated(generator: Any, X: Any, groups: Any) -> Source:
         groups=_labels(X, groups, len(table)),
         share_of_fit=generator.share_of_fit(table) if isinstance(generator, KnockoffGenerator) else math.nan,
     )
+
+
+def _as_in_the_fit(generator: Any, X: Any) -> Table:
+    """Read rows to check; what the generator was fitted on tells which columns are categories."""
+    inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
+    if not isinstance(inner, KnockoffGenerator) or not inner.__sklearn_is_fitted__():
+        return read_table(X, who="check_swap")
+    columns = list(enumerate(inner.schema_))
+    table = read_table(X, who="check_swap", categories=[j for j, column in columns if column.levels is not None])
+    nominal: dict[int, Kind] = {j: "nominal" for j, c in columns if c.kind == "nominal" and j < table.shape[1]}
+    return replace(table, kinds={**table.kinds, **nominal})
 
 
 def _labels(X: Any, groups: Any, rows: int) -> Indices | None:

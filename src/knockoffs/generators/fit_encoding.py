@@ -8,6 +8,7 @@ import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.design import expand
+from knockoffs.fingerprints import one_pattern
 from knockoffs.generators.encoding import Classed, TableEncoding, Unit
 from knockoffs.generators.feature_units import (
     Constant,
@@ -176,5 +177,5 @@ def first_alike(core: Array) -> Indices:
     """Return, per column, the number of the first column that is equal to it."""
     seen: dict[bytes, int] = {}
     return np.array(
-        [seen.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(core.T)], dtype=np.intp
+        [seen.setdefault(column.tobytes(), j) for j, column in enumerate(one_pattern(core).T)], dtype=np.intp
     )

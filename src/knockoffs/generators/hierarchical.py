@@ -117,7 +117,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         encoded = self._encode_groups(table.codes, labels, rng)
         self._scale = normal_scale(torch.as_tensor(encoded))
         z = self._scale.forward(torch.as_tensor(encoded))[0].numpy()
-        self._constant_within = _constant_within(z, labels)
+        self._constant_within = constant_within(z, labels)
         self.hierarchy_ = fit_hierarchy(z, labels)
         common, own = self._parts(z, labels, rng)
         seeds = [int(seed) for seed in rng.integers(2**31, size=len(PARTS))]
@@ -167,7 +167,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
             return
         constant = self.modelled_.copy()
         constant[self.encoding_.unit[~self._constant_within & (self.encoding_.unit < len(constant))]] = False
-        varying = constant & ~_constant_within(np.nan_to_num(core, nan=np.inf), labels)
+        varying = constant & ~constant_within(np.nan_to_num(core, nan=np.inf), labels)
         if varying.any():
             which = listing([column_name(self._names, j) for j in np.flatnonzero(varying)])
             raise ValueError(
@@ -316,7 +316,7 @@ def _with_kinds_of_groups(table: Table, labels: Indices) -> Table:
     return replace(table, kinds=kinds)
 
 
-def _constant_within(z: Array, labels: Indices) -> Flags:
+def constant_within(z: Array, labels: Indices) -> Flags:
     """Which columns have one value in each group."""
     first = np.unique(labels, return_index=True)[1]
     return (z == z[first][labels]).all(0)

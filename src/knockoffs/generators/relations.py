@@ -22,8 +22,9 @@ from knockoffs.schema import Column
 
 States = NDArray[np.int8]  # of targets, which have few
 
-MOST_STATES = 50  # of a feature that others determine
-MOST_CLASSES = 50  # of rows
+MOST_STATES = 120  # of a feature that others determine; `States` holds two more
+MOST_CLASSES = 120  # of rows
+MANY_VALUES = 50  # of a quantity, beyond which a single one may say too little
 LEAST_ROWS = 10  # in which a property must differ from what it mostly is
 NEARLY = 0.2  # share of the cells in a state (or not in it) in which the state of another feature may differ
 SAMPLED_ROWS = 5_000  # by which states are compared
@@ -108,7 +109,7 @@ def find_kept_states(codes: Array, columns: Sequence[Column]) -> dict[int, Array
 
 def _possible_states(column: Column) -> list[float]:
     """States that may be kept while others of the same feature are drawn anew; nan for a missing cell."""
-    values = list(column.values) if column.kind != "continuous" and 2 < len(column.values) <= MOST_STATES else []
+    values = list(column.values) if column.kind != "continuous" and 2 < len(column.values) <= MANY_VALUES else []
     return [*values, *([np.nan] if column.missing > 0 else [])]
 
 
@@ -172,7 +173,7 @@ def _properties(j: int, column: Array, description: Column) -> Iterator[_Propert
 
 def _is_fine(column: Column) -> bool:
     """Whether a feature is a quantity with too many values for each to say something."""
-    many = column.kind == "ordinal" and len(column.values) > MOST_STATES
+    many = column.kind == "ordinal" and len(column.values) > MANY_VALUES
     return many or column.kind in ("continuous", "semicontinuous")
 
 
@@ -227,9 +228,23 @@ def _says_enough(state: States, counted: Flags) -> bool:
 
 
 def _context(found: list[_Property], members: Indices) -> list[Context]:
-    state = np.column_stack([p.state for p in found])
-    keys = np.unique(state, axis=0)
-    if not 1 < len(keys) <= MOST_CLASSES:
+    found = found if len(_keys(found)) <= MOST_CLASSES else _some_of(found)
+    if not found:
         return []
+    keys = _keys(found)
     features = np.array([p.feature for p in found])
     return [Context(features, keys, tuple(p.atoms for p in found), members)]
+
+
+def _keys(found: Sequence[_Property]) -> Indices:
+    """The combinations of states that occur."""
+    return np.unique(np.column_stack([p.state for p in found]), axis=0)
+
+
+def _some_of(found: list[_Property]) -> list[_Property]:
+    """As many properties as a moderate number of classes can keep, those with few states first."""
+    kept: list[int] = []
+    for k in sorted(range(len(found)), key=lambda k: len(np.unique(found[k].state))):
+        if len(_keys([found[i] for i in [*kept, k]])) <= MOST_CLASSES:
+            kept.append(k)
+    return [found[k] for k in sorted(kept)]

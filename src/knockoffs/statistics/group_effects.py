@@ -16,6 +16,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.generators.hierarchy import group_means
 
 FOLDS = 5
+DIGITS = 6  # of the ratio of variances: rounding errors of sums over swapped columns do not reach these
 PENALTIES = 10.0 ** np.arange(-1, 6)
 
 
@@ -56,4 +57,5 @@ def variance_ratio(table: Array, y: Array, groups: Indices) -> float:
     means = group_means(left, groups)[1]
     within = ((left - means[groups]) ** 2).sum() / spare
     between = (means**2).mean() - within * (1 / counts).mean()
-    return float(max(between, 0.0) / within) if within > 0 else 0.0
+    ratio = max(between, 0.0) / within if within > 0 else 0.0
+    return float(f"{ratio:.{DIGITS}g}")
