@@ -14,6 +14,7 @@ from knockoffs.diagnostics.divergence import EncodedPairs, has_densities
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.row_labels import require_same_order
+from knockoffs.schema import Kind
 from knockoffs.tables import Table, group_labels, read_table
 from knockoffs.words import listing
 
@@ -116,7 +117,9 @@ def _as_in_the_fit(generator: Any, X: Any) -> Table:
         return read_table(X, who="check_swap")
     columns = list(enumerate(inner.schema_))
     table = read_table(X, who="check_swap", categories=[j for j, column in columns if column.levels is not None])
-    nominal = {j: column.kind for j, column in columns if column.kind == "nominal" and j < table.shape[1]}
+    nominal: dict[int, Kind] = {
+        j: column.kind for j, column in columns if column.kind == "nominal" and j < table.shape[1]
+    }
     return replace(table, kinds={**table.kinds, **nominal})
 
 
