@@ -212,6 +212,14 @@ def test_no_relations_are_found_among_independent_columns(rows: int) -> None:
     assert not any(contexts(independent(seed, rows)) for seed in range(40))
 
 
+@pytest.mark.parametrize("rows", [20, 45, 100])
+def test_values_of_single_rows_are_no_intervals_of_a_quantity(rows: int) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        x = np.column_stack([rng.permutation(1000)[:rows], rng.normal(size=rows), rng.permutation(rows)])
+        assert not contexts(x)
+
+
 def test_no_relations_are_found_among_strongly_correlated_columns() -> None:
     cuts = [[0], ndtri([0.9]), ndtri([0.97]), ndtri([0.25, 0.5, 0.75]), np.linspace(-2, 2, 30)]
     law = AutoregressiveGaussian(features=11, rho=0.9)

@@ -188,7 +188,7 @@ def _determined(targets: Sequence[_Property], sources: Sequence[_Property]) -> I
         for rows in (slice(SOME_ROWS), slice(None)):  # few rows rule most targets out
             same = state[rows, possible] == state[np.ix_(alike[rows], possible)]
             possible = possible[same.all(0)]
-        frequent = np.bincount(source.state)[source.state] >= LEAST_COUNT
+        frequent = _repeats(source.state)
         yield from ((int(c), source.feature) for c in possible if _says_enough(state[:, c], frequent))
 
 
@@ -203,7 +203,8 @@ def _cut(targets: Sequence[_Property], codes: Array, quantities: Sequence[int]) 
                 kept = _in_intervals(state[rows, possible], codes[rows, j], most_changes[possible])
                 possible = possible[kept]
         counted = ~np.isnan(codes[:, j])
-        yield from ((int(c), j) for c in possible if _says_enough(state[:, c], counted))
+        # states of single rows are intervals of any quantity
+        yield from ((int(c), j) for c in possible if _says_enough(state[:, c], counted & _repeats(state[:, c])))
 
 
 def _in_intervals(state: States, x: Array, most_changes: Indices) -> Flags:
@@ -225,6 +226,11 @@ def _says_enough(state: States, counted: Flags) -> bool:
     """Whether a property differs from what it mostly is in enough of the rows that count."""
     mostly = np.bincount(state).argmax()
     return bool(np.count_nonzero((state != mostly) & counted) >= LEAST_ROWS)
+
+
+def _repeats(state: States | Indices) -> Flags:
+    """Which rows have a state that enough rows have for it to say anything."""
+    return np.bincount(state)[state] >= LEAST_COUNT
 
 
 def _context(found: list[_Property], members: Indices) -> list[Context]:
