@@ -247,7 +247,7 @@ def _numpy_type(dtype: Any) -> np.dtype[Any]:
 
 
 def array_column(dtype: Any, codes: Array) -> bool:
-    """Whether numbers fit into an array of this type."""
+    """Return whether numbers fit into an array of this type."""
     return isinstance(dtype, np.dtype) and dtype.kind in NUMERIC and _fits(codes, dtype, nullable=False)
 
 
@@ -259,7 +259,7 @@ def _fits_pandas(codes: Array, dtype: Any) -> bool:
 
 
 def _fits(values: Array, dtype: np.dtype[Any], *, nullable: bool) -> bool:
-    """Whether numbers survive the cast: in range, and whole for whole numbers and booleans."""
+    """Return whether numbers survive the cast: in range, and whole for whole numbers and booleans."""
     missing = np.isnan(values)
     present = values[~missing]
     if dtype.kind == "f":

@@ -45,7 +45,7 @@ class Design:
 
     @property
     def plain(self) -> bool:
-        """Whether every feature has one column."""
+        """Return whether every feature has one column."""
         return len(self.unit) == self.features
 
     @property

@@ -208,6 +208,6 @@ def _records(text: str, delimiter: str) -> Iterator[list[str]]:
 
 
 def _fit(text: str, mark: str) -> tuple[bool, int]:
-    """Whether the first lines have as many cells as names, and how many names there are."""
+    """Return whether the first lines have as many cells as names, and how many names there are."""
     counts = [len(record) for record in islice(_records(text, mark), 5) if record] or [1]
     return len(counts) > 1 and counts[0] > 1 and set(counts) == {counts[0]}, counts[0]

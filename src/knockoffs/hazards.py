@@ -154,7 +154,7 @@ def _in_other_units(columns: Array, target: Array) -> Flags:
 
 
 def _no_coincidence(levels: int, target_class: Indices) -> bool:
-    """Whether levels that have nothing to do with the target would hardly have one value of it each."""
+    """Return whether levels that have nothing to do with the target would hardly have one value of it each."""
     shares = np.bincount(target_class) / len(target_class)
     # Each row beyond the first of its level would have to agree with that one.
     return (len(target_class) - levels) * math.log(np.square(shares).sum()) < math.log(RARE)

@@ -55,7 +55,7 @@ def _quoted(names: pd.Index) -> str:
 
 
 def _is_reordered(labels: pd.Index, other: pd.Index) -> bool:
-    """Whether both hold the same labels, each as often, in different orders."""
+    """Return whether both hold the same labels, each as often, in different orders."""
     if len(labels) != len(other) or labels.equals(other):
         return False
     if labels[0] not in other or other[0] not in labels:  # mostly enough, and fast

@@ -97,7 +97,7 @@ def _distinct_rows(values: Array) -> tuple[Indices, Indices]:
 
 
 def _cannot_be_chance(values: Array) -> bool:
-    """Whether a quarter of the columns tells different rows apart, so that rows equal in all columns are copies.
+    """Return whether a quarter of the columns tells different rows apart, so that equal rows are copies.
 
     Equal rows of few-valued columns are no surprise, however strongly these depend on each other.
     """

@@ -61,12 +61,12 @@ class Column:
 
     @property
     def discrete(self) -> bool:
-        """Whether every value is one of a list."""
+        """Return whether every value is one of a list."""
         return self.kind in ("constant", "ordinal", "binary", "nominal")
 
     @property
     def varies(self) -> bool:
-        """Whether the column has more than one value, a missing cell counting as one."""
+        """Return whether the column has more than one value, a missing cell counting as one."""
         return self.kind != "constant" or 0 < self.missing < 1
 
     def labels(self) -> tuple[Any, ...]:

@@ -149,5 +149,5 @@ def _not_numbers(texts: list[str]) -> Flags:
 
 
 def _is_mark(text: str) -> bool:
-    """Whether a text among numbers stands for a missing one, such as "?" or "unknown"."""
+    """Return whether a text among numbers stands for a missing one, such as "?" or "unknown"."""
     return text.strip().lower() in MARKS or not re.search(r"\w", text)

@@ -170,7 +170,7 @@ def _compare(
 
 
 def _of_all_features(found: PerFeature | None, columns: Any, features: int) -> PerFeature:
-    """With nan for features whose knockoff is a copy, which is as alike as can be."""
+    """Fill in nan for features whose knockoff is a copy, which is as alike as can be."""
     whole = {name: np.full(features, np.nan) for name in PerFeature._fields}
     if found is not None:
         for name, values in found._asdict().items():

@@ -91,7 +91,7 @@ def swap_divergence(
 
 
 def _swapped_log_prob(pairs: EncodedPairs, coins: Flags) -> Array:
-    """Of the rows with the features swapped that the coins say, `[rows, features]`."""
+    """Return the log density of rows with the features swapped that the coins say, `[rows, features]`."""
     mask = coins[:, pairs.unit] & (pairs.unit >= 0)
     z, z_tilde = pairs.z, pairs.z_tilde
     return pairs.log_prob(np.where(mask, z_tilde, z), np.where(mask, z, z_tilde))

@@ -63,7 +63,7 @@ def _by_the_others(test: str, swap: str, kernel: Array, signs: Signs) -> SwapTes
 
 
 def _covariance_kernel(middle: Array, half: Array, columns: Flags) -> Array:
-    """Of all products that the swap turns: of swapped h with m, and with the h that stay."""
+    """Add up all products that the swap turns: of swapped h with m, and with the h that stay."""
     turned, kept = half[:, columns], half[:, ~columns]
     return (turned @ turned.T) * (middle @ middle.T + kept @ kept.T)
 

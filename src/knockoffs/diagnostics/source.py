@@ -65,7 +65,7 @@ def find_source(generator: Any, X: Any, groups: Any) -> Source:
 
 
 def reads_tables(generator: Any) -> bool:
-    """Whether the generator is one of this package, which take a `Table` and return one like it."""
+    """Return whether the generator is one of this package, which take a `Table` and return one like it."""
     inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
     return isinstance(inner, KnockoffGenerator)
 

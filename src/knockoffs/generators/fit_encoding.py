@@ -34,7 +34,7 @@ from knockoffs.schema import Column, Schema
 
 
 def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
-    """For models that are given in the units of the columns: discrete values are spread around themselves."""
+    """Encode a table for a model in the units of its columns: discrete values are spread around themselves."""
 
     def unit(j: int, column: Column) -> Unit:
         if not column.varies:
@@ -47,7 +47,7 @@ def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncodin
 
 
 def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
-    """For models of discrete distributions: the number of each value, a missing cell counting as a value."""
+    """Encode a table for a model of discrete values: the number of each value, nan counting as one."""
     return TableEncoding(
         tuple(
             Exact(np.unique(core[:, j])) if column.varies else Constant(core[0, j])

@@ -297,7 +297,7 @@ def draw_knockoffs(generator: Any, X: Any, *, groups: Any, **settings: Any) -> A
 
 
 def knows_groups(generator: Any) -> bool:
-    """Whether the generator draws knockoffs of groups of rows instead of single rows."""
+    """Return whether the generator draws knockoffs of groups of rows instead of single rows."""
     inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
     return isinstance(inner, HierarchicalKnockoffs)
 

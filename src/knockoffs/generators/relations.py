@@ -172,7 +172,7 @@ def _properties(j: int, column: Array, description: Column) -> Iterator[_Propert
 
 
 def _is_fine(column: Column) -> bool:
-    """Whether a feature is a quantity with too many values for each to say something."""
+    """Return whether a feature is a quantity with too many values for each to say something."""
     many = column.kind == "ordinal" and len(column.values) > MANY_VALUES
     return many or column.kind in ("continuous", "semicontinuous")
 
@@ -208,7 +208,7 @@ def _cut(targets: Sequence[_Property], codes: Array, quantities: Sequence[int]) 
 
 
 def _in_intervals(state: States, x: Array, most_changes: Indices) -> Flags:
-    """Whether properties change so few times along x, never among equal x, and are one where x is missing."""
+    """Return whether properties change so few times along x, never among equal x, and not where x is missing."""
     present = ~np.isnan(x)
     order = np.argsort(x[present])
     changes = np.diff(state[present][order], axis=0) != 0
@@ -223,7 +223,7 @@ def _states_and_features(targets: Sequence[_Property]) -> tuple[States, Indices]
 
 
 def _says_enough(state: States, counted: Flags) -> bool:
-    """Whether a property differs from what it mostly is in enough of the rows that count."""
+    """Return whether a property differs from what it mostly is in enough of the rows that count."""
     mostly = np.bincount(state).argmax()
     return bool(np.count_nonzero((state != mostly) & counted) >= LEAST_ROWS)
 
@@ -248,7 +248,7 @@ def _keys(found: Sequence[_Property]) -> Indices:
 
 
 def _some_of(found: list[_Property]) -> list[_Property]:
-    """As many properties as a moderate number of classes can keep, those with few states first."""
+    """Choose as many properties as a moderate number of classes can keep, those with few states first."""
     kept: list[int] = []
     for k in sorted(range(len(found)), key=lambda k: len(np.unique(found[k].state))):
         if len(_keys([found[i] for i in [*kept, k]])) <= MOST_CLASSES:

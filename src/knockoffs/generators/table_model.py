@@ -167,11 +167,11 @@ class TableModel(BaseEstimator):
 
     @property
     def _draws_latents_apart(self) -> bool:
-        """Whether discrete columns are made continuous whatever the other columns, which weakens dependence."""
+        """Return whether latents are drawn whatever the other columns, which weakens dependence."""
         return self.has_given_model()
 
     def has_given_model(self) -> bool:
-        """Whether the model of the rows was given, in the units of the columns, instead of being learned."""
+        """Return whether the model of the rows was given, in the units of the columns, and not learned."""
         return False
 
     def _require_finite_draws(self, drawn: Array) -> None:

@@ -66,7 +66,7 @@ def _has_levels(column: Column) -> bool:
 
 
 def _is_quantity(column: Column) -> bool:
-    """Whether places on a line say something of the column's values."""
+    """Return whether places on a line say something of the column's values."""
     return column.levels is None and column.kind != "nominal"
 
 
@@ -129,7 +129,7 @@ def _correlation(x: Array, x_tilde: Array) -> float | None:
 
 
 def rounded(values: Array) -> list[float]:
-    """To six digits of their range, which keeps values apart that lie far from zero."""
+    """Round to six digits of their range, which keeps values apart that lie far from zero."""
     span, most = (float(np.ptp(values)), float(np.abs(values).max())) if len(values) else (0.0, 0.0)
     beyond = max(0, math.ceil(math.log10(most / span))) if span > 0 and most > 0 else 0
     return [float(f"{value:.{min(DIGITS + beyond, 17)}g}") for value in values.tolist()]

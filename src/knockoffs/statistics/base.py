@@ -119,7 +119,7 @@ def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:
 
 
 def _is_quantity(target: NDArray[Any]) -> bool:
-    """Whether y is a number rather than a class: any fraction, or over 20 different whole numbers (counts)."""
+    """Return whether y is a number, not a class: any fraction, or over 20 different whole numbers (counts)."""
     if target.dtype.kind not in "iuf":
         return False
     return bool((target != np.rint(target)).any()) or len(np.unique(target)) > MOST_CLASSES

@@ -40,7 +40,7 @@ def standardise(*tables: Array) -> Standardised:
 
 
 def varies(low: Any, high: Any) -> Flags:
-    """Whether numbers between `low` and `high` differ by more than rounding errors."""
+    """Return whether numbers between `low` and `high` differ by more than rounding errors."""
     return high / 2 - low / 2 > ROUNDING * np.maximum(np.abs(low), np.abs(high))
 
 
