@@ -68,6 +68,11 @@ def paired_design(x: Table, x_tilde: Table) -> Design:
     return expand(pooled_schema(x, x_tilde), x.codes, x_tilde.codes)
 
 
+def copied_features(x: Array, x_tilde: Array) -> Flags:
+    """Return which features equal their knockoffs in all cells, a missing cell being equal to another one."""
+    return np.all((x == x_tilde) | (np.isnan(x) & np.isnan(x_tilde)), axis=0)
+
+
 def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
     """Both tables with one numbering of levels, which does not depend on the table that a level came from."""
     kinds = {**x_tilde.kinds, **x.kinds}

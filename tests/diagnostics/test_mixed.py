@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator
 from knockoffs import GaussianKnockoffs, check_swap, tables
 from knockoffs.arrays import Array, Flags
 from knockoffs.datasets import AutoregressiveGaussian, symmetrised
-from knockoffs.design import aligned, expand
-from knockoffs.diagnostics.columns import copied_features, independent_pairs
+from knockoffs.design import aligned, copied_features, expand
+from knockoffs.diagnostics.columns import independent_pairs
 from knockoffs.diagnostics.dry_run import feature_scores, respond, simulate
 from knockoffs.diagnostics.features import PerFeature, compare_features, near_duplicates
 from knockoffs.diagnostics.joint import compare_swaps

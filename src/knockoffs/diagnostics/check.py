@@ -9,9 +9,9 @@ import numpy as np
 
 from knockoffs.arrays import Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
-from knockoffs.design import aligned
+from knockoffs.design import aligned, copied_features
 from knockoffs.diagnostics.certificate import Certificate
-from knockoffs.diagnostics.columns import copied_features, independent_pairs
+from knockoffs.diagnostics.columns import independent_pairs
 from knockoffs.diagnostics.divergence import swap_divergence
 from knockoffs.diagnostics.dry_run import LEVELS, simulate
 from knockoffs.diagnostics.features import PerFeature, compare_features, near_duplicates

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.arrays import Array, Indices
 from knockoffs.design import paired_design
 from knockoffs.diagnostics.pairs import Pairs
 from knockoffs.generators.hierarchy import group_means
 from knockoffs.tables import Table
-
-
-def copied_features(x: Array, x_tilde: Array) -> Flags:
-    """Which features equal their knockoffs in all cells, a missing cell being equal to another one."""
-    return np.all((x == x_tilde) | (np.isnan(x) & np.isnan(x_tilde)), axis=0)
 
 
 def independent_pairs(

@@ -151,10 +151,10 @@ class RowwiseGenerator(KnockoffGenerator):
 
     def _draw(self, codes: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """The internal columns of rows and of their knockoffs."""
-        blur, draw = rng.spawn(2)
+        for_latents, draw = rng.spawn(2)
         # Numbers that overflow are found later, by a check that names their columns; numpy's warnings do not.
         with np.errstate(over="ignore", invalid="ignore"):
-            z = self.encoding_.encode(codes, blur)
+            z = self.encoding_.encode(codes, for_latents)
             return z, self._sample(z, draw)
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -99,12 +100,14 @@ class TableEncoding:
     @cached_property
     def latent(self) -> Indices:
         """Internal columns that are drawn given the others."""
-        shown = [
-            place.start
-            for unit, place in zip(self.units, self._places, strict=False)
-            if isinstance(unit, SHOWN) and place.stop > place.start  # duplicates have no column
-        ]
+        shown = [column for _, _, column in self._shown_units()]
         return np.setdiff1d(np.arange(self.width), shown)
+
+    def _shown_units(self) -> Iterator[tuple[int, Plain | Spread | Exact, int]]:
+        """Features whose internal column is no latent, with that column; duplicates have none."""
+        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
+            if isinstance(unit, SHOWN) and place.stop > place.start:
+                yield j, unit, place.start
 
     def encode(self, core: Array, rng: np.random.Generator) -> Array:
         """Internal columns of rows; latent ones are drawn given all others. They depend on their row alone."""
@@ -116,21 +119,21 @@ class TableEncoding:
             noise = rng.random((len(part), DRAW_SWEEPS + 1, len(self.latent)))
             z = draw_latents(self.correlation, *self.bounds(part), self.latent, noise)
             encoded[start : start + CHUNK] = self._shown(part, z, z)
-        return self._apart(encoded)
+        return self._uncorrelated(encoded)
 
     def encode_apart(self, core: Array, noise: Array) -> Array:
         """Internal columns with latents drawn whatever the other columns; `noise` is uniform, `[rows, width]`."""
         z = start_latents(*self.bounds(core), self.latent, noise[:, self.latent])
-        return self._apart(self._shown(core, z, noise))
+        return self._uncorrelated(self._shown(core, z, noise))
 
     def middles(self, core: Array) -> Array:
         """Internal columns with latents in the middle of their intervals, for densities at given values."""
         low, high = self.bounds(core)
         z = low if self.correlation is None else ndtri((ndtr(low) + ndtr(high)) / 2)
-        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
-            if isinstance(unit, (Plain, Exact)) and place.stop > place.start:
-                z[:, place.start] = unit.encode(core[:, j], core[:, j])
-        return self._apart(z)
+        for j, unit, column in self._shown_units():
+            if not isinstance(unit, Spread):  # whose bounds are its values already
+                z[:, column] = unit.encode(core[:, j], core[:, j])
+        return self._uncorrelated(z)
 
     @cached_property
     def _roots(self) -> list[tuple[slice, Array]]:
@@ -140,7 +143,7 @@ class TableEncoding:
         several = [place for place in self._places if place.stop - place.start > 1]
         return [(place, np.linalg.cholesky(self.correlation[place, place])) for place in several]
 
-    def _apart(self, z: Array) -> Array:
+    def _uncorrelated(self, z: Array) -> Array:
         """Make the columns of each feature uncorrelated.
 
         The columns of a feature are swapped together, so any invertible map of these is allowed. With uncorrelated
@@ -150,8 +153,8 @@ class TableEncoding:
             z[:, place] = np.linalg.solve(root, z[:, place].T).T
         return z
 
-    def _together(self, z: Array) -> Array:
-        """Undo `_apart`."""
+    def _correlated(self, z: Array) -> Array:
+        """Undo `_uncorrelated`."""
         z = z.copy()
         for place, root in self._roots:
             z[:, place] = z[:, place] @ root.T
@@ -159,9 +162,8 @@ class TableEncoding:
 
     def _shown(self, core: Array, z: Array, noise: Array) -> Array:
         """Put the columns that are no latents in the places of their features."""
-        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
-            if isinstance(unit, SHOWN) and place.stop > place.start:
-                z[:, place.start] = unit.encode(core[:, j], noise[:, place.start])
+        for j, unit, column in self._shown_units():
+            z[:, column] = unit.encode(core[:, j], noise[:, column])
         return z
 
     def bounds(self, core: Array) -> tuple[Array, Array]:
@@ -184,7 +186,7 @@ class TableEncoding:
 
         A cell with a level that the fit has not seen is its own knockoff.
         """
-        encoded = self._together(encoded)
+        encoded = self._correlated(encoded)
         places = self._places[len(self.units) :]
         if original is None:
             classes = [

@@ -194,8 +194,8 @@ class HierarchicalKnockoffs(KnockoffGenerator):
 
     def _drawn_parts(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
         """The sum of the knockoffs of both parts, in the units of the columns."""
-        blur, parts, for_between, for_within = rng.spawn(4)
-        z = self._scale.forward(torch.as_tensor(self._encode_groups(core, labels, blur)))[0].numpy()
+        for_latents, parts, for_between, for_within = rng.spawn(4)
+        z = self._scale.forward(torch.as_tensor(self._encode_groups(core, labels, for_latents)))[0].numpy()
         common, own = self._parts(z, labels, parts)
         drawn = self._sample_part(self.between_, common, for_between)[labels]
         if self.within_ is not None:

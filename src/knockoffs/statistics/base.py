@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.arrays import Array
 from knockoffs.checks import check_choice
-from knockoffs.design import aligned, paired_design
+from knockoffs.design import aligned, copied_features, paired_design
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
@@ -67,15 +67,10 @@ class Statistic(BaseEstimator, ABC):
         if self.standardise:
             problem = problem.in_standard_units().without_group_effects()
         w = self._compute(problem, random_generator(self.random_state), report or _say_nothing)
-        return np.where(_are_copies(x.codes, x_tilde.codes), 0.0, w)  # a copy tells no more than its feature
+        return np.where(copied_features(x.codes, x_tilde.codes), 0.0, w)  # a copy tells no more than its feature
 
     @abstractmethod
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array: ...
-
-
-def _are_copies(x: Array, x_tilde: Array) -> Flags:
-    """Which columns equal their knockoffs in every row, missing cells included."""
-    return ((x == x_tilde) | (np.isnan(x) & np.isnan(x_tilde))).all(0)
 
 
 def _say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
