@@ -20,7 +20,8 @@ from rich.table import Table
 from knockoffs import DDLK, HoldoutStatistic, LassoStatistic, MidpointStatistic, fdp, knockoff_select, power
 from knockoffs.arrays import Array
 from knockoffs.datasets import Response, gene_walk, liang_response, load_expression
-from knockoffs.diagnostics.dry_run import simulate
+from knockoffs.diagnostics.expectation import expect
+from knockoffs.tables import read_table
 
 LEVELS = (0.1, 0.2, 0.3)
 STATISTICS: dict[str, Any] = {
@@ -57,7 +58,7 @@ class Row:
     calibrated_power: float
 
 
-def run(walk: int, statistics: list[str], replicates: int) -> list[Row]:
+def run(walk: int, statistics: list[str]) -> list[Row]:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     x = gene_walk(load_expression(), random_state=walk).to_numpy()
@@ -66,11 +67,10 @@ def run(walk: int, statistics: list[str], replicates: int) -> list[Row]:
     rows = []
     for name in statistics:
         statistic = STATISTICS[name]().set_params(random_state=walk)
-        dry = simulate(
-            x,
+        expected = expect(
+            read_table(x, who="calibration"),
             lambda seed: model.sample(x, random_state=seed),
             statistic,
-            replicates=replicates,
             offset=1,
             rng=np.random.default_rng(walk),
         )
@@ -78,7 +78,7 @@ def run(walk: int, statistics: list[str], replicates: int) -> list[Row]:
             y, relevant = simulated(x, random_state=1000 + walk)
             w = statistic.compute(x, x_tilde, y)
             for level in LEVELS:
-                lower = dry.calibrated_level(level)
+                lower = expected.calibrated_level(level)
                 plain, calibrated = knockoff_select(w, level), knockoff_select(w, lower)
                 rates = [f(s, relevant) for s in (plain, calibrated) for f in (fdp, power)]
                 rows.append(Row(name, response, walk, level, lower, *rates))
@@ -106,7 +106,6 @@ def _mean(rows: list[Row], name: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--walks", type=int, default=16)
-    parser.add_argument("--replicates", type=int, default=10)
     parser.add_argument(
         "--statistics", nargs="+", default=["lasso", "midpoint", "mixture"], choices=list(STATISTICS)
     )
@@ -115,7 +114,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the rows to this JSON file")
     arguments = parser.parse_args()
     os.environ["KNOCKOFFS_DATA"] = arguments.data
-    tasks = [delayed(run)(walk, arguments.statistics, arguments.replicates) for walk in range(arguments.walks)]
+    tasks = [delayed(run)(walk, arguments.statistics) for walk in range(arguments.walks)]
     rows: list[Row] = []
     for found in Parallel(arguments.n_jobs, return_as="generator_unordered")(tasks):
         rows += found

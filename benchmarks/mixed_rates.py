@@ -21,7 +21,7 @@ from knockoffs.cautions import collect_cautions
 from knockoffs.datasets import liang_response, linear_response, load_hiv
 from knockoffs.datasets.real import DataNotFoundError, position
 from knockoffs.design import expand
-from knockoffs.diagnostics.dry_run import feature_scores
+from knockoffs.diagnostics.simulated import feature_scores
 from knockoffs.tables import Table, read_table
 
 LEVELS = (0.05, 0.1, 0.2)

@@ -23,6 +23,8 @@ LAYERS = (
         "pictured",
         "row_structure",
         "generator_choice",
+        "statistic_choice",
+        "parts",
         "completion",
         "guarantees",
         "hazards",

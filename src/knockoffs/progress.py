@@ -38,3 +38,10 @@ def progress_bars(show: bool) -> Iterator[Report | None]:
         yield report
         for task in tasks.values():  # early stopping leaves bars short of their end
             bars.update(task, completed=bars.tasks[task].total)
+
+
+def report_of_draw(report: Report, draw: int, draws: int) -> Report:
+    """Return a report that names the draw, where there are several."""
+    if draws == 1:
+        return report
+    return lambda stage, done, total, loss: report(f"{stage}, draw {draw + 1} of {draws}", done, total, loss)

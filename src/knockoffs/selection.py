@@ -34,7 +34,9 @@ class Selection:
     draws : w of each knockoff draw, `[n_draws, features]`.
     thresholds : the threshold of each draw: that of the filter for one draw, that of the e-values at half the
         level for several (`draw_threshold`); `inf` where nothing qualifies.
-    explanation : one sentence: how many were found, or why none.
+    explanation : how many were found and how many of these are expected to be false, or why none.
+    expected_false : how many of the selected features are expected to be false, by responses simulated on the
+        rows; None where nothing is known of it.
     level : the level of the filter: `fdr`, or less where `calibrate=True` lowered it.
     groups : number of groups of rows that belong together; None where rows are independent of each other.
     row_handling : how dependence between rows was dealt with; nothing is bounded where the generator ignored it.
@@ -62,6 +64,7 @@ class Selection:
     explanation: str
     versions: dict[str, str]
     cautions: tuple[str, ...] = ()
+    expected_false: float | None = None
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.
@@ -137,6 +140,7 @@ class Selection:
             "explanation": self.explanation,
             "cautions": list(self.cautions),
             "discoveries": self.discoveries,
+            "expected_false": self.expected_false,
             "settings": self.settings(),
             "thresholds": [float(t) if math.isfinite(t) else None for t in self.thresholds],
             "features": [

@@ -17,25 +17,27 @@ from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.completion import complete_table
 from knockoffs.diagnostics.certificate import Certificate
-from knockoffs.diagnostics.dry_run import LEVELS, simulate
-from knockoffs.diagnostics.source import table_for
-from knockoffs.diagnostics.twin import certify, certify_pair
+from knockoffs.diagnostics.expectation import Expectation
+from knockoffs.diagnostics.selection_check import check_selection
+from knockoffs.diagnostics.source import find_source, table_for
 from knockoffs.filtering import combine_draws, draw_threshold, explain_selection
 from knockoffs.generator_choice import checked_knockoffs, generator_for, is_ready, row_handling, with_defaults
 from knockoffs.generators.hierarchical import constant_within, draw_knockoffs, fit_generator
+from knockoffs.generators.registry import GENERATORS
 from knockoffs.hazards import warn_of_hazards
+from knockoffs.parts import by_name, check_parts, described, is_auto
 from knockoffs.pictured import pictured
-from knockoffs.progress import progress_bars
+from knockoffs.progress import progress_bars, report_of_draw
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import RowStructure, row_structure
 from knockoffs.schema import Kind
 from knockoffs.selection import UNBOUNDED, RowHandling, Selection, versions_in_use
+from knockoffs.statistic_choice import choose_statistic
 from knockoffs.statistics import HoldoutStatistic
 from knockoffs.statistics.base import Task, TaskChoice, read_target
+from knockoffs.statistics.registry import STATISTICS
 from knockoffs.tables import Table, read_table
-
-DRY_RUNS = 10  # simulated responses of each kind for a calibration
 
 
 class KnockoffSelector(SelectorMixin, BaseEstimator):
@@ -46,23 +48,25 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     Parameters
     ----------
-    generator : a generator (`DDLK()` by default), or any callable `f(X)` that returns knockoffs of its rows. A
-        generator that is fitted already is used as it is; `clone` (as in cross-validation) forgets the fit
-        unless you wrap it in `sklearn.frozen.FrozenEstimator`.
-    statistic : a statistic (`HoldoutStatistic()` by default), or any callable `g(X, X_tilde, y)` that returns w.
+    generator : a generator (`DDLK()` by default), its name at the command line (such as "gaussian"), or any
+        callable `f(X)` that returns knockoffs of its rows. A generator that is fitted already is used as it is;
+        `clone` (as in cross-validation) forgets the fit unless you wrap it in `sklearn.frozen.FrozenEstimator`.
+    statistic : a statistic (`HoldoutStatistic()` by default), its name at the command line (such as "lasso"), or
+        any callable `g(X, X_tilde, y)` that returns w. "auto" chooses between `HoldoutStatistic()` and
+        `LassoStatistic()`: among those that are expected to hold the level the one that finds more, in responses
+        simulated on X. y has no part in the choice.
     fdr : the share q of false discoveries that you accept on average.
     offset : 1 bounds the false discovery rate; 0 a slightly weaker rate, and selects more.
     n_draws : int, default=1
         Knockoff draws to combine by e-values (`combine_draws`). The answer then depends less on the seed, at the
         price of power, and only features that stand out in almost every draw are selected, at least 1 / fdr of
         them or none. Keep 1 unless you expect some 2 / fdr relevant features or more; then 20 is a good number.
-    certify : check the knockoffs (`check_swap`): a twin of the generator is fitted on 70 % of the rows and checked
-        on the others; a generator that is fitted already, or a function, on all rows. Needs 100 rows.
-    calibrate : lower the level of the filter until, on responses simulated on X, the share of false discoveries
-        (plus its standard error) is at most `fdr`. A heuristic, for the filter of a single draw; it takes the
-        statistic's time twenty times over. It is careful: with exact knockoffs, which need no lower level, it
-        lowers the level in 56, 81 and 75 % of the runs at .1, .2 and .3, since few simulated responses make a
-        large standard error.
+    certify : bool, default=True
+        Whether to check the knockoffs (`check_swap`): how many false discoveries to expect, by responses that are
+        simulated on the rows, and where the knockoffs differ from exact ones. Needs 100 rows.
+    calibrate : bool, default=False
+        Whether to lower the level of the filter until the share of false discoveries that is expected by simulated
+        responses is at most `fdr`. A heuristic, for the filter of a single draw.
     task : `"regression"`, `"classification"`, or `"auto"`: by the type of y.
     kinds : kinds of columns that are known better than `infer_schema` finds out, by name or number, such as
         `{"ward": "nominal"}` for categories that are coded by numbers.
@@ -76,9 +80,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     ----------
     selection_ : the frozen result; `.to_frame()` gives it as a table.
     certificate_ : what the check of the knockoffs found, or None; a verdict other than "pass" is warned of.
-    dry_run_ : w of simulated responses, where `calibrate=True`.
+    expectation_ : w of simulated responses, where `certify=True` or `calibrate=True`; else None.
     w_, threshold_ : the statistic of each feature, and the threshold (`nan` with several draws).
     generator_, statistic_ : as fitted and used.
+    statistic_reason_ : why the statistic was chosen, where it was; else None.
     schema_ : what each column of X holds.
     pictured_ : some rows of the features with the largest w and of their knockoffs, for the report.
 
@@ -152,7 +157,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, groups: Any) -> None:
-        for name in ("selection_", "certificate_", "dry_run_"):  # of an earlier fit
+        for name in ("selection_", "certificate_", "expectation_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         self._check_settings()
         if y is None:
@@ -173,18 +178,17 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         if self.missing == "complete":
             table = _completed(table, rows, seed)
             X = table.to_native()
-        generator = generator_for(self.generator, rows, given_groups=groups is not None)
+        generator = generator_for(by_name(self.generator, GENERATORS), rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
         warn_of_hazards(table, target, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
         distinct = rows.distinct_rows(table)
         self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
-        self.statistic_ = self._prepared_statistic(task, for_statistic)
+        shares = tuple(np.bincount(target.astype(int)) / len(target)) if task == "classification" else ()
+        self.statistic_ = self._prepared_statistic(distinct, rows.groups, task, shares, for_statistic)
         drawn = self._draw(rows.distinct_rows(X), distinct, rows.groups, for_draws)
-        self.certificate_ = self._certificate(generator, distinct, drawn[0], rows, for_checks)
+        level = self._check(distinct, drawn[0], rows.groups, task, shares, for_checks)
         knockoffs = [rows.all_rows(own) for own in drawn]
         ws = self._statistics(X, table, knockoffs, y, rows.kept_together)
-        shares = np.bincount(target.astype(int)) / len(target) if task == "classification" else ()
-        level = self._calibrated_level(table, rows, task, tuple(shares), for_checks)
         self._warn_of_certificate()
         self.pictured_ = pictured(table, knockoffs[0], ws.mean(0))
         self._conclude(ws, level, table.names, task, len(table), seed, rows.group_count, handling)
@@ -212,17 +216,10 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         check_choice("offset", self.offset, (0, 1))
         check_count("n_draws", self.n_draws)
         check_choice("missing", self.missing, ("value", "complete"))
-        for name, value, method in (
-            ("generator", self.generator, "sample"),
-            ("statistic", self.statistic, "compute"),
-        ):
-            if isinstance(value, type) or not (value is None or hasattr(value, method) or callable(value)):
-                raise ValueError(
-                    f"{name}={value!r} is not valid: pass an object with a {method!r} method, a function, or None."
-                )
+        check_parts(self.generator, self.statistic)
 
     def _check_groups(self, groups: Any) -> None:
-        if groups is not None and not (self.statistic is None or hasattr(self.statistic, "compute")):
+        if groups is not None and callable(self.statistic) and not hasattr(self.statistic, "compute"):
             raise ValueError("groups were passed, but the statistic is a function, which cannot take them.")
 
     def _seeds(self) -> tuple[int, list[int]]:
@@ -238,60 +235,62 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         prepared = with_defaults(clone(generator), random_state=seed, progress=self.progress)
         return fit_generator(prepared, table_for(generator, table), groups)
 
-    def _certificate(
-        self, generator: Any, table: Table, knockoffs: Table, rows: RowStructure, seed: int
-    ) -> Certificate | None:
-        if not self.certify:
-            return None
-        if not hasattr(generator, "sample"):
-            return certify_pair(table, knockoffs, groups=rows.groups, seed=seed, progress=self.progress)
-        ready = is_ready(generator)
-        if not ready:
-            generator = with_defaults(clone(generator), random_state=seed)
-        return certify(generator, table, ready=ready, groups=rows.groups, seed=seed, progress=self.progress)
-
-    def _calibrated_level(
-        self, table: Table, rows: RowStructure, task: Task, class_shares: Sequence[float], seed: int
+    def _check(
+        self,
+        table: Table,
+        knockoffs: Table,
+        groups: Indices | None,
+        task: Task,
+        shares: Sequence[float],
+        seed: int,
     ) -> float:
-        """The level of the filter: `fdr`, or what a dry run of generator and statistic on these rows asks for."""
-        if not self.calibrate:
+        """Check the knockoffs where asked for, and return the level of the filter."""
+        self.expectation_: Expectation | None = None
+        self.certificate_: Certificate | None = None
+        if not (self.certify or self.calibrate):
             return float(self.fdr)
-        distinct = table_for(self.generator_, rows.distinct_rows(table))
-
-        def draw(seed: int) -> Any:
-            return rows.all_rows(draw_knockoffs(self.generator_, distinct, groups=rows.groups, random_state=seed))
-
-        with progress_bars(self.progress) as report:
-            self.dry_run_ = dry_run = simulate(
-                table,
-                draw,
-                self.statistic_,
-                replicates=DRY_RUNS,
-                offset=self.offset,
-                rng=random_generator(seed),
-                task=task,
-                groups=rows.kept_together,
-                class_shares=class_shares,
-                n_jobs=self.n_jobs,
-                report=report,
-            )
-        level = dry_run.calibrated_level(self.fdr)
-        if self.certificate_ is not None:
-            levels = sorted({*LEVELS, float(self.fdr), level})
-            self.certificate_ = self.certificate_.with_dry_run(dry_run.rates(levels))
-        return level
+        expectation, certificate = check_selection(
+            self.generator_,
+            table,
+            knockoffs,
+            groups=groups,
+            statistic=self.statistic_,
+            fdr=self.fdr,
+            offset=self.offset,
+            task=task,
+            class_shares=shares,
+            seed=seed,
+            progress=self.progress,
+        )
+        self.expectation_ = expectation
+        self.certificate_ = certificate if self.certify else None
+        return expectation.calibrated_level(self.fdr) if self.calibrate else float(self.fdr)
 
     def _warn_of_certificate(self) -> None:
         found = self.certificate_
         if found is not None and found.verdict != "pass":
-            advice = list(found.advice)
-            if found.validity != "pass" and not self.calibrate:
-                advice.append("calibrate=True (--calibrate at the command line) lowers the level by a dry run.")
-            said = " ".join([*found.reasons, *advice])
+            said = " ".join([*found.reasons, *found.advice])
             caution(f"Check of the knockoffs: {found.verdict}. {said}")
 
-    def _prepared_statistic(self, task: str, seed: int) -> Any:
-        statistic = HoldoutStatistic() if self.statistic is None else self.statistic
+    def _prepared_statistic(
+        self, table: Table, groups: Indices | None, task: Task, shares: Sequence[float], seed: int
+    ) -> Any:
+        statistic, self.statistic_reason_ = self.statistic, None
+        if is_auto(statistic):
+            with progress_bars(self.progress) as report:
+                statistic, self.statistic_reason_ = choose_statistic(
+                    table,
+                    find_source(self.generator_, table, groups).draw,
+                    fdr=self.fdr,
+                    offset=self.offset,
+                    task=task,
+                    class_shares=shares,
+                    groups=groups,
+                    seed=seed,
+                    n_jobs=self.n_jobs,
+                    report=report,
+                )
+        statistic = HoldoutStatistic() if statistic is None else by_name(statistic, STATISTICS)
         if not hasattr(statistic, "compute"):
             return statistic
         return with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=task)
@@ -316,7 +315,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             if hasattr(self.statistic_, "compute"):
                 ws = [
                     self.statistic_.compute(
-                        table, own, y, groups=groups, report=report and _of_draw(report, k, len(knockoffs))
+                        table, own, y, groups=groups, report=report and report_of_draw(report, k, len(knockoffs))
                     )
                     for k, own in enumerate(knockoffs)
                 ]
@@ -345,7 +344,14 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         thresholds = np.array([draw_threshold(w, working_level, len(ws), offset=self.offset) for w in ws])
         explanation = explain_selection(ws, selected, evalues, working_level, offset=self.offset)
         if self.calibrate:
-            explanation += f" This level was calibrated for fdr={self.fdr:g} by a dry run, a heuristic."
+            explanation += f" This level was calibrated for fdr={self.fdr:g} by simulated responses, a heuristic."
+        found = int(selected.sum())
+        expected_false = self._expected_false(found, working_level)
+        if expected_false is not None:
+            explanation += (
+                f" Expect about {expected_false:.2g} of these {found} to be false; you accepted "
+                f"{self.fdr * found:.2g} on average."
+            )
         self.selection_ = Selection(
             names=tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names)),
             selected=selected,
@@ -359,17 +365,25 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             offset=int(self.offset),
             task=getattr(self.statistic_, "task", task),
             rows=rows,
-            generator=_described(self.generator_),
-            statistic=_described(self.statistic_),
+            generator=described(self.generator_),
+            statistic=described(self.statistic_),
             groups=groups,
             row_handling=row_handling,
             exact=False if row_handling == UNBOUNDED else getattr(self.statistic_, "exact", None),
             seed=seed,
             explanation=explanation,
+            expected_false=expected_false,
             versions=versions_in_use(),
         )
         if not selected.any():
             caution(explanation)
+
+    def _expected_false(self, selected: int, level: float) -> float | None:
+        """Return how many of the selected features are expected to be false, where that is known."""
+        if self.expectation_ is None or self.n_draws > 1 or selected == 0:
+            return None
+        share = self.expectation_.false_share(level, selected)
+        return None if np.isnan(share) else share * selected
 
 
 def _completed(table: Table, rows: RowStructure, seed: int) -> Table:
@@ -381,16 +395,3 @@ def _completed(table: Table, rows: RowStructure, seed: int) -> Table:
         first = np.unique(rows.groups, return_index=True)[1]
         codes = np.where(common, codes[first][rows.groups], codes)
     return table.with_codes(rows.all_rows(codes))
-
-
-def _of_draw(report: Any, draw: int, draws: int) -> Any:
-    if draws == 1:
-        return report
-    return lambda stage, done, total, loss: report(f"{stage}, draw {draw + 1} of {draws}", done, total, loss)
-
-
-def _described(part: Any) -> str:
-    """How the part would be written in code, on one line."""
-    if isinstance(part, BaseEstimator):
-        return " ".join(repr(part).split())
-    return getattr(part, "__qualname__", type(part).__qualname__)

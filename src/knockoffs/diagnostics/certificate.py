@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How far knockoffs are from exact ones, on rows that the generator has not seen.
+    """How many discoveries to expect to be false, and where knockoffs differ from exact ones.
 
     verdict : "pass", "warn" or "fail", the worse of `validity` (false discoveries) and `power`; `rule` says how.
     p_value : of all tests of validity together.
+    expected : false discoveries and power to expect at the level asked for.
     reasons, advice : sentences: the figures behind the verdict, and what can be done.
     found : those figures, all of them.
     """
@@ -58,6 +59,10 @@ class Certificate:
         return self._judgement.advice
 
     @property
+    def expected(self) -> Rate | None:
+        return self.found.expected
+
+    @property
     def rule(self) -> str:
         return RULE
 
@@ -70,16 +75,18 @@ class Certificate:
         return [(self.found.names[j], float(worst[j])) for j in order if np.isfinite(worst[j])]
 
     def with_dry_run(self, rates: list[Rate]) -> Certificate:
-        """The same with false discoveries and power on simulated responses, which may change the verdict."""
+        """The same with false discoveries and power of the statistic itself on simulated responses."""
         return Certificate(self.found._replace(dry_run=tuple(rates)))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a feature, those that differ most from their knockoffs first; the verdict is in `.attrs`."""
+        """Return one row per feature, the largest differences first; `attrs` has the verdict."""
         import pandas as pd
 
         found = self.found
         columns: dict[str, Any] = {"feature": pd.Series(found.names, dtype=object), "copied": found.copied}
         columns |= found.per_feature._asdict()
+        if found.null_wins is not None:
+            columns["null_wins"] = found.null_wins[0]
         if found.divergence is not None:
             columns["divergence"] = found.divergence.single
             columns["divergence_error"] = found.divergence.single_error
@@ -106,6 +113,9 @@ class Certificate:
                 "power": self.power,
                 "p_value": self.p_value,
                 "rule": self.rule,
+                "expected": None if found.expected is None else found.expected._asdict(),
+                "simulated_responses": found.simulated,
+                "alternatives": [{"what": name} | rate._asdict() for name, rate in found.alternatives],
                 "reasons": list(self.reasons),
                 "advice": list(self.advice),
                 "subject": found.subject,

@@ -1,4 +1,4 @@
-"""`check_swap`: can these knockoffs be trusted?"""
+"""`check_swap`: how many discoveries with these knockoffs are false, and where do they differ from exact ones?"""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ import numpy as np
 from knockoffs.arrays import Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.design import aligned, copied_features
+from knockoffs.diagnostics.alternatives import Expect, find_alternatives
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.columns import independent_pairs
 from knockoffs.diagnostics.divergence import swap_divergence
 from knockoffs.diagnostics.dry_run import LEVELS, simulate
+from knockoffs.diagnostics.expectation import Expectation, expect
 from knockoffs.diagnostics.features import PerFeature, compare_features, near_duplicates
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.joint import SwapTest, compare_swaps, covariance_errors
 from knockoffs.diagnostics.randomisation import draw_signs
-from knockoffs.diagnostics.source import find_source
+from knockoffs.diagnostics.source import Source, find_source
 from knockoffs.engine.training import Report
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
+from knockoffs.statistics.base import Task
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.tables import Table
 
@@ -35,8 +38,10 @@ def check_swap(
     X: Any = None,
     *,
     groups: Any = None,
-    dry_run: bool = False,
+    fdr: float = 0.1,
     statistic: Any = None,
+    task: Task = "regression",
+    dry_run: bool = False,
     levels: Sequence[float] = LEVELS,
     replicates: int = 8,
     offset: int = 1,
@@ -45,23 +50,32 @@ def check_swap(
     progress: bool = False,
     subject: str = "",
 ) -> Certificate:
-    """Compare rows and their knockoffs with the same rows after swaps, which exact knockoffs leave alike.
+    """Say how many discoveries with these knockoffs to expect to be false, and where they differ from exact ones.
 
-    The tests of validity are exact: where rows (or `groups` of rows) are independent of each other, exact
-    knockoffs pass them in 99 % of the cases, whatever the number of rows. The verdict can still be "warn" for
-    exact knockoffs that resemble their features so much that they cost power, or by a dry run. With fewer than 80
-    rows there is no classifier among the tests, and only gross faults can be found.
+    Responses whose relevant features are known are simulated on the rows, and features are selected for them by
+    quick statistics that stand in for `statistic`; the share of false ones decides on the verdict (`RULE`). Beside
+    it, exact tests compare rows and their knockoffs with the same rows after swaps, which exact knockoffs leave
+    alike: where rows (or `groups` of rows) are independent of each other, exact knockoffs pass them in 99 % of the
+    cases. With fewer than 80 rows there is no classifier among the tests, and only gross faults can be found.
 
     Parameters
     ----------
     generator : a fitted generator, any callable `f(X)` that returns knockoffs, or a pair `(X, X_tilde)`.
-    X : rows that the generator was **not** fitted on (not with a pair). Of more than 2,000 a random part is used.
-        A nominal feature is compared by indicators of its levels, missing cells by an indicator of their own.
+    X : the rows (not with a pair): those that features are to be selected on, or, to judge a generator by itself,
+        rows that it was not fitted on. Tests use a random part of more than 2,000. A nominal feature is compared
+        by indicators of its levels, missing cells by an indicator of their own.
     groups : one label per row, for rows that belong together. Groups are then what is independent: the tests
         compare one row of each group, and the group's mean, with their knockoffs.
-    dry_run : also simulate responses on X, select features with `statistic`, and count false discoveries.
-    statistic, levels, replicates, offset : of the dry run: `HoldoutStatistic()` by default, levels q at which
-        to select, simulated responses of each kind, offset of the filter.
+    fdr : float, default=0.1
+        The level at which false discoveries are expected and judged.
+    statistic : object, default=None
+        The statistic that is to be used, `HoldoutStatistic()` by default.
+    task : {"regression", "classification"}, default="regression"
+        What the target is.
+    dry_run : bool, default=False
+        Whether to simulate some responses with `statistic` itself as well.
+    levels, replicates, offset : of the dry run: levels q at which to select, simulated responses of each kind,
+        offset of the filter.
     random_state : seed.
     n_jobs : cores for the dry run.
     progress : show progress bars.
@@ -79,42 +93,82 @@ def check_swap(
     """
     check_count("replicates", replicates)
     check_choice("offset", offset, (0, 1))
+    check_choice("task", task, ("regression", "classification"))
+    check_fraction("fdr", fdr)
     for level in levels:
         check_fraction("levels", level)
     source = find_source(generator, X, groups)
+    require_rows(source)
     rng = random_generator(random_state, stream=6)
-    rows = len(source.table)
-    independent = rows if source.groups is None else int(source.groups.max()) + 1
-    if independent < MIN_ROWS:
-        what = "rows" if source.groups is None else "groups of rows"
-        raise ValueError(
-            f"check_swap: X has {independent} {what}; at least {MIN_ROWS} are needed to see anything."
-        )
-    seed = int(rng.integers(2**31))
-    x, x_tilde = aligned(source.table, source.draw(seed), who="check_swap")
-    copied = copied_features(x.codes, x_tilde.codes)
-    differ = np.flatnonzero(~copied)
+    statistic = HoldoutStatistic() if statistic is None else statistic
+    if subject:
+        source = source._replace(subject=subject)
     with progress_bars(progress) as report:
-        compared = _compare(x, x_tilde, differ, source.groups, rng, report)
-        divergence = None
-        if source.swap_pairs is not None:
-            divergence = swap_divergence(
-                source.swap_pairs(seed), len(copied), rng, swap_probability=source.swap_probability
-            )
-        rates = []
+        expectation = expect(
+            source.table,
+            source.draw,
+            statistic,
+            offset=offset,
+            rng=rng,
+            task=task,
+            groups=source.groups,
+            report=report,
+        )
+        found = examine(source, expectation, fdr, rng, report=report)
         if dry_run:
             rates = simulate(
                 source.table,
                 source.draw,
-                HoldoutStatistic() if statistic is None else statistic,
+                statistic,
                 replicates=replicates,
                 offset=offset,
                 rng=rng,
+                task=task,
                 groups=source.groups,
                 n_jobs=n_jobs,
                 report=report,
             ).rates(levels)
-    return Certificate(
+            found = found.with_dry_run(rates)
+    return found
+
+
+def require_rows(source: Source) -> None:
+    """Refuse rows that are too few to see anything."""
+    if _independent(source) < MIN_ROWS:
+        what = "rows" if source.groups is None else "groups of rows"
+        raise ValueError(
+            f"check_swap: X has {_independent(source)} {what}; at least {MIN_ROWS} are needed to see anything."
+        )
+
+
+def _independent(source: Source) -> int:
+    return len(source.table) if source.groups is None else int(source.groups.max()) + 1
+
+
+def examine(
+    source: Source,
+    expectation: Expectation,
+    fdr: float,
+    rng: np.random.Generator,
+    *,
+    expect_of: Expect | None = None,
+    report: Report | None = None,
+) -> Certificate:
+    """Test where knockoffs differ from exact ones, and judge what is expected of them.
+
+    `expect_of` says what to expect of other knockoffs, for advice.
+    """
+    seed = int(rng.integers(2**31))
+    x, x_tilde = aligned(source.table, source.draw(seed), who="check_swap")
+    copied = copied_features(x.codes, x_tilde.codes)
+    differ = np.flatnonzero(~copied)
+    compared = _compare(x, x_tilde, differ, source.groups, rng, report)
+    divergence = None
+    if source.swap_pairs is not None:
+        divergence = swap_divergence(
+            source.swap_pairs(seed), len(copied), rng, swap_probability=source.swap_probability
+        )
+    certificate = Certificate(
         Findings(
             names=source.names,
             copied=copied,
@@ -124,16 +178,24 @@ def check_swap(
             cross_covariance_error=compared.covariance_errors[1],
             near_duplicates=tuple((int(differ[j]), int(differ[k])) for j, k in compared.near_duplicates),
             divergence=divergence,
-            dry_run=tuple(rates),
-            rows=rows,
-            feature_rows=min(independent, FEATURE_ROWS),
-            swap_rows=min(independent, SWAP_ROWS),
-            subject=subject or source.subject,
+            dry_run=(),
+            rows=len(source.table),
+            feature_rows=min(_independent(source), FEATURE_ROWS),
+            swap_rows=min(_independent(source), SWAP_ROWS),
+            subject=source.subject,
             learned=source.learned,
             share_of_fit=source.share_of_fit,
             several_columns=tuple(int(differ[j]) for j in compared.several_columns),
+            expected=expectation.rate(fdr),
+            judged=expectation.judged(fdr),
+            simulated=len(expectation.held_out.ws),
+            null_wins=expectation.coefficients.null_wins(),
         )
     )
+    if certificate.validity == "pass":
+        return certificate
+    others = find_alternatives(expectation, fdr, table=source.table, groups=source.groups, expect_of=expect_of)
+    return Certificate(certificate.found._replace(alternatives=tuple(others)))
 
 
 class _Compared(NamedTuple):

@@ -13,20 +13,37 @@ from sklearn.base import clone
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import collect_cautions
-from knockoffs.datasets.responses import Response, liang_response, linear_response
-from knockoffs.design import Design, expand
+from knockoffs.design import expand
+from knockoffs.diagnostics.simulated import KINDS, in_classes, simulated_response
 from knockoffs.engine.training import Report
 from knockoffs.filtering import fdp, knockoff_select, power
 from knockoffs.statistics.base import Task
 from knockoffs.tables import Table, read_table
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)
-AMPLITUDE = 10.0  # of the linear response, over √rows: large enough to find most features, not all
-MOST_RELEVANT = 20
+STEPS = 20  # levels that a calibration tries, up to the level that is asked for
+EVERY_KIND = "all"
+ENOUGH = 20  # selections of about the same number of features, to speak of these alone
 
 
 class Rate(NamedTuple):
-    """False discovery proportion and power at one level, means over simulated responses with standard errors."""
+    """False discoveries and power at one level, means over simulated responses with standard errors.
+
+    Attributes
+    ----------
+    response : str
+        The kind of response, or "all".
+    level : float
+        The level of the filter.
+    fdp, fdp_error : float
+        The false discovery proportion, 0 where nothing is selected.
+    power, power_error : float
+        The share of the relevant features that is selected.
+    selecting : float
+        The share of the responses for which anything is selected.
+    fdp_of_selections : float
+        The false discovery proportion over these alone; nan where there are none.
+    """
 
     response: str
     level: float
@@ -34,34 +51,77 @@ class Rate(NamedTuple):
     fdp_error: float
     power: float
     power_error: float
+    selecting: float
+    fdp_of_selections: float
 
 
 @dataclass(frozen=True, eq=False)
 class DryRun:
-    """Statistics w of simulated responses and which features these depend on, `[replicates, features]` each."""
+    """What a statistic made of simulated responses.
 
-    ws: dict[str, Array]
-    relevant: dict[str, Flags]
+    Attributes
+    ----------
+    ws : array of shape (responses, features)
+        The statistic w of each response.
+    relevant : array of bool of shape (responses, features)
+        The features that each response depends on.
+    kinds : tuple of str
+        The kind of each response.
+    offset : int
+        The offset of the filter.
+    """
+
+    ws: Array
+    relevant: Flags
+    kinds: tuple[str, ...]
     offset: int = 1
 
     def rates(self, levels: Sequence[float] = LEVELS) -> list[Rate]:
-        return [self._rate(response, level) for response in self.ws for level in levels]
+        """Return the rates of each kind of response at each level."""
+        return [self.rate(level, kind) for kind in dict.fromkeys(self.kinds) for level in levels]
 
-    def _rate(self, response: str, level: float) -> Rate:
-        selections = [knockoff_select(w, level, offset=self.offset) for w in self.ws[response]]
-        pairs = list(zip(selections, self.relevant[response], strict=True))
+    def rate(self, level: float, kind: str = EVERY_KIND) -> Rate:
+        """Return the rate over all responses, or over those of one kind."""
+        runs = [k for k, own in enumerate(self.kinds) if kind in (own, EVERY_KIND)]
+        selections = [knockoff_select(self.ws[k], level, offset=self.offset) for k in runs]
+        pairs = list(zip(selections, self.relevant[runs], strict=True))
         false, found = (np.array([score(*pair) for pair in pairs]) for score in (fdp, power))
-        return Rate(response, level, *_mean_and_error(false), *_mean_and_error(found))
+        some = np.array([selected.any() for selected in selections])
+        among = float(false[some].mean()) if some.any() else math.nan
+        return Rate(kind, level, *_mean_and_error(false), *_mean_and_error(found), float(some.mean()), among)
 
-    def calibrated_level(self, fdr: float) -> float:
-        """The largest level up to `fdr` whose expected FDP, plus its standard error, is at most `fdr`.
+    def false_share(self, level: float, count: int) -> float:
+        """Return the mean false discovery proportion of selections of about `count` features.
 
-        For every kind of response. A heuristic: the true response may be harder than the simulated ones. With
-        exact knockoffs the level is lowered in more than half of the runs, since few responses are simulated.
+        That is between half and twice as many, or of any number where there are few such selections; nan where
+        nothing was ever selected.
         """
-        levels = [fdr, *(fdr * twentieths / 20 for twentieths in range(19, 0, -1))]
-        held = (level for level in levels if all(r.fdp + r.fdp_error <= fdr for r in self.rates([level])))
-        return next(held, levels[-1])
+        selections = np.stack([knockoff_select(w, level, offset=self.offset) for w in self.ws])
+        sizes = selections.sum(1)
+        alike = (sizes > 0) & (sizes <= 2 * count) & (2 * sizes >= count)
+        if alike.sum() < ENOUGH:
+            alike = sizes > 0
+        shares = [fdp(selections[k], self.relevant[k]) for k in np.flatnonzero(alike)]
+        return float(np.mean(shares)) if shares else math.nan
+
+    def null_wins(self) -> tuple[Array, Array]:
+        """Return how often each feature has w > 0 in responses that do not depend on it, and the number of these.
+
+        Responses in which its w is 0 are not counted.
+        """
+        counted = ~self.relevant & (self.ws != 0)
+        count = counted.sum(0).astype(np.float64)
+        wins = (counted & (self.ws > 0)).sum(0)
+        return np.divide(wins, count, out=np.full(len(count), np.nan), where=count > 0), count
+
+
+def calibrated_level(rate: Callable[[float], Rate], fdr: float) -> float:
+    """Return the largest level up to `fdr` at which the expected false discovery proportion is at most `fdr`.
+
+    A heuristic: the true response may be harder than the simulated ones.
+    """
+    levels = [fdr * step / STEPS for step in range(STEPS, 0, -1)]
+    return next((level for level in levels if rate(level).fdp <= fdr), levels[-1])
 
 
 def simulate(
@@ -85,95 +145,26 @@ def simulate(
     """
     table = read_table(X, who="dry run")
     design = expand(table.schema, table.codes)
-    kinds = _kinds(feature_scores(design, 0))
-    tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in kinds]
-    work = (
-        delayed(_replicate)(
-            table,
-            _like(table, draw_knockoffs(seed)),
-            _with_classes(respond(feature_scores(design, seed), kind, seed, groups), task, class_shares),
-            statistic,
-            task,
-            groups,
-            seed,
+    tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in KINDS]
+
+    def one(kind: str, seed: int) -> Any:
+        y, relevant = simulated_response(design, kind, seed, groups)
+        knockoffs = like(table, draw_knockoffs(seed))
+        return delayed(_replicate)(
+            table, knockoffs, in_classes(y, task, class_shares), relevant, statistic, task, groups, seed
         )
-        for kind, seed in tasks
-    )
-    ws: dict[str, list[Array]] = {kind: [] for kind in kinds}
-    relevant: dict[str, list[Flags]] = {kind: [] for kind in kinds}
-    results: Iterator[Any] = Parallel(n_jobs, return_as="generator")(work)
-    for done, ((kind, _), (w, truth)) in enumerate(zip(tasks, results, strict=True), start=1):
-        ws[kind].append(w)
-        relevant[kind].append(truth)
+
+    ws, truths = [], []
+    results: Iterator[Any] = Parallel(n_jobs, return_as="generator")(one(*own) for own in tasks)
+    for done, (w, relevant) in enumerate(results, start=1):
+        ws.append(w)
+        truths.append(relevant)
         if report is not None:
             report("dry run", done, len(tasks), None)
-    return DryRun(
-        {kind: np.stack(found) for kind, found in ws.items()},
-        {kind: np.stack(found) for kind, found in relevant.items()},
-        offset,
-    )
+    return DryRun(np.stack(ws), np.stack(truths), tuple(kind for kind, _ in tasks), offset)
 
 
-def feature_scores(design: Design, seed: int) -> Array:
-    """One number per cell for responses to depend on: a feature's column, or a random sum where it has several.
-
-    So a nominal feature has an effect of each level, and a quantity with missing cells one of its value and one
-    of being missing. A feature's scores depend on that feature alone, so one that is not relevant has no part in
-    the response.
-    """
-    (columns,) = design.tables
-    if design.features == columns.shape[1]:
-        return columns
-    rng = np.random.default_rng([seed, len(design.unit)])
-    effects = rng.standard_normal(columns.shape[1])
-    deviation = columns.std(0)
-    has_gaps = (design.indicator >= 0) & (deviation > 0)  # beside an indicator, a value needs a unit of its own
-    terms = effects * columns / np.where(has_gaps, deviation, 1.0)
-    alone = np.bincount(design.unit)[design.unit] == 1
-    terms[:, alone] = columns[:, alone]
-    starts = np.unique(design.unit, return_index=True)[1]
-    return np.add.reduceat(terms, starts, axis=1)
-
-
-def respond(x: Array, kind: str, seed: int, groups: Indices | None = None) -> Response:
-    """A sparse linear response, or the paper's non-linear one, of random columns in standard units.
-
-    Each of the `groups` adds a normal number to the response of its rows.
-    """
-    rng = np.random.default_rng(seed)
-    varying = rng.permutation(np.flatnonzero(x.std(0) > 0))
-    z = (x[:, varying] - x[:, varying].mean(0)) / x[:, varying].std(0)
-    count = _relevant(len(varying))
-    if kind == "linear":
-        y, chosen = linear_response(z, relevant=count, amplitude=AMPLITUDE, random_state=seed)
-    else:
-        y, chosen = liang_response(z, relevant=count, random_state=seed)
-    relevant = np.zeros(x.shape[1], dtype=bool)
-    relevant[varying[chosen]] = True
-    if groups is not None:
-        y = y + rng.standard_normal(groups.max() + 1)[groups]
-    return Response(y, relevant)
-
-
-def _with_classes(response: Response, task: Task, shares: Sequence[float]) -> Response:
-    """For classification the response cut at its quantiles: classes with these shares of the rows."""
-    if task == "regression":
-        return response
-    cuts = np.quantile(response.y, np.minimum(np.cumsum(shares)[:-1], 1.0))
-    return Response(np.searchsorted(cuts, response.y).astype(np.float64), response.relevant)
-
-
-def _kinds(x: Array) -> tuple[str, ...]:
-    return ("linear", "non-linear") if np.count_nonzero(x.std(0) > 0) >= 8 else ("linear",)
-
-
-def _relevant(features: int) -> int:
-    """A fifth of the features, a multiple of four where there are enough."""
-    count = min(MOST_RELEVANT, features // 5)
-    return max(4, count - count % 4) if features >= 8 else max(1, features // 3)
-
-
-def _like(table: Table, drawn: Any) -> Table:
+def like(table: Table, drawn: Any) -> Table:
     """Knockoffs as a table of the same kind, whatever kind they were drawn as."""
     knockoffs = read_table(drawn, who="dry run: the knockoffs", categories=table.categories)
     knockoffs = knockoffs.with_levels(table.levels)
@@ -183,14 +174,15 @@ def _like(table: Table, drawn: Any) -> Table:
 def _replicate(
     table: Table,
     knockoffs: Table,
-    response: Response,
+    y: Array,
+    relevant: Flags,
     statistic: Any,
     task: Task,
     groups: Indices | None,
     seed: int,
 ) -> tuple[Array, Flags]:
     with collect_cautions():  # given once, by the selection itself
-        return _compute(statistic, table, knockoffs, response.y, task, groups, seed), response.relevant
+        return _compute(statistic, table, knockoffs, y, task, groups, seed), relevant
 
 
 def _compute(

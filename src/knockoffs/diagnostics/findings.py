@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from knockoffs.arrays import Flags
+from knockoffs.arrays import Array, Flags
 from knockoffs.diagnostics.divergence import Divergence
 from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.features import PerFeature
@@ -21,7 +21,14 @@ class Findings(NamedTuple):
         features, of normal scores; they hold what chance gives, about 1 / √rows.
     near_duplicates : pairs of features that hardly differ.
     divergence : by the generator's own densities, where it has any.
-    dry_run : false discoveries and power on simulated responses, where asked for.
+    expected : false discoveries and power to expect at the level asked for, by quick statistics of `simulated`
+        responses.
+    judged : the same at the level that is judged, which is higher where that one seldom selects anything; None
+        where there is no such level.
+    null_wins : per feature, how often it beats its knockoff in responses that do not depend on it, and the number
+        of these.
+    alternatives : what is expected otherwise: how to ask for it, and the rate.
+    dry_run : false discoveries and power on simulated responses with the statistic itself, where asked for.
     rows, feature_rows, swap_rows : how many were passed, and how many of them (a random part) the tests of each
         feature and the tests of swaps used.
     subject : what was checked, and on which rows.
@@ -47,3 +54,8 @@ class Findings(NamedTuple):
     learned: bool
     share_of_fit: float = math.nan
     several_columns: tuple[int, ...] = ()
+    expected: Rate | None = None
+    judged: Rate | None = None
+    simulated: int = 0
+    null_wins: tuple[Array, Array] | None = None
+    alternatives: tuple[tuple[str, Rate], ...] = ()

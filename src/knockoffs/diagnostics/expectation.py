@@ -1,0 +1,150 @@
+"""How many discoveries to expect to be false: many simulated responses, by statistics that take no time.
+
+Responses whose relevant features are known are simulated on the rows of the selection themselves, and selected for
+with fresh draws of its knockoffs. Ridge regressions stand in for the statistic: one factorisation per draw serves
+all responses. docs/certificate.md says how well they predict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from knockoffs.arrays import Array, Indices
+from knockoffs.design import aligned, copied_features, expand, paired_design
+from knockoffs.diagnostics.dry_run import DryRun, Rate, calibrated_level, like
+from knockoffs.diagnostics.simulated import KINDS, in_classes, simulated_response
+from knockoffs.engine.training import Report
+from knockoffs.statistics.base import Task
+from knockoffs.statistics.crossfit import CrossFitted
+from knockoffs.statistics.group_effects import subtract_group_means
+from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.quick import held_out_ridge, ridge_coefficients
+from knockoffs.tables import Table
+
+DRAWS, RESPONSES = 4, 40  # draws of knockoffs, and simulated responses for each of them
+SELECTING = 0.5  # share of the responses with a selection that it takes to judge a level
+HIGHER = (1.5, 2.0, 3.0, 5.0)  # times the level asked for: levels to judge where that one seldom selects anything
+HIGHEST = 0.35
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """Expected false discoveries and power of a statistic, by what stands in for it.
+
+    Attributes
+    ----------
+    held_out : DryRun
+        What held-out losses of ridge regressions made of the simulated responses.
+    coefficients : DryRun
+        What the coefficients of ridge regressions made of them.
+    statistic : object
+        The statistic that is used.
+    """
+
+    held_out: DryRun
+    coefficients: DryRun
+    statistic: Any
+
+    def rate(self, level: float) -> Rate:
+        """Return what to expect at a level of the filter."""
+        held_out = self.held_out.rate(level)
+        if isinstance(self.statistic, CrossFitted):
+            return held_out
+        # Coefficients of a lasso feel faults of the knockoffs less than those of a ridge regression, and more than
+        # held-out losses do.
+        both = zip(held_out[2:], self.coefficients.rate(level)[2:], strict=True)
+        return Rate(held_out.response, level, *(float(np.nanmean(pair)) for pair in both))
+
+    def false_share(self, level: float, count: int) -> float:
+        """Return the share of false ones to expect among about `count` features selected at a level."""
+        held_out = self.held_out.false_share(level, count)
+        if isinstance(self.statistic, CrossFitted):
+            return held_out
+        return (held_out + self.coefficients.false_share(level, count)) / 2
+
+    def judged(self, fdr: float) -> Rate | None:
+        """Return the rate at the lowest level from `fdr` on at which responses usually lead to a selection.
+
+        Where the filter seldom selects anything, few discoveries are false whatever the knockoffs. None
+        where there is no such level.
+        """
+        levels = [fdr, *(times * fdr for times in HIGHER if times * fdr <= HIGHEST)]
+        return next((rate for rate in map(self.rate, levels) if rate.selecting >= SELECTING), None)
+
+    def calibrated_level(self, fdr: float) -> float:
+        """Return the largest level up to `fdr` at which at most a share `fdr` is expected to be false."""
+        return calibrated_level(self.rate, fdr)
+
+
+def expect(
+    table: Table,
+    draw_knockoffs: Callable[[int], Any],
+    statistic: Any,
+    *,
+    offset: int,
+    rng: np.random.Generator,
+    task: Task = "regression",
+    class_shares: Sequence[float] = (0.5, 0.5),
+    groups: Indices | None = None,
+    report: Report | None = None,
+) -> Expectation:
+    """Simulate responses of all kinds on the rows of a table, and select for them with quick statistics.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    draw_knockoffs : callable
+        Returns knockoffs of the rows by a seed, as a `Table` or as a table like X.
+    statistic : object
+        The statistic that is to be stood in for.
+    offset : int
+        The offset of the filter.
+    rng : numpy Generator
+        Where all seeds come from.
+    task : {"regression", "classification"}, default="regression"
+        What the target is; for classification responses are cut into classes.
+    class_shares : sequence of float, default=(0.5, 0.5)
+        The shares of the rows of these classes.
+    groups : array of int, default=None
+        The group of each row. Each group adds a normal number of its own to the response.
+    report : callable, default=None
+        Is told how far the work is.
+    """
+    design = expand(table.schema, table.codes)
+    kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
+    found: dict[str, list[Array]] = {"held_out": [], "coefficients": []}
+    truths = []
+    for draw in range(DRAWS):
+        seed = int(rng.integers(2**31))
+        knockoffs = like(table, draw_knockoffs(seed))
+        responses = [simulated_response(design, kind, seed + k, groups) for k, kind in enumerate(kinds)]
+        y = np.stack([in_classes(response.y, task, class_shares) for response in responses], axis=1)
+        problem, y = _problem(table, knockoffs, y, task, groups)
+        copied = copied_features(table.codes, knockoffs.codes)
+        own = np.random.default_rng(seed)
+        for name, compute in (("held_out", held_out_ridge), ("coefficients", ridge_coefficients)):
+            found[name].append(np.where(copied, 0.0, compute(problem, y, own)))
+        truths += [response.relevant for response in responses]
+        if report is not None:
+            report("simulated responses", draw + 1, DRAWS, None)
+    held_out, coefficients = (
+        DryRun(np.concatenate(found[name]), np.stack(truths), tuple(kinds * DRAWS), offset) for name in found
+    )
+    return Expectation(held_out, coefficients, statistic)
+
+
+def _problem(
+    table: Table, knockoffs: Table, y: Array, task: Task, groups: Indices | None
+) -> tuple[Problem, Array]:
+    """Rows as statistics see them, and the responses beside them."""
+    design = paired_design(*aligned(table, knockoffs, who="check of the knockoffs"))
+    problem = Problem.of(design, y[:, 0], task, groups).in_standard_units()
+    if groups is None or task == "classification":
+        return problem, y
+    x, x_tilde, y = (subtract_group_means(part, groups, 1.0) for part in (problem.x, problem.x_tilde, y))
+    return problem._replace(x=x, x_tilde=x_tilde), y

@@ -1,0 +1,83 @@
+"""Check the knockoffs of a selection, on its own rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from knockoffs.arrays import Indices
+from knockoffs.diagnostics.certificate import Certificate
+from knockoffs.diagnostics.check import MIN_ROWS, examine
+from knockoffs.diagnostics.expectation import Expectation, expect
+from knockoffs.diagnostics.source import find_source
+from knockoffs.generators.gaussian import GaussianKnockoffs
+from knockoffs.progress import progress_bars
+from knockoffs.randomness import random_generator
+from knockoffs.statistics.base import Task
+from knockoffs.tables import Table
+
+LEAST_ROWS = 100
+
+
+class SelectionCheck(NamedTuple):
+    """What to expect of a selection, and the certificate; None where there are too few rows for one."""
+
+    expectation: Expectation
+    certificate: Certificate | None
+
+
+def check_selection(
+    generator: Any,
+    table: Table,
+    knockoffs: Table,
+    *,
+    groups: Indices | None,
+    statistic: Any,
+    fdr: float,
+    offset: int,
+    task: Task,
+    class_shares: Sequence[float],
+    seed: int,
+    progress: bool,
+) -> SelectionCheck:
+    """Say how many false discoveries to expect, and where the knockoffs differ from exact ones.
+
+    A function that makes knockoffs is not called again: those that it has made are checked.
+    """
+    learned = hasattr(generator, "sample")
+    source = find_source(generator, table, groups) if learned else find_source((table, knockoffs), None, groups)
+    # These are the rows that matter here, whether the generator was fitted on them or not.
+    source = source._replace(subject=_subject(generator, learned, source.groups), share_of_fit=math.nan)
+    rng = random_generator(seed)
+    with progress_bars(progress) as report:
+        expect_of = partial(
+            expect,
+            table,
+            statistic=statistic,
+            offset=offset,
+            rng=rng,
+            task=task,
+            class_shares=class_shares,
+            groups=source.groups,
+            report=report,
+        )
+        expectation = expect_of(source.draw)
+        if len(table) < LEAST_ROWS or _independent(source.groups, len(table)) < MIN_ROWS:
+            return SelectionCheck(expectation, None)
+        other = expect_of if learned and not isinstance(generator, GaussianKnockoffs) else None
+        return SelectionCheck(expectation, examine(source, expectation, fdr, rng, expect_of=other, report=report))
+
+
+def _independent(groups: Indices | None, rows: int) -> int:
+    return rows if groups is None else int(np.max(groups)) + 1
+
+
+def _subject(generator: Any, learned: bool, groups: Indices | None) -> str:
+    """What is checked, in words."""
+    what = type(generator).__name__ if learned else "knockoffs of a function"
+    by = "" if groups is None else f", by one row of each of {groups.max() + 1} groups and the groups' means"
+    return f"{what}, on the rows of the selection{by}"

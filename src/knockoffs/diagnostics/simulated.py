@@ -1,0 +1,99 @@
+"""Responses that are simulated on the rows of a table, so that their relevant features are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from knockoffs.arrays import Array, Indices
+from knockoffs.datasets.responses import Response
+from knockoffs.design import Design
+from knockoffs.statistics.problem import Task
+
+LEAST_SHARE, MOST_SHARE, MOST_RELEVANT = 0.1, 0.4, 40  # of the features that a response depends on
+LEAST_EXPLAINED, MOST_EXPLAINED = 0.4, 0.8  # share of the variance of y that these explain
+
+
+def _linear(z: Array, rng: np.random.Generator) -> Array:
+    return z @ _effects(z.shape[1], rng)
+
+
+def _products(z: Array, rng: np.random.Generator) -> Array:
+    """Products of neighbours, and half as much of each feature by itself."""
+    pairs = z[:, 0:-1:2] * z[:, 1::2]
+    return pairs @ rng.choice([-1.0, 1.0], size=pairs.shape[1]) + z @ _effects(z.shape[1], rng) / 2
+
+
+def _steps(z: Array, rng: np.random.Generator) -> Array:
+    cuts = [np.quantile(column, rng.uniform(0.3, 0.7)) for column in z.T]
+    return np.where(z > cuts, 1.0, -1.0) @ _effects(z.shape[1], rng)
+
+
+def _smooth(z: Array, rng: np.random.Generator) -> Array:
+    """Saturating curves and parabolas in turn."""
+    curves = np.tanh(1.5 * z + rng.standard_normal(z.shape[1]))
+    bowl = (np.arange(z.shape[1]) % 2 == 0) & np.array([len(np.unique(column)) > 2 for column in z.T])
+    return np.where(bowl, z**2 / 2, curves) @ _effects(z.shape[1], rng)
+
+
+KINDS: dict[str, Callable[[Array, np.random.Generator], Array]] = {
+    "linear": _linear,
+    "products": _products,
+    "steps": _steps,
+    "smooth": _smooth,
+}
+
+
+def simulated_response(design: Design, kind: str, seed: int, groups: Indices | None = None) -> Response:
+    """Return a response of random features, of a random number and strength.
+
+    With `groups` (the group of each row) each group adds a normal number of its own to the response, as large as
+    the noise.
+    """
+    scores = feature_scores(design, seed)
+    rng = np.random.default_rng(seed)
+    varying = rng.permutation(np.flatnonzero(scores.std(0) > 0))
+    share = min(rng.uniform(LEAST_SHARE, MOST_SHARE) * len(varying), MOST_RELEVANT)
+    chosen = varying[: max(1, min(len(varying) // 2, max(4, round(share))))]
+    z = (scores[:, chosen] - scores[:, chosen].mean(0)) / scores[:, chosen].std(0)
+    signal = KINDS[kind](z, rng)
+    deviation = signal.std()
+    noise = np.sqrt(1 / rng.uniform(LEAST_EXPLAINED, MOST_EXPLAINED) - 1)
+    y = signal / (deviation if deviation > 0 else 1.0) + noise * rng.standard_normal(len(z))
+    if groups is not None:
+        y = y + noise * rng.standard_normal(groups.max() + 1)[groups]
+    return Response(y, np.isin(np.arange(scores.shape[1]), chosen))
+
+
+def in_classes(y: Array, task: Task, shares: Sequence[float]) -> Array:
+    """Return a response as the task has it: for classification cut into classes with these shares of the rows."""
+    if task == "regression":
+        return y
+    cuts = np.quantile(y, np.minimum(np.cumsum(shares)[:-1], 1.0))
+    return np.searchsorted(cuts, y).astype(np.float64)
+
+
+def feature_scores(design: Design, seed: int) -> Array:
+    """One number per cell for responses to depend on: a feature's column, or a random sum where it has several.
+
+    So a nominal feature has an effect of each level, and a quantity with missing cells one of its value and one
+    of being missing. A feature's scores depend on that feature alone, so one that is not relevant has no part in
+    the response.
+    """
+    (columns,) = design.tables
+    if design.features == columns.shape[1]:
+        return columns
+    rng = np.random.default_rng([seed, len(design.unit)])
+    effects = rng.standard_normal(columns.shape[1])
+    deviation = columns.std(0)
+    has_gaps = (design.indicator >= 0) & (deviation > 0)  # beside an indicator, a value needs a unit of its own
+    terms = effects * columns / np.where(has_gaps, deviation, 1.0)
+    alone = np.bincount(design.unit)[design.unit] == 1
+    terms[:, alone] = columns[:, alone]
+    starts = np.unique(design.unit, return_index=True)[1]
+    return np.add.reduceat(terms, starts, axis=1)
+
+
+def _effects(features: int, rng: np.random.Generator) -> Array:
+    return rng.choice([-1.0, 1.0], size=features) * rng.uniform(0.5, 1.5, size=features)

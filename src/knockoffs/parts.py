@@ -1,0 +1,49 @@
+"""What a selector takes as generator and statistic: an object, a function, a name, or None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from knockoffs.generators.registry import GENERATORS
+from knockoffs.statistic_choice import AUTO
+from knockoffs.statistics.registry import STATISTICS
+
+
+def check_parts(generator: Any, statistic: Any) -> None:
+    """Refuse a generator or a statistic that is none."""
+    _check_part("generator", generator, "sample", GENERATORS)
+    _check_part("statistic", statistic, "compute", [AUTO, *STATISTICS])
+    if is_auto(statistic) and callable(generator) and not hasattr(generator, "sample"):
+        raise ValueError(
+            "statistic='auto' needs knockoffs of its own, but the generator is a function. Pass a generator, or "
+            "name the statistic."
+        )
+
+
+def _check_part(name: str, value: Any, method: str, words: Iterable[str]) -> None:
+    known = value in words if isinstance(value, str) else value is None or callable(value)
+    if isinstance(value, type) or not (known or hasattr(value, method)):
+        raise ValueError(
+            f"{name}={value!r} is not valid: pass an object with a {method!r} method, a function, None, or one of "
+            f"{', '.join(map(repr, words))}."
+        )
+
+
+def is_auto(statistic: Any) -> bool:
+    """Return whether the statistic is to be chosen."""
+    return isinstance(statistic, str) and statistic == AUTO
+
+
+def by_name(part: Any, known: Mapping[str, Callable[[], Any]]) -> Any:
+    """Return what a name stands for, and anything else as it is."""
+    return known[part]() if isinstance(part, str) else part
+
+
+def described(part: Any) -> str:
+    """Return how the part would be written in code, on one line."""
+    if isinstance(part, BaseEstimator):
+        return " ".join(repr(part).split())
+    return getattr(part, "__qualname__", type(part).__qualname__)

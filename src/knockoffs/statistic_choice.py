@@ -1,0 +1,110 @@
+"""`statistic="auto"`: the statistic that finds most among those that are expected to hold the level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from knockoffs.arrays import Indices
+from knockoffs.diagnostics.dry_run import Rate, simulate
+from knockoffs.diagnostics.expectation import expect
+from knockoffs.engine.training import Report
+from knockoffs.statistics.base import Statistic, Task
+from knockoffs.statistics.holdout import HoldoutStatistic
+from knockoffs.statistics.lasso import LassoStatistic
+from knockoffs.tables import Table
+
+AUTO = "auto"
+CANDIDATES: tuple[Callable[[], Statistic], ...] = (HoldoutStatistic, LassoStatistic)
+ERRORS = 2  # standard errors by which a level may be exceeded
+
+
+class StatisticChoice(NamedTuple):
+    """The statistic that was chosen, and why."""
+
+    statistic: Statistic
+    reason: str
+
+
+class _Candidate(NamedTuple):
+    statistic: Statistic
+    expected: Rate
+    power: float
+
+    @property
+    def holds(self) -> bool:
+        return self.expected.fdp - ERRORS * self.expected.fdp_error <= self.expected.level
+
+    def __str__(self) -> str:
+        held = "holds" if self.holds else "exceeds"
+        return (
+            f"{type(self.statistic).__name__} {held} it ({self.expected.fdp:.2f} ± {self.expected.fdp_error:.2f}) "
+            f"and finds {self.power:.0%}"
+        )
+
+
+def choose_statistic(
+    table: Table,
+    draw_knockoffs: Callable[[int], Any],
+    *,
+    fdr: float,
+    offset: int,
+    task: Task,
+    class_shares: Sequence[float],
+    groups: Indices | None,
+    seed: int,
+    n_jobs: int | None,
+    report: Report | None,
+) -> StatisticChoice:
+    """Choose by responses that are simulated on the rows of X, with knockoffs of their own.
+
+    Neither y nor the knockoffs of the selection have a part in it (of y only its type and the shares of its
+    classes), so the choice costs no validity. False discoveries are those of `expect`; the relevant features found
+    are those of the statistics themselves, for one response of each kind.
+    """
+    statistics = [make() for make in CANDIDATES]
+    expected = expect(
+        table,
+        draw_knockoffs,
+        statistics[0],
+        offset=offset,
+        rng=np.random.default_rng(seed),
+        task=task,
+        class_shares=class_shares,
+        groups=groups,
+        report=report,
+    )
+    level = (expected.judged(fdr) or expected.rate(fdr)).level
+    candidates = []
+    for statistic in statistics:
+        found = simulate(
+            table,
+            draw_knockoffs,
+            statistic,
+            replicates=1,
+            offset=offset,
+            rng=np.random.default_rng(seed + 1),  # the same responses and knockoffs for all
+            task=task,
+            groups=groups,
+            class_shares=class_shares,
+            n_jobs=n_jobs,
+            report=report,
+        )
+        rate = replace(expected, statistic=statistic).rate(level)
+        candidates.append(_Candidate(statistic, rate, found.rate(level).power))
+    return _best(candidates)
+
+
+def _best(candidates: Sequence[_Candidate]) -> StatisticChoice:
+    """The most power among those that hold the level; where none does, the fewest false discoveries."""
+    holding = [own for own in candidates if own.holds]
+    chosen = max(holding, key=lambda own: own.power) if holding else min(candidates, key=lambda o: o.expected.fdp)
+    figures = "; ".join(map(str, candidates))
+    return StatisticChoice(
+        chosen.statistic,
+        f"{type(chosen.statistic).__name__} was chosen by responses simulated on X at level "
+        f"{chosen.expected.level:.2g}: {figures} of the relevant features.",
+    )
