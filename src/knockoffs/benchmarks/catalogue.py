@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from knockoffs.benchmarks import studies
+from knockoffs.benchmarks.broken import PermutedColumns, ShuffledRows
 from knockoffs.benchmarks.experiment import Experiment, Variant
 from knockoffs.datasets.real import SEVERITY_SCORES
 from knockoffs.generators.registry import GENERATORS
@@ -20,6 +21,8 @@ CORRELATIONS = (0.2, 0.4, 0.6, 0.8)
 METHODS: dict[str, Callable[[int], Any]] = {
     name: partial(lambda kind, seed: kind(random_state=seed), kind) for name, kind in GENERATORS.items()
 }
+METHODS["permuted"] = lambda seed: PermutedColumns(random_state=seed)
+METHODS["shuffled"] = lambda seed: ShuffledRows(random_state=seed)
 METHODS |= {
     f"ddlk-{entropy:g}": partial(
         lambda entropy, seed: GENERATORS["ddlk"](entropy=entropy, random_state=seed), entropy
@@ -144,6 +147,28 @@ EXPERIMENTS: dict[str, Experiment] = {
             levels=(0.1, 0.2),
             files=(*(f"hiv/rhee2006_{kind}.parquet" for kind in _HIV), "hiv/truth.json"),
             note="The panel is no truth: 'false' discoveries are positions outside it.",
+        ),
+        Experiment(
+            "verdict",
+            "False discoveries that the check of the knockoffs expects, against those of responses it never saw",
+            tuple(
+                Variant(name, partial(studies.verdict, name=name), oracle=name in studies.KNOWN)
+                for name in (*studies.KNOWN, "genes", *studies.REAL)
+            ),
+            ("ddlk", "gaussian", "permuted", "shuffled", "oracle"),
+            ("mixture", "lasso"),
+            replicates=2,
+            levels=(0.1, 0.2),
+            files=(
+                "gdsc_expression/expression.npz",
+                _ICU[0],
+                "hiv/rhee2006_PI.parquet",
+                "hiv/truth.json",
+                *(f"{name}/{name}.parquet" for name in ("support2", "nhefs")),
+                "acic2016/covariates.parquet",
+            ),
+            note="Permuted columns and shuffled rows are broken on purpose.",
+            predicts=0.2,
         ),
         Experiment(
             "copula",

@@ -56,6 +56,7 @@ class Experiment:
 
     marks : remarks on features.
     files : what it reads from the folder of real data.
+    predicts : level at which each run also says how many false discoveries to expect; None where it does not.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Experiment:
     note: str = ""
     marks: Mapping[str, str] = field(default_factory=dict, hash=False)
     files: tuple[str, ...] = ()
+    predicts: float | None = None
 
     def runs(
         self, *, methods: Sequence[str] | None = None, replicates: int | None = None, first: int = 0

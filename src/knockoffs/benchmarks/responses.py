@@ -12,7 +12,7 @@ from knockoffs.design import expand
 from knockoffs.diagnostics.simulated import feature_scores
 from knockoffs.tables import Table
 
-SHARE = 0.4  # of the features are relevant, at most MOST
+SHARES = (0.4, 0.15)  # of the features are relevant, at most MOST
 MOST = 40
 NOISE = 0.7  # standard deviations of the signal
 
@@ -49,11 +49,9 @@ def trees(z: Array, rng: np.random.Generator) -> Array:
     return _noisy(signal, rng)
 
 
-def logistic(z: Array, rng: np.random.Generator) -> Array:
-    """Two classes, whose log-odds are a linear sum."""
-    signal = z @ _effects(z.shape[1], rng)
-    odds = 3 * signal / signal.std()
-    return (rng.random(len(z)) < 1 / (1 + np.exp(-odds))).astype(np.float64)
+def ratios(z: Array, rng: np.random.Generator) -> Array:
+    """Each feature divided by what grows with its neighbour."""
+    return _noisy((z / (1 + np.roll(z, 1, axis=1) ** 2)) @ _effects(z.shape[1], rng), rng)
 
 
 KINDS: dict[str, Callable[[Array, np.random.Generator], Array]] = {
@@ -61,21 +59,20 @@ KINDS: dict[str, Callable[[Array, np.random.Generator], Array]] = {
     "waves": waves,
     "network": network,
     "trees": trees,
-    "logistic": logistic,
+    "ratios": ratios,
 }
 
 
-def unseen_response(table: Table, kind: str, seed: int) -> Response:
-    """A response of some of a table's features, drawn at random."""
+def unseen_response(table: Table, number: int, seed: int) -> Response:
+    """A response of some of a table's features, drawn at random; kinds and shares of the features take turns."""
+    kind, share = list(KINDS.values())[number % len(KINDS)], SHARES[number % len(SHARES)]
     scores = feature_scores(expand(table.schema, table.codes), seed)
     rng = np.random.default_rng(seed)
     varying = rng.permutation(np.flatnonzero(scores.std(0) > 0))
-    count = max(4, 4 * round(min(SHARE * len(varying), MOST) / 4))
+    count = max(4, 4 * round(min(share * len(varying), MOST) / 4))
     chosen = varying[:count]
     z = (scores[:, chosen] - scores[:, chosen].mean(0)) / scores[:, chosen].std(0)
-    relevant = np.zeros(table.shape[1], dtype=bool)
-    relevant[chosen] = True
-    return Response(KINDS[kind](z, rng), relevant)
+    return Response(kind(z, rng), np.isin(np.arange(table.shape[1]), chosen))
 
 
 def _effects(features: int, rng: np.random.Generator) -> Array:

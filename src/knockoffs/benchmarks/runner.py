@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,13 @@ from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target
 from knockoffs.benchmarks.store import Result, Store
 from knockoffs.cautions import collect_cautions
 from knockoffs.datasets.real import check_data_file
+from knockoffs.diagnostics.check import examine
+from knockoffs.diagnostics.dry_run import like
+from knockoffs.diagnostics.expectation import expect
+from knockoffs.diagnostics.source import find_source
 from knockoffs.engine.training import Report
 from knockoffs.statistics.models import require_model
+from knockoffs.tables import read_table
 
 
 class RunFailedError(RuntimeError):
@@ -151,13 +157,14 @@ def draw_knockoffs(
     """Knockoffs of the first replicate by each method, those of its runs."""
     with _as_in_runs():
         runs = {method: Run(experiment.name, variant, method, 0) for method in methods}
-        return {method: _knockoffs(run, study, "cpu") for method, run in runs.items()}
+        return {method: _drawing(run, study, "cpu")(run.seed) for method, run in runs.items()}
 
 
 def _compute(run: Run, experiment: Experiment, study: Study, device: str) -> Result:
     seconds = {}
     begun = time.perf_counter()
-    X_tilde = _knockoffs(run, study, device)
+    draw = _drawing(run, study, device)
+    X_tilde = draw(run.seed)
     seconds["knockoffs"] = time.perf_counter() - begun
     tables = []
     for response, target in study.responses.items():
@@ -167,18 +174,46 @@ def _compute(run: Run, experiment: Experiment, study: Study, device: str) -> Res
             w = statistic.compute(study.X, X_tilde, target.y, groups=study.groups)
             seconds[f"{name} of {response}"] = time.perf_counter() - begun
             tables.append(_table(name, response, w, target, study))
-    return Result(pd.concat(tables, ignore_index=True), seconds, device)
+    predicted = {}
+    if experiment.predicts is not None:
+        begun = time.perf_counter()
+        predicted = _predicted(experiment, study, draw, run.seed)
+        seconds["prediction"] = time.perf_counter() - begun
+    return Result(pd.concat(tables, ignore_index=True), seconds, device, predicted)
 
 
-def _knockoffs(run: Run, study: Study, device: str) -> pd.DataFrame:
+def _drawing(run: Run, study: Study, device: str) -> Callable[[int], pd.DataFrame]:
+    """Return what draws knockoffs of the study's rows by a seed: the method, fitted to them, or exact ones."""
     if run.method != "oracle":
         generator = METHODS[run.method](run.seed)
         if hasattr(generator, "device"):
             generator.set_params(device=device)
-        return generator.fit(study.X).sample(study.X, random_state=run.seed)
-    if study.oracle is None:
+        fitted = generator.fit(study.X)
+        return lambda seed: fitted.sample(study.X, random_state=seed)
+    oracle = study.oracle
+    if oracle is None:
         raise ValueError(f"there are no exact knockoffs of {run.experiment} {run.variant}.")
-    return pd.DataFrame(study.oracle(run.seed), columns=study.X.columns)
+    return lambda seed: pd.DataFrame(oracle(seed), columns=study.X.columns)
+
+
+def _predicted(
+    experiment: Experiment, study: Study, draw: Callable[[int], pd.DataFrame], seed: int
+) -> dict[str, dict[str, Any]]:
+    """What each statistic's false discoveries are expected to be, and the verdict, before any response is seen."""
+    table = read_table(study.X, who=experiment.name)
+    source = find_source((table, like(table, draw(seed))), None, None)._replace(
+        draw=lambda own: like(table, draw(own)), learned=True
+    )
+    rng = np.random.default_rng(seed)
+    expectation = expect(table, source.draw, None, offset=1, rng=rng)
+    found = {}
+    for name in experiment.statistics:
+        expected = replace(expectation, statistic=STATISTICS[name]())
+        certificate = examine(source, expected, experiment.predicts or 0.1, rng)
+        rates = {f"expected at {level:g}": expected.rate(level).fdp for level in experiment.levels}
+        errors = {f"error at {level:g}": expected.rate(level).fdp_error for level in experiment.levels}
+        found[name] = {"verdict": certificate.validity, "p_value": certificate.p_value} | rates | errors
+    return found
 
 
 def _table(statistic: str, response: str, w: Any, target: Target, study: Study) -> pd.DataFrame:

@@ -7,10 +7,11 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -19,15 +20,28 @@ from knockoffs.benchmarks.experiment import Experiment, Run
 from knockoffs.outputs import write_atomically
 
 COLUMNS = ("response", "statistic", "feature", "unit", "w", "relevant")
-REVISION = 4  # raise it when a method or statistic changes, so that old and new results are not mixed
+REVISION = 5  # raise it when a method or statistic changes, so that old and new results are not mixed
 
 
 class Result(NamedTuple):
-    """w of every feature by every statistic, seconds spent on each part, and the device that networks ran on."""
+    """What a run gave.
+
+    Attributes
+    ----------
+    table : DataFrame
+        w of every feature by every statistic.
+    seconds : dict
+        Seconds spent on each part.
+    device : str
+        What networks ran on.
+    predicted : dict
+        Per statistic, what was predicted of its false discoveries, where the experiment asks for that.
+    """
 
     table: pd.DataFrame
     seconds: dict[str, float]
     device: str = "cpu"
+    predicted: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
 
 class Store:
@@ -68,6 +82,7 @@ class Store:
             "made": _made(result.table["statistic"].unique()),
             "device": result.device,
             "seconds": result.seconds,
+            "predicted": {name: dict(own) for name, own in result.predicted.items()},
         }
         write_atomically(path.with_suffix(".json"), json.dumps(beside, indent=1).encode())
         buffer = io.BytesIO()
@@ -93,6 +108,14 @@ class Store:
         for run in self.done(experiment):
             spent = self._beside(run)["seconds"]
             rows += [{**run._asdict(), "part": part, "seconds": value} for part, value in spent.items()]
+        return pd.DataFrame(rows)
+
+    def predicted(self, experiment: Experiment) -> pd.DataFrame:
+        """What was predicted of false discoveries, one row per run and statistic."""
+        rows = []
+        for run in self.done(experiment):
+            for statistic, figures in self._beside(run)["predicted"].items():
+                rows.append({**run._asdict(), "statistic": statistic, **figures})
         return pd.DataFrame(rows)
 
     def devices(self, experiment: Experiment) -> dict[str, int]:
@@ -152,7 +175,8 @@ class Store:
             found = json.loads(path.read_text(encoding="utf-8"))
             if not all(isinstance(found[part], dict) for part in ("made", "seconds")):
                 raise ValueError("it does not say how and in which time the run was made")
-            return {"device": found.get("device", "unknown")} | {part: found[part] for part in ("made", "seconds")}
+            absent = {"device": "unknown", "predicted": {}}
+            return absent | {part: found[part] for part in ("made", "seconds", *absent) if part in found}
 
 
 @contextmanager

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal
 
 import pandas as pd
 from scipy.stats import expon, gamma
+from sklearn.datasets import load_digits
 
 from knockoffs.arrays import Array
 from knockoffs.benchmarks.experiment import Study, Target
+from knockoffs.benchmarks.responses import KINDS, unseen_response
 from knockoffs.datasets import (
     AutoregressiveGaussian,
     AutoregressiveMixture,
@@ -18,13 +21,18 @@ from knockoffs.datasets import (
     gene_walk,
     liang_response,
     linear_response,
+    load_acic2016,
     load_expression,
     load_hiv,
     load_icu,
+    load_nhefs,
+    load_support2,
 )
 from knockoffs.datasets.real import data_file, position
+from knockoffs.tables import read_table
 
 ROWS = 2000
+VERDICT_ROWS, VERDICT_RESPONSES = 1000, 15
 
 
 def gaussian(seed: int, data: str | None, *, rho: float = 0.6, amplitudes: tuple[int, ...] = (100, 10)) -> Study:
@@ -104,6 +112,40 @@ def hiv(seed: int, data: str | None, *, drug_class: str, drug: str) -> Study:
     X, y, treatment_selected = load_hiv(data, drug_class=drug_class, drug=drug)
     target = Target(y.to_numpy(), treatment_selected)
     return Study(X, {drug: target}, unit=[f"P{position(name)}" for name in X.columns])
+
+
+REAL: dict[str, Callable[[str | None], pd.DataFrame]] = {
+    "support2": lambda data: load_support2(data).X,
+    "nhefs": lambda data: load_nhefs(data).X,
+    "acic2016": load_acic2016,
+    "icu": lambda data: load_icu(data, missing="keep").X,
+    "hiv": lambda data: load_hiv(data).X,
+    "digits": lambda data: pd.DataFrame(load_digits().data).add_prefix("pixel"),
+}
+KNOWN = {"gaussian": AutoregressiveGaussian(), "mixture": AutoregressiveMixture(), "clayton": ClaytonCopula()}
+
+
+def verdict(seed: int, data: str | None, *, name: str) -> Study:
+    """Rows of a data set, with responses of kinds that no prediction simulates."""
+    oracle = None
+    if name in KNOWN:
+        x = KNOWN[name].sample(VERDICT_ROWS, seed)
+        X = _frame(x)
+        oracle = lambda draw: KNOWN[name].knockoffs(x, draw)  # noqa: E731
+    elif name == "genes":
+        X = gene_walk(
+            _expression(str(data_file(data, "gdsc_expression", "expression.npz").parents[1])), random_state=seed
+        )
+    else:
+        whole = REAL[name](data)
+        X = whole.sample(min(len(whole), VERDICT_ROWS), random_state=seed)
+    table = read_table(X, who=name)
+    kinds = [*KINDS]
+    responses = {
+        f"{kinds[k % len(kinds)]} {k}": Target(*unseen_response(table, k, seed + k))
+        for k in range(VERDICT_RESPONSES)
+    }
+    return Study(X, responses, oracle)
 
 
 def _frame(x: Array) -> pd.DataFrame:
