@@ -13,6 +13,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from knockoffs.benchmarks.agreement import agreement, compare_predictions, scatter
 from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
 from knockoffs.benchmarks.experiment import Experiment
 from knockoffs.benchmarks.runner import RunFailedError, draw_knockoffs, first_study, run_experiment
@@ -193,7 +194,7 @@ def show(
     if table is not None:
         write_frame(_summary(experiment, results), table, escape_formulas=True)
     if figure is not None:
-        _draw(experiment, results, figure, variant, response)
+        _draw(experiment, store, results, figure, variant, response)
 
 
 def _refuse_results_as_outputs(store: Store, experiment: Experiment, *outputs: str | None) -> None:
@@ -237,12 +238,41 @@ def _show(experiment: Experiment, store: Store) -> pd.DataFrame:
         )
     terminal = console()
     terminal.print(text(f"{experiment.title}. {experiment.note}".strip(), style="bold"))
-    for table in _tables(experiment, results):
-        terminal.print(table)
+    if experiment.predicts is not None:
+        _show_predictions(experiment, store, results)
+    else:
+        for table in _tables(experiment, results):
+            terminal.print(table)
     devices = store.devices(experiment)
     if len(devices) > 1:  # one method on both: the same but for rounding
         say(f"Networks were trained on {' and '.join(f'{name} ({n} runs)' for name, n in devices.items())}.")
     return results
+
+
+def _show_predictions(experiment: Experiment, store: Store, results: pd.DataFrame) -> None:
+    """Print predicted beside realised false discoveries of every combination, and how well they agree."""
+    level = experiment.predicts or 0.0
+    compared = compare_predictions(results, store.predicted(experiment), level)
+    table = Table(
+        title=text(f"False discovery proportion at q = {level:g}", "table.title"),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    names = ("data", "method", "statistic", "predicted", "realised ± s.e.", "pass", "warn", "fail")
+    for name in names:
+        table.add_column(name, justify="left" if name in names[:3] else "right", no_wrap=True)
+    for row in compared.to_dict(orient="records"):
+        parts = [text(row[name]) for name in ("variant", "method", "statistic")]
+        verdicts = (str(row[verdict]) for verdict in names[5:])
+        table.add_row(*parts, f"{row['predicted']:.3f}", with_error(row["realised"], row["error"]), *verdicts)
+    console().print(table)
+    for what, found in (("Together", compared), *compared.groupby("statistic", sort=False)):
+        figures = agreement(found, level)
+        say(
+            f"{what}: {figures.combinations} combinations, rank correlation {figures.rank_correlation:.2f}, slope "
+            f"{figures.slope:.2f}, AUROC for realised > 1.5 q {figures.auroc:.2f}, exact knockoffs passed "
+            f"{figures.exact_passed:.0%}."
+        )
 
 
 def _tables(experiment: Experiment, results: pd.DataFrame) -> Iterator[Table]:
@@ -296,7 +326,12 @@ def _selection_table(experiment: Experiment, frame: pd.DataFrame, statistic: str
 
 
 def _draw(
-    experiment: Experiment, results: pd.DataFrame, path: str, variant: str | None, response: str | None
+    experiment: Experiment,
+    store: Store,
+    results: pd.DataFrame,
+    path: str,
+    variant: str | None,
+    response: str | None,
 ) -> None:
     from knockoffs.benchmarks.figures import curves, heat_map
 
@@ -305,10 +340,14 @@ def _draw(
             f"--figure: nobody knows which features of {experiment.name} matter, so there are no curves. Use "
             f"--table, or 'knockoffs bench draw {experiment.name}'."
         )
-    if experiment.name == "lambda":
+    if experiment.name == "lambda" or experiment.predicts is not None:
         if variant is not None or response is not None:
-            raise ValueError("--variant and --response: the heat map shows all of them; leave both out.")
-        _save(heat_map(results), path)
+            raise ValueError("--variant and --response: the figure shows all of them; leave both out.")
+        level = experiment.predicts
+        if level is None:
+            _save(heat_map(results), path)
+        else:
+            _save(scatter(compare_predictions(results, store.predicted(experiment), level), level), path)
         return
     chosen, left = [], results
     for option, asked in (("variant", variant), ("response", response)):

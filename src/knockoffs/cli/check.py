@@ -1,4 +1,4 @@
-"""`knockoffs check`: can these knockoffs be trusted?"""
+"""`knockoffs check`: how many discoveries with these knockoffs are false, and where do they differ?"""
 
 from __future__ import annotations
 
@@ -43,13 +43,16 @@ SHOWN = 10
 )
 @groups_option
 @kind_option
-@click.option("--dry-run", is_flag=True, help="Also count false discoveries on simulated responses (minutes).")
+@click.option("--fdr", type=float, default=0.1, show_default=True, help="Level at which knockoffs are judged.")
+@click.option(
+    "--dry-run", is_flag=True, help="Also select for some simulated responses with the statistic itself (minutes)."
+)
 @click.option(
     "--statistic",
     type=click.Choice(list(STATISTICS)),
     default="mixture",
     show_default=True,
-    help="Of the dry run.",
+    help="What is to be used with the knockoffs.",
 )
 @click.option("--n-jobs", type=int, help="Cores for the dry run.")
 @click.option("--out", type=click.Path(dir_okay=False), help="Write the certificate to this JSON file.")
@@ -64,6 +67,7 @@ def check(
     knockoffs: str | None,
     groups: str | None,
     kinds: tuple[str, ...],
+    fdr: float,
     dry_run: bool,
     statistic: str,
     n_jobs: int | None,
@@ -73,10 +77,11 @@ def check(
     seed: int,
     quiet: bool,
 ) -> None:
-    """How far knockoffs of the rows of FILE are from exact ones: pass, warn or fail.
+    """How many discoveries with knockoffs of the rows of FILE to expect to be false: pass, warn or fail.
 
-    FILE holds rows that the model was not fitted on; leave the response out with --drop. Swapping features with
-    their knockoffs changes nothing where these are exact, so tests look for any difference.
+    FILE holds rows to select features on, or rows that the model was not fitted on; leave the response out with
+    --drop. Responses are simulated on the rows. Swapping features with their knockoffs changes nothing where these
+    are exact, so tests say where they differ.
     """
     check_cores(n_jobs)
     if as_json:
@@ -86,6 +91,7 @@ def check(
     found = check_swap(
         *_subject(X, delimiter, model, knockoffs, kinds),
         groups=labels,
+        fdr=fdr,
         dry_run=dry_run,
         statistic=STATISTICS[statistic](),
         random_state=seed,

@@ -81,10 +81,16 @@ def show_selection(selection: Selection) -> None:
 
 
 def say_verdict(selector: KnockoffSelector) -> None:
-    """Print what the check of the knockoffs came to; a warning has said more where it is not a pass."""
+    """Print why the statistic was chosen, and what the check of the knockoffs came to.
+
+    A warning has said more where it is not a pass.
+    """
+    if selector.statistic_reason_ is not None:
+        say(selector.statistic_reason_)
     if selector.certificate_ is not None:
         found = selector.certificate_
-        say(f"Check of the knockoffs: {found.verdict} ({found.found.subject}).")
+        reason = f" {found.reasons[0]}" if found.verdict == "pass" else ""
+        say(f"Check of the knockoffs: {found.verdict}.{reason}")
 
 
 def say_where(written: dict[str, list[str]]) -> None:

@@ -34,6 +34,7 @@ from knockoffs.cli.terminal import require_standard_output, shows_progress
 from knockoffs.hazards import copies_of_target
 from knockoffs.schema import Kind
 from knockoffs.selector import KnockoffSelector
+from knockoffs.statistic_choice import AUTO
 from knockoffs.statistics.base import TaskChoice, read_target
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.tables import read_table
@@ -47,10 +48,10 @@ from knockoffs.words import listing
 @generator_options
 @click.option(
     "--statistic",
-    type=click.Choice(list(STATISTICS)),
+    type=click.Choice([AUTO, *STATISTICS]),
     default="mixture",
     show_default=True,
-    help="How w is found.",
+    help="How w is found; auto chooses between mixture and lasso by simulated responses.",
 )
 @click.option("--draws", type=int, default=1, show_default=True, help="Knockoff draws to combine by e-values.")
 @click.option(
@@ -59,7 +60,11 @@ from knockoffs.words import listing
     show_default=True,
     help="Check the knockoffs; without a check an old certificate.json in --out is removed.",
 )
-@click.option("--calibrate", is_flag=True, help="Lower the level by a dry run (a heuristic; takes minutes).")
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="Lower the level until simulated responses have no more false discoveries than --fdr (a heuristic).",
+)
 @click.option("--offset", type=click.Choice(["0", "1"]), default="1", show_default=True, help="1 bounds the FDR.")
 @click.option(
     "--task",
@@ -132,7 +137,7 @@ def select(
     _refuse_copies(X, y, target, task, asked)
     selector = KnockoffSelector(
         make_generator(generator),
-        STATISTICS[statistic](),
+        statistic,
         fdr=fdr,
         offset=int(offset),
         n_draws=draws,
