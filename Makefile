@@ -5,7 +5,7 @@ INSTALLED := .venv/.installed
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality statistics groups methods certificate entropy calibration draws mixed paper clean
+.PHONY: setup demo test check slow speed quality statistics groups methods certificate calibration draws mixed paper clean
 
 setup: $(INSTALLED)
 
@@ -46,9 +46,6 @@ methods: setup
 # DATA=FOLDER adds the real data sets, where they are there
 certificate: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.certificate $(if $(DATA),--data $(DATA))
-
-entropy: setup
-	$(ONE_CORE) $(BIN)/python -m benchmarks.entropy $(if $(DATA),--data $(DATA))
 
 calibration: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.calibration --data $(DATA)

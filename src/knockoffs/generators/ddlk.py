@@ -21,17 +21,6 @@ from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device, unit_coins
-from knockoffs.generators.entropy import (
-    ABOVE,
-    BELOW,
-    FIRST,
-    Entropy,
-    EntropyStep,
-    check_entropy,
-    held_out_figures,
-    step_phase,
-    walk_entropies,
-)
 from knockoffs.generators.joint import (
     JointModel,
     NetworkSettings,
@@ -41,7 +30,7 @@ from knockoffs.generators.joint import (
     fit_joint_model,
     starts_memory,
 )
-from knockoffs.generators.network_sizes import network_memory, training_memory
+from knockoffs.generators.network_sizes import training_memory
 from knockoffs.generators.saved_networks import (
     network_arrays,
     restore_density,
@@ -54,7 +43,7 @@ from knockoffs.memory import FLOAT32
 from knockoffs.persistence import take_array
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
-from knockoffs.typed_json import as_record, as_type
+from knockoffs.typed_json import as_type
 
 
 class SwapDivergence(NamedTuple):
@@ -101,8 +90,7 @@ class DDLK(RowwiseGenerator):
     Parameters
     ----------
     entropy : weight λ of the conditional entropy: more gives knockoffs further from x, hence power, at the
-        cost of validity. `"auto"` tries several and chooses on held-out rows, in about twice the time of one fit:
-        the most power among those whose validity is within one standard error of the best, or all but equal.
+        cost of validity.
     components : mixture components of each conditional, shared out among clusters where there are any.
     hidden : widths of the hidden layers of each column's network.
     start : `"linear"` begins at (clustered) linear-Gaussian models, `"random"` at random networks.
@@ -125,15 +113,12 @@ class DDLK(RowwiseGenerator):
     history_ : losses of every phase, epoch by epoch.
     swap_probability_ : how likely the learned worst-case swap is to take each feature; nan for those that are
         copied.
-    entropy_ : the λ of the fitted model.
-    entropy_path_ : every λ that `entropy="auto"` tried with its held-out figures; empty for a given λ.
-    entropy_reason_ : one sentence that says why this λ.
     """
 
     def __init__(
         self,
         *,
-        entropy: Entropy = 0.01,
+        entropy: float = 0.01,
         components: int = 5,
         hidden: tuple[int, ...] = (50,),
         start: Start = "linear",
@@ -245,7 +230,7 @@ class DDLK(RowwiseGenerator):
     def _check_settings(self) -> None:
         self._settings(self.joint_learning_rate, self.joint_epochs).check(stage="joint_")
         self._settings(self.knockoff_learning_rate, self.knockoff_epochs).check(stage="knockoff_")
-        check_entropy(self.entropy)
+        check_number("entropy", self.entropy, least=0)
         check_choice("scale", self.scale, get_args(ScaleName))
         check_choice("swaps", self.swaps, tuple(SWAPS))
         check_number("swap_learning_rate", self.swap_learning_rate, least=0)
@@ -259,10 +244,9 @@ class DDLK(RowwiseGenerator):
             return starts  # the networks are not in the memory of the machine
         joint = density_maker(settings, columns, context=0, seen=2)
         knockoff = density_maker(settings, columns, context=columns, seen=3)
-        tried = len(BELOW) + len(ABOVE) + 1 if self.entropy == "auto" else 0  # their weights are kept
         # `rsample` solves a triangular system for each row of a batch, and holds three copies of its matrix.
         jacobians = 3 * FLOAT32 * min(self.batch_size, rows) * columns**2
-        return max(starts, training_memory(joint, knockoff) + tried * network_memory(knockoff) + jacobians)
+        return max(starts, training_memory(joint, knockoff) + jacobians)
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         device = torch_device(self.device)
@@ -299,23 +283,7 @@ class DDLK(RowwiseGenerator):
             generator=torch_generator(rng, z.device),
             report=report,
         )
-        self.entropy_ = FIRST if isinstance(self.entropy, str) else float(self.entropy)
-        self.entropy_path_, self.entropy_reason_ = [], f"λ = {self.entropy_:g} was given."
-        history = train(entropy=self.entropy_, phases=phases)
-        if self.entropy == "auto":
-            seeds = rng.integers(2**62, size=2)
-
-            def refit(entropy: float) -> list[History]:
-                # The same batches, noise and swaps for every λ, so that λ alone makes the difference.
-                generator = torch.Generator(device=z.device).manual_seed(int(seeds[0]))
-                return train(entropy=entropy, phases=[step_phase(phases, history, entropy)], generator=generator)
-
-            judge = partial(
-                held_out_figures, self._joint.density, self._knockoff, held_out, unit, seed=int(seeds[1])
-            )
-            path = walk_entropies(torch.nn.ModuleList([self._knockoff, swaps]), refit, judge)
-            self.entropy_, self.entropy_path_, self.entropy_reason_ = path.chosen, path.steps, path.reason
-            history = [*history, *path.history]
+        history = train(entropy=float(self.entropy), phases=phases)
         probability = swaps.probability().detach().cpu().numpy()
         self.swap_probability_ = self._of_features(probability[: self.modelled_.sum()])  # contexts come behind
         return history
@@ -357,14 +325,7 @@ class DDLK(RowwiseGenerator):
         for name, network in networks.items():
             arrays |= network_arrays(name, network)
         shapes = {name: network.shape() for name, network in networks.items()}
-        header = {
-            "networks": shapes,
-            "history": [asdict(h) for h in self.history_],
-            "entropy": self.entropy_,
-            "entropy_path": [asdict(step) for step in self.entropy_path_],
-            "entropy_reason": self.entropy_reason_,
-        }
-        return header, arrays
+        return {"networks": shapes, "history": [asdict(h) for h in self.history_]}, arrays
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         columns = self._modelled_count
@@ -376,9 +337,5 @@ class DDLK(RowwiseGenerator):
         self._knockoff = density(shapes["knockoff"], "knockoff", context=columns)
         modelled = int(self.modelled_.sum())
         self.swap_probability_ = self._of_features(take_array(arrays, "swap_probability", (modelled,)))
-        # Files of before there was a path have none of these.
-        self.entropy_ = as_type(float, header.get("entropy", self.entropy), "entropy")
-        path = as_type(list[Any], header.get("entropy_path", []), "entropy_path")
-        self.entropy_path_ = [as_record(EntropyStep, step) for step in path]
-        reason = header.get("entropy_reason", f"λ = {self.entropy_:g} was given.")
-        self.entropy_reason_ = as_type(str, reason, "entropy_reason")
+        if isinstance(self.entropy, str):  # of a file from when λ could be chosen: the one that was
+            self.entropy = as_type(float, header["entropy"], "entropy")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,6 @@ def summarise(selector: KnockoffSelector) -> dict[str, Any]:
         "marginals": marginals(pictured, names),
         "pairs": pairs(pictured, names),
         "certificate": _certificate(selector.certificate_),
-        "entropy": _entropy(selector.generator_),
         "training": _training(getattr(selector.generator_, "history_", [])),
     }
 
@@ -41,14 +39,6 @@ def _certificate(certificate: Certificate | None) -> dict[str, Any] | None:
         return None
     found = certificate.to_dict()
     return found | {"features": found["features"][:CHECKED]}
-
-
-def _entropy(generator: Any) -> dict[str, Any] | None:
-    """How the weight of the entropy was chosen, where it was."""
-    path = getattr(generator, "entropy_path_", None)
-    if not path:
-        return None
-    return {"reason": generator.entropy_reason_, "path": [asdict(step) for step in path]}
 
 
 def _fdp_curve(w: Array, selection: Selection) -> dict[str, list[float]]:
