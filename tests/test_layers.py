@@ -50,6 +50,7 @@ LAYERS = (
         "cautions",
         "checks",
         "fingerprints",
+        "interrupts",
         "memory",
         "typed_json",
     },

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, check_swap
-from knockoffs.cli import main
+from knockoffs.cli import COMMANDS
 from knockoffs.cli.check import check as check_command
 
 from .conftest import FEATURES, Invoke, contents
@@ -90,7 +90,7 @@ def test_strict_exits_with_3_unless_the_verdict_is_pass(
 
 def test_the_exit_codes_are_documented(invoke: Invoke) -> None:
     assert re.search(r"Exit codes:.*\b3\b", " ".join(invoke("--help").output.split()))
-    assert "check" in main.commands
+    assert "check" in COMMANDS
 
 
 def test_the_file_is_written_whole_or_not_at_all(

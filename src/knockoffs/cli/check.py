@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
 from rich.table import Table
 
+from knockoffs.cli.choices import STATISTICS
 from knockoffs.cli.common import (
     check_cores,
     groups_option,
@@ -24,12 +24,13 @@ from knockoffs.cli.common import (
 )
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
-from knockoffs.diagnostics import Certificate, check_swap
-from knockoffs.files import read_frame
-from knockoffs.generators.loading import load_generator
+from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.outputs import write_atomically
-from knockoffs.statistics.registry import STATISTICS
-from knockoffs.tables import read_table
+
+if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
+    import pandas as pd
+
+    from knockoffs.diagnostics import Certificate
 
 NOT_PASSED = 3
 SHOWN = 10
@@ -46,7 +47,7 @@ SHOWN = 10
 @click.option("--dry-run", is_flag=True, help="Also count false discoveries on simulated responses (minutes).")
 @click.option(
     "--statistic",
-    type=click.Choice(list(STATISTICS)),
+    type=click.Choice(STATISTICS),
     default="mixture",
     show_default=True,
     help="Of the dry run.",
@@ -83,11 +84,15 @@ def check(
         require_standard_output("--json")
     check_paths(named(FILE=file, model=model, knockoffs=knockoffs), named(out=out))
     X, labels = take_groups(read_features(file, delimiter, drop), groups)
+    with interrupts_end_the_process():
+        from knockoffs.diagnostics import check_swap
+        from knockoffs.statistics import registry
+
     found = check_swap(
         *_subject(X, delimiter, model, knockoffs, kinds),
         groups=labels,
         dry_run=dry_run,
-        statistic=STATISTICS[statistic](),
+        statistic=registry.STATISTICS[statistic](),
         random_state=seed,
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
@@ -106,6 +111,10 @@ def _subject(
     X: pd.DataFrame, delimiter: str | None, model: str | None, knockoffs: str | None, kinds: Sequence[str]
 ) -> tuple[Any, ...]:
     """The arguments of `check_swap`."""
+    from knockoffs.files import read_frame
+    from knockoffs.generators.loading import load_generator
+    from knockoffs.tables import read_table
+
     if (model is None) == (knockoffs is None):
         raise ValueError("pass either --model FILE, to draw knockoffs, or --knockoffs FILE, which holds them.")
     if model is not None:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 import numpy as np
-import pandas as pd
 
 from knockoffs.arrays import Flags
 from knockoffs.checks import check_choice, check_count
-from knockoffs.files import read_frame
-from knockoffs.generators.base import KnockoffGenerator
-from knockoffs.generators.loading import load_generator
-from knockoffs.generators.registry import GENERATORS
+from knockoffs.cli.choices import GENERATORS
+from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import CHOICES, Kind
 from knockoffs.words import listing
+
+if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
+    import pandas as pd
+
+    from knockoffs.generators.base import KnockoffGenerator
 
 MOST_DRAWS = 10_000
 MOST_REPLICATES = 100_000
@@ -80,14 +82,16 @@ generator_options = options(
 
 def make_generator(name: str) -> KnockoffGenerator:
     """Return a generator by name, or a fitted one from a model file, with the seed that it was saved with."""
-    if name in GENERATORS:
-        return GENERATORS[name]()
-    if not Path(name).exists():
+    if name not in GENERATORS and not Path(name).exists():
         raise ValueError(
             f"--generator {name!r} is not valid: pass {', '.join(GENERATORS)}, or the path of a model file that "
             "--save-model wrote."
         )
-    return load_generator(name)
+    with interrupts_end_the_process():
+        from knockoffs.generators import registry
+        from knockoffs.generators.loading import load_generator
+
+    return registry.GENERATORS[name]() if name in GENERATORS else load_generator(name)
 
 
 def model_file(generator: str) -> str | None:
@@ -108,6 +112,9 @@ def check_cores(n_jobs: int | None) -> None:
 
 def read_features(file: str, delimiter: str | None, drop: Sequence[str]) -> pd.DataFrame:
     """The table without the columns to drop."""
+    with interrupts_end_the_process():
+        from knockoffs.files import read_frame
+
     frame = read_frame(file, delimiter=delimiter)
     for column in drop:
         require_column(frame, "--drop", column)
@@ -159,6 +166,8 @@ def refuse_kinds(pairs: Sequence[str], model: str) -> None:
 
 def not_numbers(column: pd.Series) -> Flags:
     """Which cells hold something that is neither missing nor a number."""
+    import pandas as pd
+
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return np.zeros(len(column), dtype=bool)
     return (column.notna() & pd.to_numeric(column.astype(str), errors="coerce").isna()).to_numpy(dtype=bool)

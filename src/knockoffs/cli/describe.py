@@ -10,8 +10,8 @@ from rich.table import Table
 
 from knockoffs.cli.common import kind_option, read_features, read_kinds, table_options
 from knockoffs.cli.terminal import console, require_standard_output, text
+from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import Column, Schema
-from knockoffs.tables import infer_schema
 from knockoffs.words import listing
 
 EXAMPLES = 4
@@ -32,6 +32,9 @@ def describe(
     if as_json:
         require_standard_output("--json")
     X = read_features(file, delimiter, drop)
+    with interrupts_end_the_process():  # what takes seconds to import is imported when the work begins
+        from knockoffs.tables import infer_schema
+
     schema = infer_schema(X, kinds=read_kinds(kinds, X))
     if as_json:
         click.echo(json.dumps(_as_dict(schema, len(X)), indent=1))
