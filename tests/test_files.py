@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knockoffs import archives, infer_schema
-from knockoffs.files import TableFileError, read_frame, write_frame
+from knockoffs.files import TableFileError, read_frame, without_mark, write_frame
 
 FRAME = pd.DataFrame({"age": [30, 41, 52], "dose, in mg": [0.1, 1e-300, -2.5e17], "smoker": [True, False, True]})
 Read = Callable[..., pd.DataFrame]
@@ -493,3 +493,40 @@ def test_any_table_comes_back_to_the_bit(
     path = tmp_path_factory.getbasetemp() / name
     write_frame(frame, path)
     pd.testing.assert_frame_equal(read_frame(str(path)), frame, check_exact=True)
+
+
+def test_decimal_commas(tmp_path: Path) -> None:
+    """As spreadsheets write them where the comma is the decimal sign; the delimiter is then another."""
+    frame = pd.DataFrame(
+        {"dose": [0.5, 1.25, 1000.0, None], "weight": [70, 65, 80, 81], "name": ["a,b", "c", "d", "e"]}
+    )
+    for delimiter in (";", "\t"):
+        frame.to_csv(tmp_path / "t.csv", index=False, sep=delimiter, decimal=",")
+        pd.testing.assert_frame_equal(read_frame(str(tmp_path / "t.csv")), frame, check_dtype=False)
+    # Commas that may mark thousands are not guessed at, and numbers with points are read as ever.
+    for cells in (["1,234", "12,500", "999"], ["0,5", "x", "1,5"]):
+        pd.DataFrame({"x": cells, "y": [1.5, 2.5, 3.5]}).to_csv(tmp_path / "t.csv", index=False, sep=";")
+        assert read_frame(str(tmp_path / "t.csv"))["x"].tolist() == cells
+        assert read_frame(str(tmp_path / "t.csv"))["y"].tolist() == [1.5, 2.5, 3.5]
+
+
+def test_marks_become_missing_cells() -> None:
+    frame = pd.DataFrame(
+        {
+            "n": [1.0, -999.0, 3.0],
+            "k": [1, 2, -999],
+            "t": ["a", " ? ", "-999"],
+            "b": [True, False, True],
+            "s": ["1", "-999.0", "2"],
+            "c": pd.Categorical(["a", "?", "b"]),
+        }
+    )
+    before = frame.copy()
+    found = without_mark(frame, "-999", [*frame.columns])
+    assert found.isna().sum().to_dict() == {"n": 1, "k": 1, "t": 1, "b": 0, "s": 0, "c": 0}
+    found = without_mark(found, "?", [*frame.columns])
+    assert found.isna().sum().to_dict() == {"n": 1, "k": 1, "t": 2, "b": 0, "s": 0, "c": 1}
+    assert found["c"].cat.categories.tolist() == ["a", "b"]
+    assert without_mark(frame, "-999.0", ["s"])["s"].tolist()[::2] == [1, 2]  # numbers again
+    assert without_mark(frame, "1", ["b"]).equals(frame)
+    pd.testing.assert_frame_equal(frame, before)

@@ -35,6 +35,7 @@ LAYERS = (
     {
         "tables",
         "table_problems",
+        "doubts",
         "schema",
         "cells",
         "design",

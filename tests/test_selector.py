@@ -44,8 +44,8 @@ from knockoffs import (
     knockoff_threshold,
 )
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.doubts import identifiers
 from knockoffs.filtering import evalue_threshold
-from knockoffs.hazards import identifiers
 from knockoffs.statistics import Statistic
 
 LAW = AutoregressiveGaussian(features=12, rho=0.4, mean=1.0)

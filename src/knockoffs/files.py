@@ -6,11 +6,12 @@ import csv
 import gzip
 import io
 import os
+import re
 import stat
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,6 +25,8 @@ from knockoffs.outputs import write_atomically
 from knockoffs.words import listing
 
 DELIMITERS = (",", "\t", ";", "|")
+DECIMAL_COMMA = re.compile(r"[-+]?\d+(?:,\d+)?(?:[eE][-+]?\d+)?")
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+")
 # Spreadsheets take a cell that begins with one of these for a formula, and may carry it out
 # (https://owasp.org/www-community/attacks/CSV_Injection).
 FORMULA_MARKS = tuple("=+-@\t\r\n＝＋－＠")
@@ -47,6 +50,35 @@ def read_frame(path: str, *, delimiter: str | None = None) -> pd.DataFrame:
         )
     frame.columns = frame.columns.map(str)
     return frame
+
+
+def without_mark(frame: pd.DataFrame, mark: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the table with missing cells in place of a mark such as "?" or "-999" in some columns.
+
+    A mark that is a number also stands for that number written in another way. A column whose other cells are all
+    numbers becomes a column of numbers.
+    """
+    number = pd.to_numeric(mark, errors="coerce")
+    cleaned = frame.copy(deep=False)
+    for name in columns:
+        column = frame[name]
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            is_mark = (column == number).fillna(False)
+        else:
+            is_mark = column.notna() & (column.astype(str).str.strip() == mark.strip())
+        if is_mark.any():
+            cleaned[name] = _as_numbers(column.mask(is_mark.to_numpy(dtype=bool)))
+    return cleaned
+
+
+def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The column as numbers where its text holds nothing else."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.remove_unused_categories()
+    try:
+        return column if pd.api.types.is_numeric_dtype(column) else pd.to_numeric(column)
+    except (ValueError, TypeError):
+        return column
 
 
 def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str], *, escape_formulas: bool = False) -> None:
@@ -172,7 +204,10 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(io.StringIO(text), sep=delimiter, index_col=False, low_memory=False)
+            read = partial(pd.read_csv, sep=delimiter, index_col=False, low_memory=False)
+            frame = read(io.StringIO(text))
+            if delimiter != "," and _has_decimal_commas(frame):
+                frame = read(io.StringIO(text), decimal=",")
     except pd.errors.ParserWarning:
         raise TableFileError(
             f"{name} has lines with more cells than its first line has names ({len(header)}). Name every column; "
@@ -182,6 +217,17 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         raise TableFileError(f"{name} is not a table split at {delimiter!r}: {reason}.") from None
     return frame.set_index(frame.columns[0]).rename_axis(None) if header[0] == "" else frame
+
+
+def _has_decimal_commas(frame: pd.DataFrame) -> bool:
+    """Return whether numbers are written as 1,5: a column holds nothing else, and the comma marks no thousands."""
+    found: list[str] = []
+    for name in frame.columns:
+        if not pd.api.types.is_numeric_dtype(frame[name]):
+            cells = frame[name].dropna().astype(str).str.strip()
+            if len(cells) and cells.map(DECIMAL_COMMA.fullmatch).notna().all():
+                found.extend(cells[cells.str.contains(",")])
+    return any(not THOUSANDS.fullmatch(cell) for cell in found)
 
 
 def _require_memory(rows: int, columns: int, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -10,7 +11,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_array
 
@@ -248,7 +248,8 @@ def _asked_for(kinds: Mapping[Any, Kind], names: list[str] | None, columns: int,
 
 def as_numpy(values: Any) -> Any:
     """Tensors and masked arrays as plain arrays, masked cells as missing ones; anything else as it is."""
-    if isinstance(values, torch.Tensor):
+    torch = sys.modules.get("torch")  # slow to import; without it there are no tensors
+    if torch is not None and isinstance(values, torch.Tensor):
         values = values.detach().cpu()
         return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
     if np.ma.is_masked(values):

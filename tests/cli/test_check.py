@@ -131,8 +131,18 @@ def test_a_dry_run_shows_its_rates(invoke: Invoke, file: Path, model: GaussianKn
 def test_every_option_is_known_to_these_tests() -> None:
     options = {option for parameter in check_command.params for option in parameter.opts}
     assert options == {
-        *("file", "--drop", "--delimiter", "--model", "--knockoffs", "--dry-run", "--statistic", "--n-jobs"),
-        *("--groups", "--kind", "--out", "--json", "--strict", "--seed", "--quiet"),
+        *(
+            "file",
+            "--drop",
+            "--delimiter",
+            "--na-value",
+            "--model",
+            "--knockoffs",
+            "--dry-run",
+            "--statistic",
+            "--n-jobs",
+        ),
+        *("--n-jobs", "--groups", "--kind", "--out", "--json", "--strict", "--seed", "--quiet"),
     }
 
 

@@ -16,6 +16,7 @@ from knockoffs.cli.common import (
     groups_option,
     kind_option,
     read_features,
+    read_file,
     read_kinds,
     refuse_kinds,
     run_options,
@@ -61,6 +62,7 @@ def check(
     file: str,
     drop: tuple[str, ...],
     delimiter: str | None,
+    na_values: tuple[str, ...],
     model: str | None,
     knockoffs: str | None,
     groups: str | None,
@@ -83,13 +85,13 @@ def check(
     if as_json:
         require_standard_output("--json")
     check_paths(named(FILE=file, model=model, knockoffs=knockoffs), named(out=out))
-    X, labels = take_groups(read_features(file, delimiter, drop), groups)
+    X, labels = take_groups(read_features(file, delimiter, drop, na_values), groups)
     with interrupts_end_the_process():
         from knockoffs.diagnostics import check_swap
         from knockoffs.statistics import registry
 
     found = check_swap(
-        *_subject(X, delimiter, model, knockoffs, kinds),
+        *_subject(X, delimiter, na_values, model, knockoffs, kinds),
         groups=labels,
         dry_run=dry_run,
         statistic=registry.STATISTICS[statistic](),
@@ -108,10 +110,14 @@ def check(
 
 
 def _subject(
-    X: pd.DataFrame, delimiter: str | None, model: str | None, knockoffs: str | None, kinds: Sequence[str]
+    X: pd.DataFrame,
+    delimiter: str | None,
+    na_values: Sequence[str],
+    model: str | None,
+    knockoffs: str | None,
+    kinds: Sequence[str],
 ) -> tuple[Any, ...]:
     """The arguments of `check_swap`."""
-    from knockoffs.files import read_frame
     from knockoffs.generators.loading import load_generator
     from knockoffs.tables import read_table
 
@@ -120,7 +126,7 @@ def _subject(
     if model is not None:
         refuse_kinds(kinds, model)
         return load_generator(model), X
-    table = read_frame(str(knockoffs), delimiter=delimiter)
+    table = read_file(str(knockoffs), delimiter, na_values)
     absent = [name for name in X.columns if name not in table.columns]
     if absent:
         raise ValueError(f"--knockoffs {knockoffs!r} lacks the column {absent[0]!r}. Leave it out with --drop.")

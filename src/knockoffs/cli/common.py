@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from knockoffs.arrays import Flags
+from knockoffs.cautions import caution
 from knockoffs.checks import check_choice, check_count
 from knockoffs.cli.choices import GENERATORS
 from knockoffs.interrupts import interrupts_end_the_process
@@ -44,6 +45,14 @@ table_options = options(
         "--drop", multiple=True, metavar="COL", help="Leave this column out; may be given several times."
     ),
     click.option("--delimiter", help="What separates the cells of a text file; found out by default."),
+    click.option(
+        "--na-value",
+        "na_values",
+        multiple=True,
+        metavar="[COL=]VALUE",
+        help="A text or number that stands for a missing cell, in all columns or in one, such as ? or age=-999; "
+        "may be given several times.",
+    ),
 )
 groups_option = click.option(
     "--groups",
@@ -110,15 +119,28 @@ def check_cores(n_jobs: int | None) -> None:
         check_count("--n-jobs", n_jobs, most=MOST_CORES)
 
 
-def read_features(file: str, delimiter: str | None, drop: Sequence[str]) -> pd.DataFrame:
-    """The table without the columns to drop."""
-    with interrupts_end_the_process():
-        from knockoffs.files import read_frame
-
-    frame = read_frame(file, delimiter=delimiter)
+def read_features(file: str, delimiter: str | None, drop: Sequence[str], na_values: Sequence[str]) -> pd.DataFrame:
+    """The table without the columns to drop, and without the marks of missing cells."""
+    frame = read_file(file, delimiter, na_values)
     for column in drop:
         require_column(frame, "--drop", column)
     return frame.drop(columns=list(drop))
+
+
+def read_file(file: str, delimiter: str | None, na_values: Sequence[str]) -> pd.DataFrame:
+    """The table in a file, with missing cells where --na-value says so."""
+    with interrupts_end_the_process():
+        from knockoffs.files import read_frame, without_mark
+
+    frame = read_frame(file, delimiter=delimiter)
+    for value in na_values:
+        name, equals, mark = value.rpartition("=")  # a name may hold the sign as well
+        in_one = bool(equals) and name in frame.columns
+        cleaned = without_mark(frame, mark if in_one else value, [name] if in_one else [*frame.columns])
+        if cleaned.equals(frame):
+            caution(f"--na-value {value!r}: no cell holds it. Pass VALUE, or COL=VALUE for one column.")
+        frame = cleaned
+    return frame
 
 
 def take_groups(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, pd.Series | None]:

@@ -36,6 +36,7 @@ def sample(
     file: str,
     drop: tuple[str, ...],
     delimiter: str | None,
+    na_values: tuple[str, ...],
     out: str,
     generator: str,
     save_model: str | None,
@@ -61,7 +62,7 @@ def sample(
     check_paths(named(FILE=file, generator=model_file(generator)), outputs)
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
-    X, labels = take_groups(read_features(file, delimiter, drop), groups)
+    X, labels = take_groups(read_features(file, delimiter, drop, na_values), groups)
     asked = read_kinds(kinds, X)
     with interrupts_end_the_process():
         from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups

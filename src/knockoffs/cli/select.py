@@ -91,6 +91,7 @@ def select(
     file: str,
     drop: tuple[str, ...],
     delimiter: str | None,
+    na_values: tuple[str, ...],
     target: str,
     fdr: float,
     generator: str,
@@ -127,7 +128,7 @@ def select(
     check_paths(named(FILE=file, generator=model_file(generator)), outputs, new_folder=out)
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
-    frame = read_features(file, delimiter, drop)
+    frame = read_features(file, delimiter, drop, na_values)
     with interrupts_end_the_process():
         from knockoffs.selector import KnockoffSelector
         from knockoffs.statistics import registry
