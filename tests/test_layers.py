@@ -35,6 +35,7 @@ LAYERS = (
     {
         "tables",
         "table_problems",
+        "column_output",
         "doubts",
         "schema",
         "cells",
