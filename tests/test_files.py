@@ -251,7 +251,9 @@ BAD = {
     "names alone": (b"a,b\n", r"has 0 rows and 2 columns\. Pass a table with data"),
     "Parquet without rows": (parquet(FRAME[:0]), r"has 0 rows and 3 columns\. Pass a table with data"),
     "not UTF-8": ("é,b\n1,2\n".encode("latin-1"), r"not text in UTF-8 \(byte 0xe9 at position 0\)\. Save it as"),
-    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), r"not text in UTF-8 .*Save it as UTF-8"),
+    "UTF-16": ("a,b\n1,2\n".encode("utf-16")[:-1], r"not text in UTF-16 .*Save it as UTF-8"),
+    "columns without names": (b"a,,b,,\n1,2,3,,4\n", r"columns without a name \(number 2, 5\)\. Name them"),
+    "lines above the names": (b"Exported\n\na,b\n1,2\n", r"single column, 'Exported'.*lines above the one"),
     "one column": (b"a b\n1 2\n", r"has a single column, 'a b', when split at ','\. Pass the right delimiter"),
     "name twice": (b"a,b,a,b,c\n1,2,3,4,5\n", r"several columns named 'a', 'b'\. Give each its own name"),
     "Parquet name twice": (parquet_with_a_name_twice(), r"several columns named 'a'\. Give each its own name"),
@@ -530,3 +532,15 @@ def test_marks_become_missing_cells() -> None:
     assert without_mark(frame, "-999.0", ["s"])["s"].tolist()[::2] == [1, 2]  # numbers again
     assert without_mark(frame, "1", ["b"]).equals(frame)
     pd.testing.assert_frame_equal(frame, before)
+
+
+def test_text_of_spreadsheets_in_utf_16(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_bytes("größe\tb\n1\t2\n".encode("utf-16"))
+    assert read_frame(str(tmp_path / "t.txt")).to_dict("list") == {"größe": [1], "b": [2]}
+
+
+def test_empty_columns_without_names_are_left_out(tmp_path: Path) -> None:
+    """Spreadsheets write them where somebody once had typed; the first may be that of row names."""
+    (tmp_path / "t.csv").write_text(",a,,b,\nr,1,,2,\ns,3,,4,\n")
+    expected = pd.DataFrame({"a": [1, 3], "b": [2, 4]}, index=["r", "s"])
+    pd.testing.assert_frame_equal(read_frame(str(tmp_path / "t.csv")), expected)

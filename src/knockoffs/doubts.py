@@ -22,7 +22,6 @@ LEAST_CELLS = 3  # a number stands for missing cells only where it repeats
 FAR = 2  # times the range of the other values
 MANY_VALUES = 10  # so many values above zero make a single negative one conspicuous
 FEW_GROUPS = 20  # a name such as "site_id" with so few values is that of categories
-SHORT = 2  # letters; "AA", "Aa" and "aa" are genotypes
 
 _DIGITS = range(1, 7)
 NUMBER_MARKS = frozenset(
@@ -33,19 +32,15 @@ NUMBER_MARKS = frozenset(
 _WORDS = ("unknown", "missing", "not known", "not available")
 _ABBREVIATIONS = ("na", "n/a", "nan", "null", "n/k", "#n/a", "<na>")
 TEXT_MARKS = frozenset(
-    {"", "?", "."}
+    {"", "?", ".", "./."}  # the last one in files of genotypes
     | {spelling for word in _WORDS for spelling in (word, word.upper(), word.capitalize(), word.title())}
     | {spelling for word in _ABBREVIATIONS for spelling in (word, word.upper())}  # "Na" is sodium
     | {"NaN", "Null"}
 )
 ANSWERS = {"yes": "yes", "y": "yes", "true": "yes", "no": "no", "n": "no", "false": "no"}
+ALLELES = re.compile(r"(\w)\1")  # "AA", "Aa" and "aa" are genotypes
 IDENTIFIER = re.compile(r"(?i:(?:^|[\W_])(?:id|identifier|mrn|uuid|guid))$|[a-z](?:ID|Id)$")
 PERSON = re.compile(r"(?i)(?:patient|subject|participant|person|proband|individual)$")
-
-MISSING_REMEDY = (
-    "If so, replace it by a missing cell (X[COL].replace(VALUE, None) in pandas, --na-value COL=VALUE at the "
-    "command line)."
-)
 
 
 def doubts(table: Table, target: Array | None = None) -> str | None:
@@ -70,28 +65,27 @@ def doubts(table: Table, target: Array | None = None) -> str | None:
     -------
     str or None
     """
-    rules = (_about_levels(table), _about_numbers(table, target), _about_identifiers(table), _about_nulls(table))
+    rules = (_about_spellings(table), _about_marks(table, target), _about_identifiers(table), _about_nulls(table))
     said = [sentence for rule in rules for sentence in rule]
     return "Some columns may not mean what they say. " + " ".join(said) if said else None
 
 
-def _about_levels(table: Table) -> Iterator[str]:
-    spelt, marked = [], []
-    for j in table.categories:
-        name = column_name(table.names, j)
-        labels = [label for label in table.schema[j].labels() if isinstance(label, str)]
-        spelt += [f"{name}: {listing([repr(label) for label in same])}" for same in spellings(labels)]
-        marks = [label for label in labels if label.strip() in TEXT_MARKS]
-        if marks and len(labels) > len(marks):
-            counts = [int((table.codes[:, j] == (table.levels[j] or ()).index(mark)).sum()) for mark in marks]
-            marked.append(f"{name}: {_counted([repr(mark) for mark in marks], counts)}")
+def _about_spellings(table: Table) -> Iterator[str]:
+    spelt = [
+        f"{column_name(table.names, j)}: {listing([repr(label) for label in same])}"
+        for j in table.categories
+        for same in spellings(_texts(table, j))
+    ]
     if spelt:
         yield (
-            f"{'; '.join(_cut(spelt))}: spellings of one level, which count as different levels. "
-            "Write each in one way (such as X[COL].str.strip().str.lower() in pandas)."
+            f"{'; '.join(_cut(spelt))}: spellings of one level, which count as different levels. Write each in "
+            "one way (such as X[COL].str.strip().str.lower() in pandas)."
         )
-    if marked:
-        yield f"{'; '.join(_cut(marked))}: read as a level, but may stand for missing cells. {MISSING_REMEDY}"
+
+
+def _texts(table: Table, j: int) -> list[str]:
+    """The levels of column j that occur and are text."""
+    return [label for label in table.schema[j].labels() if isinstance(label, str)]
 
 
 def spellings(labels: Sequence[str]) -> list[list[str]]:
@@ -99,30 +93,46 @@ def spellings(labels: Sequence[str]) -> list[list[str]]:
 
     They differ only by capitals or blanks, or are ways to say yes and no in a column that says nothing else.
     """
-    plain = {label: " ".join(label.split()).casefold() for label in labels}
+    plain = {label: " ".join(label.split()).casefold() for label in labels if label.strip() not in TEXT_MARKS}
     if set(plain.values()) <= set(ANSWERS):
         plain = {label: ANSWERS[text] for label, text in plain.items()}
     same: dict[str, list[str]] = {}
     for label, text in plain.items():
         same.setdefault(text, []).append(label)
-    if len(same) == 1 and max(map(len, labels)) <= SHORT:  # the difference is all that the column holds
-        return []
-    return [group for group in same.values() if len(group) > 1]
+    return [group for text, group in same.items() if len(group) > 1 and not ALLELES.fullmatch(text)]
 
 
-def _about_numbers(table: Table, target: Array | None) -> Iterator[str]:
-    nominal = {*table.categories, *(j for j, kind in table.kinds.items() if kind == "nominal")}
-    columns = [(column_name(table.names, j), column) for j, column in enumerate(table.codes.T) if j not in nominal]
-    if target is not None:
-        columns.append(("the target y", target))
+def _about_marks(table: Table, target: Array | None) -> Iterator[str]:
+    nominal = {j for j, kind in table.kinds.items() if kind == "nominal"}
     found = []
-    for name, column in columns:
-        marks, counts = number_marks(column)
-        if len(marks):
-            found.append(f"{name}: {_counted([f'{mark:g}' for mark in marks], counts.tolist())}")
+    for j, levels in enumerate(table.levels):
+        said = ""
+        if levels is not None:
+            said = _marks_among_levels(table, j)
+        elif j not in nominal:
+            said = _marks_among_numbers(table.codes[:, j])
+        if said:
+            found.append(f"{column_name(table.names, j)}: {said}")
+    if target is not None and (said := _marks_among_numbers(target)):
+        found.append(f"the target y: {said}")
     if found:
-        named = "; ".join(_cut(found))
-        yield f"{named}: stands apart from all other values, as marks of missing cells do. {MISSING_REMEDY}"
+        yield (
+            f"{'; '.join(_cut(found))}: read as they stand, but seem to mean that a cell is missing. If so, "
+            "replace them by missing cells (X[COL].mask(X[COL] == VALUE) in pandas, --na-value COL=VALUE at the "
+            "command line)."
+        )
+
+
+def _marks_among_levels(table: Table, j: int) -> str:
+    texts, levels = _texts(table, j), table.levels[j] or ()
+    marks = [text for text in texts if text.strip() in TEXT_MARKS]
+    counts = [int((table.codes[:, j] == levels.index(mark)).sum()) for mark in marks]
+    return _counted([repr(mark) for mark in marks], counts) if len(marks) < len(texts) else ""
+
+
+def _marks_among_numbers(column: Array) -> str:
+    marks, counts = number_marks(column)
+    return _counted([f"{mark:g}" for mark in marks], counts.tolist())
 
 
 def number_marks(column: Array) -> tuple[Array, Indices]:

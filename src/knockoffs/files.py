@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -182,12 +183,13 @@ def _from_parquet(content: bytes, name: str) -> pd.DataFrame:
 
 
 def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame:
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as spreadsheets write Unicode text
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise TableFileError(
-            f"{name} is not text in UTF-8 (byte {content[error.start]:#04x} at position {error.start}). Save it "
-            "as UTF-8, or as Parquet."
+            f"{name} is not text in UTF-{16 if wide else 8} (byte {content[error.start]:#04x} at position "
+            f"{error.start}). Save it as UTF-8, or as Parquet."
         ) from None
     if not text.strip():
         raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
@@ -198,9 +200,10 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
     if len(header) <= 1:
         first = text.splitlines()[0]
         raise TableFileError(
-            f"{name} has a single column, {first[:40]!r}, when split at {delimiter!r}. Pass the right delimiter."
+            f"{name} has a single column, {first[:40]!r}, when split at {delimiter!r}. Pass the right delimiter, "
+            "or remove lines above the one that holds the names of the columns."
         )
-    _require_different(header, name)
+    _require_different([cell for cell in header if cell.strip()], name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -216,7 +219,19 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         raise TableFileError(f"{name} is not a table split at {delimiter!r}: {reason}.") from None
-    return frame.set_index(frame.columns[0]).rename_axis(None) if header[0] == "" else frame
+    return _with_named_columns(frame, header, name)
+
+
+def _with_named_columns(frame: pd.DataFrame, header: list[str], name: str) -> pd.DataFrame:
+    """The table without columns that have no name: the first holds row names, and others must be empty."""
+    unnamed = [j for j, cell in enumerate(header) if not cell.strip() and j > 0]
+    holding = [str(j + 1) for j in unnamed if frame.iloc[:, j].notna().any()]
+    if holding:
+        raise TableFileError(
+            f"{name} has columns without a name (number {listing(holding)}). Name them in the first line."
+        )
+    kept = frame.drop(columns=frame.columns[unnamed])
+    return kept.set_index(kept.columns[0]).rename_axis(None) if header[0] == "" else kept
 
 
 def _has_decimal_commas(frame: pd.DataFrame) -> bool:

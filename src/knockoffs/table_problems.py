@@ -24,10 +24,13 @@ DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([/.])\d\d?\2\d{2,4}")
 # Currency, per cent, marks of thousands, decimal commas, and limits of detection around digits.
 SIGNED_NUMBER = re.compile(r"\s*[<>≤≥~]?=?\s*[-+(]?\s*[$€£¥]?\s*[-+]?\d[\d.,' ]*(?:[eE][-+]?\d+)?\s*[%$€£¥)]?\s*")
 
-INFINITE = "infinite values. Replace them by finite numbers or by missing cells, or drop the rows that hold them"
+INFINITE = (
+    "infinite values. Replace them by finite numbers or by missing cells (--na-value inf at the command line), or "
+    "drop the rows that hold them"
+)
 DATES = (
-    "dates as text. Encode them as numbers (such as days since a date) or drop the column; dates that are "
-    'categories are read with the kind "nominal" in kinds= (--kind at the command line)'
+    "dates as text. Encode them as numbers (such as days since a date) or drop the column (--drop); dates "
+    'that are categories are read with the kind "nominal" in kinds= (--kind at the command line)'
 )
 
 

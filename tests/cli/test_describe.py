@@ -120,8 +120,7 @@ def test_marks_of_missing_cells_can_be_named(invoke: Invoke, tmp_path: Path, suf
         frame.to_parquet(tmp_path / "t.parquet")
     refusal = invoke("describe", f"t.{suffix}")
     assert "'dose': numbers, but for '?' (10 cells, first in row 191)" in refusal.stderr
-    assert "column 'age': -999 (10 cells): stands apart from all other values" in refusal.stderr
-    assert "column 'smoker': 'unknown' (50 cells): read as a level" in refusal.stderr
+    assert "column 'age': -999 (10 cells); column 'smoker': 'unknown' (50 cells): read as they" in refusal.stderr
     marks = ("--na-value", "?", "--na-value", "age=-999.0", "--na-value", "smoker=unknown")
     result = invoke("describe", f"t.{suffix}", *marks, "--json")
     assert (result.exit_code, result.stderr) == (0, "")

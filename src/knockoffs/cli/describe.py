@@ -17,7 +17,7 @@ from knockoffs.schema import Column, Schema
 from knockoffs.words import listing
 
 EXAMPLES = 4
-ORDINAL = "ordinal: counts, grades, and quantities on a grid (whole numbers, one decimal); knockoffs keep to it."
+ORDINAL = "ordinal: counts, grades, and quantities on a grid, such as whole numbers or one decimal."
 
 
 @click.command()
