@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knockoffs import archives, infer_schema
+from knockoffs.cautions import KnockoffWarning
 from knockoffs.files import TableFileError, read_frame, without_mark, write_frame
 
 FRAME = pd.DataFrame({"age": [30, 41, 52], "dose, in mg": [0.1, 1e-300, -2.5e17], "smoker": [True, False, True]})
@@ -486,6 +487,7 @@ def frames(draw: st.DrawFn) -> pd.DataFrame:
     return pd.DataFrame(draw(st.lists(row, min_size=1, max_size=5)), columns=names)
 
 
+@pytest.mark.filterwarnings("ignore:.*has numbers in its first line")  # names may be anything
 @pytest.mark.parametrize("name", ["table.csv", "table.tsv", "table.parquet"])
 @settings(max_examples=100)
 @given(frame=frames())
@@ -544,3 +546,21 @@ def test_empty_columns_without_names_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(",a,,b,\nr,1,,2,\ns,3,,4,\n")
     expected = pd.DataFrame({"a": [1, 3], "b": [2, 4]}, index=["r", "s"])
     pd.testing.assert_frame_equal(read_frame(str(tmp_path / "t.csv")), expected)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind"), [("xlsx", "a spreadsheet program"), ("dta", "Stata"), ("RDS", "R"), ("sav", "SPSS")]
+)
+def test_files_of_other_programs_are_named(tmp_path: Path, suffix: str, kind: str) -> None:
+    (tmp_path / f"t.{suffix}").write_bytes(b"PK\x03\x04")
+    with pytest.raises(TableFileError, match=rf"is a file of {kind}\. Save the table as CSV"):
+        read_frame(str(tmp_path / f"t.{suffix}"))
+
+
+def test_numbers_instead_of_names_are_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("0.5,1.5,7\n1,2,3\n")
+    with pytest.warns(KnockoffWarning, match=r"has numbers in its first line.*Add a line of names above it"):
+        read_frame(str(tmp_path / "t.csv"))
+    for names in ("0,1,2", "3,1,2", "400.5,401,y"):
+        (tmp_path / "t.csv").write_text(f"{names}\n1,2,3\n")
+        assert read_frame(str(tmp_path / "t.csv")).columns.tolist() == names.split(",")

@@ -22,10 +22,20 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from knockoffs.archives import TableFileError, expanded, megabytes
+from knockoffs.cautions import caution
 from knockoffs.outputs import write_atomically
 from knockoffs.words import listing
 
 DELIMITERS = (",", "\t", ";", "|")
+OTHER_FORMATS = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), "a spreadsheet program"),
+    **dict.fromkeys((".rds", ".rda", ".rdata"), "R"),
+    **dict.fromkeys((".sav", ".por"), "SPSS"),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "SAS"),
+    ".dta": "Stata",
+    ".json": "JSON",
+    ".html": "HTML",
+}
 DECIMAL_COMMA = re.compile(r"[-+]?\d+(?:,\d+)?(?:[eE][-+]?\d+)?")
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+")
 # Spreadsheets take a cell that begins with one of these for a formula, and may carry it out
@@ -41,7 +51,10 @@ def read_frame(path: str, *, delimiter: str | None = None) -> pd.DataFrame:
     it to lift the limit.
     """
     name = "standard input" if path == "-" else path
-    content = expanded(_content(path, name), name)
+    content = _content(path, name)
+    if (kind := OTHER_FORMATS.get(Path(path).suffix.lower())) is not None:
+        raise TableFileError(f"{name} is a file of {kind}. Save the table as CSV in UTF-8, or as Parquet.")
+    content = expanded(content, name)
     if not content.strip():
         raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
     frame = _from_parquet(content, name) if content.startswith(b"PAR1") else _from_text(content, name, delimiter)
@@ -204,6 +217,11 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
             "or remove lines above the one that holds the names of the columns."
         )
     _require_different([cell for cell in header if cell.strip()], name)
+    if _holds_data(header):
+        caution(
+            f"{name} has numbers in its first line, which is read as the names of the columns. Add a line of "
+            "names above it if it is a row of the table."
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -218,7 +236,10 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
         ) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-        raise TableFileError(f"{name} is not a table split at {delimiter!r}: {reason}.") from None
+        raise TableFileError(
+            f"{name} is not a table split at {delimiter!r}: {reason}. Correct that line, or pass the right "
+            "delimiter."
+        ) from None
     return _with_named_columns(frame, header, name)
 
 
@@ -232,6 +253,12 @@ def _with_named_columns(frame: pd.DataFrame, header: list[str], name: str) -> pd
         )
     kept = frame.drop(columns=frame.columns[unnamed])
     return kept.set_index(kept.columns[0]).rename_axis(None) if header[0] == "" else kept
+
+
+def _holds_data(header: list[str]) -> bool:
+    """Return whether all names are numbers, and not all of them whole as those that number columns are."""
+    numbers = pd.to_numeric(pd.Series([cell for cell in header if cell.strip()], dtype=object), errors="coerce")
+    return bool(numbers.notna().all() and (numbers % 1 != 0).any())
 
 
 def _has_decimal_commas(frame: pd.DataFrame) -> bool:
@@ -258,7 +285,9 @@ def _require_memory(rows: int, columns: int, name: str) -> None:
 def _require_different(names: list[str], name: str) -> None:
     twice = sorted(repr(cell) for cell, count in Counter(names).items() if count > 1)
     if twice:
-        raise TableFileError(f"{name} has several columns named {listing(twice)}. Give each its own name.")
+        raise TableFileError(
+            f"{name} has several columns named {listing(twice)}. Give each its own name, in the first line."
+        )
 
 
 def _records(text: str, delimiter: str) -> Iterator[list[str]]:

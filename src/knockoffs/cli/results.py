@@ -71,7 +71,7 @@ def show_selection(selection: Selection) -> None:
     found = frame[frame["selected"]]
     shown = found if len(found) else frame[:5]
     title = "Discoveries" if len(found) else "None selected; the largest w"
-    table = Table(title=title, title_justify="left", caption_justify="left")
+    table = Table(caption_justify="left")
     several = selection.n_draws > 1
     table.add_column("feature", overflow="fold")
     for heading in ("w", "e-value", *(["frequency"] if several else [])):
@@ -81,6 +81,7 @@ def show_selection(selection: Selection) -> None:
         table.add_row(text(row.feature), *numbers)
     if len(shown) > SHOWN:
         table.caption = f"and {len(shown) - SHOWN} more"
+    terminal.print(text(title, "table.title"))
     terminal.print(table)
     terminal.print(text(selection.explanation))
 
