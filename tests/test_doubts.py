@@ -85,7 +85,8 @@ def test_numbers_that_stand_for_missing_cells(column: np.ndarray, mark: float) -
     assert "--na-value COL=VALUE" in said
     said = doubts(read_table(MEASURED[:, None], who="test"), with_mark(column, mark))
     assert said is not None
-    assert f"the target y: {mark:g} (5 cells)" in said
+    assert f"The target y: {mark:g} (5 cells)" in said
+    assert "drop these rows" in said
 
 
 def test_several_marks_in_a_column() -> None:

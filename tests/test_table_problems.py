@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from knockoffs.table_problems import UnusableColumnsError
 from knockoffs.tables import infer_schema, read_table
 
 ROWS = 60
@@ -252,3 +254,10 @@ def test_kinds_that_will_not_do_are_refused_with_all_other_problems(kinds: dict[
 def test_kinds_of_no_column_and_no_kinds_are_refused(kinds: dict[Any, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         read_table(TABLE, who="Test", kinds=kinds)
+
+
+def test_the_error_travels_between_processes() -> None:
+    with pytest.raises(UnusableColumnsError) as caught:
+        read_table(pd.DataFrame({"good": range(ROWS), "bad": NUMBERED}), who="Test")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (type(error), str(error), error.columns) == (UnusableColumnsError, str(caught.value), (1,))

@@ -113,14 +113,14 @@ def _about_marks(table: Table, target: Array | None) -> Iterator[str]:
             said = _marks_among_numbers(table.codes[:, j])
         if said:
             found.append(f"{column_name(table.names, j)}: {said}")
-    if target is not None and (said := _marks_among_numbers(target)):
-        found.append(f"the target y: {said}")
     if found:
         yield (
             f"{'; '.join(_cut(found))}: read as they stand, but seem to mean that a cell is missing. If so, "
             "replace them by missing cells (X[COL].mask(X[COL] == VALUE) in pandas, --na-value COL=VALUE at the "
             "command line)."
         )
+    if target is not None and (said := _marks_among_numbers(target)):
+        yield f"The target y: {said}: read as numbers, but seems to say that it is missing. If so, drop these rows."
 
 
 def _marks_among_levels(table: Table, j: int) -> str:

@@ -40,7 +40,7 @@ class UnusableColumnsError(ValueError):
     `columns` are their numbers; none where the names of the columns are the problem.
     """
 
-    def __init__(self, message: str, columns: Collection[int]) -> None:
+    def __init__(self, message: str, columns: Collection[int] = ()) -> None:
         super().__init__(message)
         self.columns = tuple(columns)
 

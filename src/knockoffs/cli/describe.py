@@ -35,7 +35,9 @@ def describe(
     """How each column of FILE is read: its kind, values and missing cells.
 
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Where a column is not read as you mean
-    it, such as categories that are coded by numbers, pass --kind COL=KIND here and to the other commands.
+    it, such as categories that are coded by numbers, pass --kind COL=KIND here and to the other commands. Columns
+    that cannot be used are named with the remedy, and so are those that may not mean what they say: spellings of
+    one level, marks of missing cells, identifiers.
     """
     if as_json:
         require_standard_output("--json")
