@@ -120,7 +120,7 @@ def _about_marks(table: Table, target: Array | None) -> Iterator[str]:
             "command line)."
         )
     if target is not None and (said := _marks_among_numbers(target)):
-        yield f"The target y: {said}: read as numbers, but seems to say that it is missing. If so, drop these rows."
+        yield f"The target y: {said}: read as a number, but seems to mark a missing one. If so, drop these rows."
 
 
 def _marks_among_levels(table: Table, j: int) -> str:

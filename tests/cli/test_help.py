@@ -38,6 +38,8 @@ finally:
         (["check", "--help"], 0, "--dry-run"),
         (["describe", "--help"], 0, "--kind"),
         (["demo", "--help"], 0, "digits"),
+        (["bench", "--help"], 0, "Name every experiment"),
+        (["bench", "run", "--help"], 0, "--scheduler"),
         (["selct", "table.csv"], 2, "Did you mean 'select'?"),
         (["nothing"], 2, "No such command 'nothing'"),
         (["select", "table.csv", "--traget", "y"], 2, "--target"),
