@@ -200,3 +200,13 @@ def test_silence_on_tables_of_scikit_learn(name: str) -> None:
 def test_silence_on_real_tables(folder: str, load: Any) -> None:
     """Mixed types, missing cells, mutations, intensive care and gene expression, as the experiments take them."""
     assert said_of(load(folder_with(folder))) is None
+
+
+def test_tails_that_reach_below_zero_are_no_marks() -> None:
+    """Whole numbers and decimals around a small mean: the lowest value is -1 now and then, and repeats."""
+    rng = np.random.default_rng(1)
+    columns = [np.rint(rng.normal(10, 4, size=1000)) for _ in range(100)]
+    columns += [rng.poisson(rng.uniform(3, 12), size=1000) - 1.0 for _ in range(100)]
+    columns += [rng.normal(3, 1.5, size=1000).round(1) for _ in range(100)]
+    assert sum(column.min() == -1 for column in columns) > 50
+    assert sum(len(number_marks(column)[0]) > 0 for column in columns) <= 3

@@ -20,6 +20,8 @@ from knockoffs.words import column_name, listing
 RARE = 1e-3  # how improbable it is that measurements look like an identifier
 LEAST_CELLS = 3  # a number stands for missing cells only where it repeats
 FAR = 2  # times the range of the other values
+GAP = 5  # times the usual step from one value to the next
+MORE = 3  # times as frequent as the value next to it
 MANY_VALUES = 10  # so many values above zero make a single negative one conspicuous
 FEW_GROUPS = 20  # a name such as "site_id" with so few values is that of categories
 
@@ -49,7 +51,8 @@ def doubts(table: Table, target: Array | None = None) -> str | None:
     * Levels that differ only by capitals or blanks, such as "Male", "male " and "MALE"; "yes" beside "Y".
     * Texts that stand for missing cells, such as "?" and "unknown", among other levels.
     * Numbers that stand for missing cells, such as 999 and -1: they repeat, and lie further from all other values
-      than twice the range of these, or are negative among many values that are not.
+      than twice the range of these, or are the only negative one among many values, apart from the lowest of
+      these or much more frequent than it.
     * Identifiers: whole numbers, all different, that number the rows or have the name of an identifier; and
       columns with the name of an identifier whose values repeat, as those of patients who were seen several times.
     * Columns of polars with both kinds of missing cells, null and NaN, which become one.
@@ -150,7 +153,9 @@ def number_marks(column: Array) -> tuple[Array, Indices]:
     far = np.maximum(low - values, values - high) > FAR * (high - low)
     if not np.all(np.diff(others) == 1):  # 9 after 1, 2, 3 means that there is no answer; 1, 3, 9 are doses
         far &= values != 9
-    negative = (values < 0) & (low >= 0) & (len(others) >= MANY_VALUES)
+    # A tail that just reaches below zero does so in small steps, and becomes rarer on the way.
+    stands_out = (low - values >= GAP * np.median(np.diff(others))) | (counts > MORE * counts[~is_mark][0])
+    negative = (values < 0) & (low >= 0) & (len(others) >= MANY_VALUES) & stands_out
     chosen = is_mark & (counts >= LEAST_CELLS) & (far | negative)
     return values[chosen], counts[chosen]
 
