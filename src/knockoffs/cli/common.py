@@ -121,14 +121,16 @@ def check_cores(n_jobs: int | None) -> None:
 
 def read_features(file: str, delimiter: str | None, drop: Sequence[str], na_values: Sequence[str]) -> pd.DataFrame:
     """The table without the columns to drop, and without the marks of missing cells."""
-    frame = read_file(file, delimiter, na_values)
+    frame = read_file(file, delimiter, na_values, warn_of_absent=True)
     for column in drop:
         require_column(frame, "--drop", column)
     return frame.drop(columns=list(drop))
 
 
-def read_file(file: str, delimiter: str | None, na_values: Sequence[str]) -> pd.DataFrame:
-    """The table in a file, with missing cells where --na-value says so."""
+def read_file(
+    file: str, delimiter: str | None, na_values: Sequence[str], *, warn_of_absent: bool = False
+) -> pd.DataFrame:
+    """The table in a file, with missing cells where --na-value says so; a value that no cell has may be a slip."""
     with interrupts_end_the_process():
         from knockoffs.files import read_frame, without_mark
 
@@ -137,7 +139,7 @@ def read_file(file: str, delimiter: str | None, na_values: Sequence[str]) -> pd.
         name, equals, mark = value.rpartition("=")  # a name may hold the sign as well
         in_one = bool(equals) and name in frame.columns
         cleaned = without_mark(frame, mark if in_one else value, [name] if in_one else [*frame.columns])
-        if cleaned.equals(frame):
+        if warn_of_absent and cleaned.equals(frame):
             caution(f"--na-value {value!r}: no cell holds it. Pass VALUE, or COL=VALUE for one column.")
         frame = cleaned
     return frame
