@@ -23,7 +23,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knockoffs import archives, infer_schema
-from knockoffs.files import TableFileError, read_frame, write_frame
+from knockoffs.cautions import KnockoffWarning
+from knockoffs.files import TableFileError, read_frame, without_mark, write_frame
 
 FRAME = pd.DataFrame({"age": [30, 41, 52], "dose, in mg": [0.1, 1e-300, -2.5e17], "smoker": [True, False, True]})
 Read = Callable[..., pd.DataFrame]
@@ -251,7 +252,9 @@ BAD = {
     "names alone": (b"a,b\n", r"has 0 rows and 2 columns\. Pass a table with data"),
     "Parquet without rows": (parquet(FRAME[:0]), r"has 0 rows and 3 columns\. Pass a table with data"),
     "not UTF-8": ("é,b\n1,2\n".encode("latin-1"), r"not text in UTF-8 \(byte 0xe9 at position 0\)\. Save it as"),
-    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), r"not text in UTF-8 .*Save it as UTF-8"),
+    "UTF-16": ("a,b\n1,2\n".encode("utf-16")[:-1], r"not text in UTF-16 .*Save it as UTF-8"),
+    "columns without names": (b"a,,b,,\n1,2,3,,4\n", r"columns without a name \(number 2, 5\)\. Name them"),
+    "lines above the names": (b"Exported\n\na,b\n1,2\n", r"single column, 'Exported'.*lines above the one"),
     "one column": (b"a b\n1 2\n", r"has a single column, 'a b', when split at ','\. Pass the right delimiter"),
     "name twice": (b"a,b,a,b,c\n1,2,3,4,5\n", r"several columns named 'a', 'b'\. Give each its own name"),
     "Parquet name twice": (parquet_with_a_name_twice(), r"several columns named 'a'\. Give each its own name"),
@@ -484,6 +487,7 @@ def frames(draw: st.DrawFn) -> pd.DataFrame:
     return pd.DataFrame(draw(st.lists(row, min_size=1, max_size=5)), columns=names)
 
 
+@pytest.mark.filterwarnings("ignore:.*has numbers in its first line")  # names may be anything
 @pytest.mark.parametrize("name", ["table.csv", "table.tsv", "table.parquet"])
 @settings(max_examples=100)
 @given(frame=frames())
@@ -493,3 +497,70 @@ def test_any_table_comes_back_to_the_bit(
     path = tmp_path_factory.getbasetemp() / name
     write_frame(frame, path)
     pd.testing.assert_frame_equal(read_frame(str(path)), frame, check_exact=True)
+
+
+def test_decimal_commas(tmp_path: Path) -> None:
+    """As spreadsheets write them where the comma is the decimal sign; the delimiter is then another."""
+    frame = pd.DataFrame(
+        {"dose": [0.5, 1.25, 1000.0, None], "weight": [70, 65, 80, 81], "name": ["a,b", "c", "d", "e"]}
+    )
+    for delimiter in (";", "\t"):
+        frame.to_csv(tmp_path / "t.csv", index=False, sep=delimiter, decimal=",")
+        pd.testing.assert_frame_equal(read_frame(str(tmp_path / "t.csv")), frame, check_dtype=False)
+    # Commas that may mark thousands are not guessed at, and numbers with points are read as ever.
+    for cells in (["1,234", "12,500", "999"], ["0,5", "x", "1,5"]):
+        pd.DataFrame({"x": cells, "y": [1.5, 2.5, 3.5]}).to_csv(tmp_path / "t.csv", index=False, sep=";")
+        assert read_frame(str(tmp_path / "t.csv"))["x"].tolist() == cells
+        assert read_frame(str(tmp_path / "t.csv"))["y"].tolist() == [1.5, 2.5, 3.5]
+
+
+def test_marks_become_missing_cells() -> None:
+    frame = pd.DataFrame(
+        {
+            "n": [1.0, -999.0, 3.0],
+            "k": [1, 2, -999],
+            "t": ["a", " ? ", "-999"],
+            "b": [True, False, True],
+            "s": ["1", "-999.0", "2"],
+            "c": pd.Categorical(["a", "?", "b"]),
+        }
+    )
+    before = frame.copy()
+    found = without_mark(frame, "-999", [*frame.columns])
+    assert found.isna().sum().to_dict() == {"n": 1, "k": 1, "t": 1, "b": 0, "s": 0, "c": 0}
+    found = without_mark(found, "?", [*frame.columns])
+    assert found.isna().sum().to_dict() == {"n": 1, "k": 1, "t": 2, "b": 0, "s": 0, "c": 1}
+    assert found["c"].cat.categories.tolist() == ["a", "b"]
+    assert without_mark(frame, "-999.0", ["s"])["s"].tolist()[::2] == [1, 2]  # numbers again
+    assert without_mark(frame, "1", ["b"]).equals(frame)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_text_of_spreadsheets_in_utf_16(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_bytes("größe\tb\n1\t2\n".encode("utf-16"))
+    assert read_frame(str(tmp_path / "t.txt")).to_dict("list") == {"größe": [1], "b": [2]}
+
+
+def test_empty_columns_without_names_are_left_out(tmp_path: Path) -> None:
+    """Spreadsheets write them where somebody once had typed; the first may be that of row names."""
+    (tmp_path / "t.csv").write_text(",a,,b,\nr,1,,2,\ns,3,,4,\n")
+    expected = pd.DataFrame({"a": [1, 3], "b": [2, 4]}, index=["r", "s"])
+    pd.testing.assert_frame_equal(read_frame(str(tmp_path / "t.csv")), expected)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind"), [("xlsx", "a spreadsheet program"), ("dta", "Stata"), ("RDS", "R"), ("sav", "SPSS")]
+)
+def test_files_of_other_programs_are_named(tmp_path: Path, suffix: str, kind: str) -> None:
+    (tmp_path / f"t.{suffix}").write_bytes(b"PK\x03\x04")
+    with pytest.raises(TableFileError, match=rf"is a file of {kind}\. Save the table as CSV"):
+        read_frame(str(tmp_path / f"t.{suffix}"))
+
+
+def test_numbers_instead_of_names_are_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("0.5,1.5,7\n1,2,3\n")
+    with pytest.warns(KnockoffWarning, match=r"has numbers in its first line.*Add a line of names above it"):
+        read_frame(str(tmp_path / "t.csv"))
+    for names in ("0,1,2", "3,1,2", "400.5,401,y"):
+        (tmp_path / "t.csv").write_text(f"{names}\n1,2,3\n")
+        assert read_frame(str(tmp_path / "t.csv")).columns.tolist() == names.split(",")

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from knockoffs import KnockoffWarning
-from knockoffs.hazards import copies_of_target, identifiers, warn_of_hazards
+from knockoffs.doubts import identifiers
+from knockoffs.hazards import copies_of_target, warn_of_hazards
 from knockoffs.tables import read_table
 
 ROWS = 60
@@ -70,5 +71,5 @@ def test_hazards_of_a_mixed_table_are_said_by_name() -> None:
         warn_of_hazards(read_table(frame, who="test"), CLASSES, fdr=0.2, offset=1, n_draws=1)
     said = sorted(str(warning.message) for warning in caught)
     assert len(said) == 2
-    assert said[0].startswith("column 'leak': a copy of the target")
-    assert said[1].startswith("column 'row': a different whole number in every row")
+    assert said[0].startswith("Some columns may not mean what they say. column 'row': a different whole number in")
+    assert said[1].startswith("column 'leak': a copy of the target")

@@ -37,6 +37,8 @@ LAYERS = (
     {
         "tables",
         "table_problems",
+        "column_output",
+        "doubts",
         "schema",
         "cells",
         "design",
@@ -52,6 +54,7 @@ LAYERS = (
         "cautions",
         "checks",
         "fingerprints",
+        "interrupts",
         "memory",
         "typed_json",
     },

@@ -44,8 +44,8 @@ from knockoffs import (
     knockoff_threshold,
 )
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.doubts import identifiers
 from knockoffs.filtering import evalue_threshold
-from knockoffs.hazards import identifiers
 from knockoffs.statistics import Statistic
 
 LAW = AutoregressiveGaussian(features=12, rho=0.4, mean=1.0)
@@ -1248,3 +1248,25 @@ def test_a_function_may_return_dates_that_kinds_says_are_categories() -> None:
     )
     y = table[["a", "b"]].sum(axis=1) + (table["since"] > "2020") + 0.1 * rng.normal(size=60)
     assert selector.fit(table, y).selection_.w.shape == (4,)
+
+
+def test_columns_of_polars_keep_their_types() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 8))
+    table = pl.DataFrame(
+        {f"x{j}": x[:, j] for j in range(8)}
+        | {"whole": rng.integers(0, 5, 200), "text": pl.Series(rng.choice(["a", "b", None], 200), dtype=pl.String)}
+    )
+    y = table["whole"].to_numpy() + 2.0 * (table["text"] == "a").fill_null(False).to_numpy() + x[:, 0] + x[:, 1]
+    selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.5, certify=False, random_state=0)
+    as_array = selector.fit(table, y).transform(table)
+    assert isinstance(as_array, np.ndarray)  # by default, as scikit-learn does
+    chosen = selector.get_feature_names_out().tolist()
+    assert {"whole", "text", "x0"} <= set(chosen)
+    selector.set_output(transform="polars")
+    assert selector.transform(table).equals(table.select(chosen))
+    assert selector.transform(table).schema == table.select(chosen).schema
+    assert selector.fit_transform(table, y).schema == table.select(chosen).schema
+    with pytest.raises(ValueError, match="feature names"):
+        selector.transform(table.rename({"x0": "other"}))
+    assert isinstance(selector.set_output(transform="pandas").transform(table), pd.DataFrame)

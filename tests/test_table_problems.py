@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from knockoffs.table_problems import UnusableColumnsError
 from knockoffs.tables import infer_schema, read_table
 
 ROWS = 60
@@ -26,7 +28,10 @@ def said_of(X: Any, **options: Any) -> str:
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "free text": (NUMBERED, r"60 different texts or categories in 60 cells, as free text.*Drop the column, or"),
+    "free text": (
+        NUMBERED,
+        r"60 different texts or categories in 60 cells, as free text.*Drop the column \(--drop",
+    ),
     "categories of free text": (pd.Categorical(NUMBERED), r"60 different texts or categories in 60 cells"),
     "dates": (pd.date_range("2020", periods=ROWS), r"has type datetime64\[.*only numbers.*days since a date"),
     "dates as text": ([f"2020-01-{i % 9 + 1:02d}" for i in range(ROWS)], r"dates as text.*days since a date"),
@@ -42,11 +47,21 @@ BAD: dict[str, tuple[Any, str]] = {
     "bytes": (pd.Series([b"a"] * ROWS, dtype=object), r"has type bytes; only numbers"),
     "infinite": ([np.inf, -np.inf, *range(ROWS - 2)], r"\(2\): infinite values\. Replace them by finite"),
     "marks": (MARKED, r"numbers, but for '\?' \(row 60\)\. Replace what is no number by missing cells"),
-    "marks among few numbers": (["1", "2", "3", " ? "] * 15, r"numbers, but for ' \? ' \(row 4\)\. Replace"),
+    "marks among few numbers": (
+        ["1", "2", "3", " ? "] * 15,
+        r"numbers, but for ' \? ' \(15 cells, first in row 4\)\. Replace",
+    ),
     "words for missing cells": (
         ["1", "2", "N/A", "unknown", "3"] * 12,
-        r"'N/A' \(row 3\), 'unknown' \(row 4\)\.",
+        r"'N/A' \(12 cells, first in row 3\), 'unknown' \(12 cells, first in row 4\)\.",
     ),
+    "numbers as text": ([str(1000 * i) for i in range(ROWS)], r"numbers as text.*pd\.to_numeric.*--drop"),
+    "thousands": (
+        [f"{1000 * i:,}" for i in range(ROWS)],
+        r"numbers with signs that keep them from being read \('1,000', '10,000', '11,000' and \d+ more\)\. Take",
+    ),
+    "currency": ([*(f"${i}.50" for i in range(ROWS - 1)), "n/a"], r"numbers with signs.*'\$0\.50'.*numbers"),
+    "per cent": ([f"{i} %" for i in range(ROWS)], r"numbers with signs.*'0 %'"),
     "decimal commas": ([*map(str, range(ROWS - 20)), *(f"{i},5" for i in range(20))], r"numbers, but for '0,5'"),
 }
 
@@ -69,6 +84,7 @@ GOOD: dict[str, tuple[Any, str, int]] = {
     "twenty levels": ([f"level {i % 20}" for i in range(ROWS)], "nominal", 20),
     "entirely missing": ([np.nan] * ROWS, "constant", 0),
     "entirely missing text": (pd.Series([None] * ROWS, dtype="str"), "constant", 0),
+    "few numbers with signs": (["5 %", "10 %", "20 %"] * 20, "nominal", 3),
     "a date now and then": (["2020-01-01", "never"] * 30, "binary", 2),
 }
 
@@ -238,3 +254,10 @@ def test_kinds_that_will_not_do_are_refused_with_all_other_problems(kinds: dict[
 def test_kinds_of_no_column_and_no_kinds_are_refused(kinds: dict[Any, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         read_table(TABLE, who="Test", kinds=kinds)
+
+
+def test_the_error_travels_between_processes() -> None:
+    with pytest.raises(UnusableColumnsError) as caught:
+        read_table(pd.DataFrame({"good": range(ROWS), "bad": NUMBERED}), who="Test")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (type(error), str(error), error.columns) == (UnusableColumnsError, str(caught.value), (1,))

@@ -213,12 +213,54 @@ def test_masked_cells_are_missing(dtype: type) -> None:
     np.testing.assert_array_equal(read(np.ma.array(np.ones((3, 2), dtype=dtype), mask=False)).codes, 1)
 
 
-def test_decimals_become_floats() -> None:
-    column = pa.array([Decimal("1.25"), None], pa.decimal128(5, 2))
-    frame = pd.DataFrame({"x": pd.Series(column, dtype=pd.ArrowDtype(pa.decimal128(5, 2)))})
-    for table in (pa.table({"x": column}), pl.DataFrame({"x": column}), frame):
-        back = read(table).to_native()["x"]
-        assert float(back[0].as_py() if isinstance(back, pa.ChunkedArray) else back[0]) == 1.25
+def cells_of(column: Any) -> list[Any]:
+    return column.to_pylist() if isinstance(column, pa.ChunkedArray) else list(column)
+
+
+DECIMALS = pa.array([Decimal("1.25"), None, Decimal("-0.10"), Decimal("7.00")], pa.decimal128(4, 2))
+DECIMAL_TABLES = {
+    "pandas": pd.DataFrame({"x": pd.Series(DECIMALS.to_pylist(), dtype=object)}),
+    "pyarrow in pandas": pd.DataFrame({"x": pd.Series(DECIMALS, dtype=pd.ArrowDtype(DECIMALS.type))}),
+    "polars": pl.DataFrame({"x": DECIMALS}),
+    "pyarrow": pa.table({"x": DECIMALS}),
+}
+
+
+@pytest.mark.parametrize("table", DECIMAL_TABLES.values(), ids=DECIMAL_TABLES.keys())
+def test_decimals_come_back_as_decimals(table: Any) -> None:
+    found = read(table)
+    back = found.to_native()["x"]
+    assert [None if pd.isna(cell) else str(cell) for cell in cells_of(back)] == ["1.25", None, "-0.10", "7.00"]
+    others = found.with_codes(np.array([[0.126], [np.nan], [3.14159], [2.0]]))
+    np.testing.assert_array_equal(others.codes[:, 0], [0.13, np.nan, 3.14, 2])
+    written = cells_of(others.to_native()["x"])
+    assert [None if pd.isna(cell) else str(cell) for cell in written] == ["0.13", None, "3.14", "2.00"]
+    assert all(pd.isna(cell) or isinstance(cell, Decimal) for cell in written)
+    large = cells_of(found.with_codes(np.array([[100.0], [np.nan], [1.0], [2.0]])).to_native()["x"])
+    assert float(large[0]) == 100  # beyond the type's digits: a wider type, not another number
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "pyarrow", "pyarrow in pandas", "sparse"])
+def test_short_floats_hold_no_digits_that_will_not_be_written(dtype: Any, kind: str) -> None:
+    """What is computed with, and checked, is what is written."""
+    x = np.array([[0.1, 2.0], [np.nan, 1 / 3]]).astype(dtype)
+    make: dict[str, Callable[[], Any]] = {
+        "array": lambda: x,
+        "pandas": lambda: pd.DataFrame(x, columns=["a", "b"]),
+        "polars": lambda: pl.DataFrame({"a": x[:, 0], "b": x[:, 1]}),
+        "pyarrow": lambda: pa.table({"a": x[:, 0], "b": x[:, 1]}),
+        "pyarrow in pandas": lambda: pa.table({"a": x[:, 0], "b": x[:, 1]}).to_pandas(types_mapper=pd.ArrowDtype),
+        "sparse": lambda: pd.DataFrame(x, columns=["a", "b"]).astype(pd.SparseDtype(dtype)),
+    }
+    found = read(make[kind]())
+    drawn = np.array([[1 / 7, np.nan], [1e30 if dtype is np.float32 else 1e4, 1 / 9]])
+    table = found.with_codes(drawn)
+    np.testing.assert_array_equal(table.codes, drawn.astype(dtype).astype(float))
+    np.testing.assert_array_equal(read(table.to_native()).codes, table.codes)
+    np.testing.assert_array_equal(found.with_codes(found.codes).codes, found.codes)
+    beyond = np.full((2, 2), 1e300)
+    np.testing.assert_array_equal(found.with_codes(beyond).codes, beyond)
 
 
 @pytest.mark.parametrize("columns", [[0, 1, 2], [2, 0, 1], [10, 1, -3]], ids=["range", "shuffled", "any numbers"])

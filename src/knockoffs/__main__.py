@@ -1,6 +1,6 @@
 """The command line as a process: `python -m knockoffs`, or the script `knockoffs`.
 
-Only the standard library is imported before signals and streams are in order, since the rest takes seconds.
+Only the standard library is imported before signals and streams are in order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import signal
 import sys
 from types import FrameType
 
-INTERRUPTED = 130  # 128 + SIGINT
+from knockoffs.interrupts import interrupts_end_the_process
 
 
 def run() -> None:
@@ -19,13 +19,9 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that lacks a character shows its code instead of an error
             stream.reconfigure(errors="backslashreplace")
-    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not ignored, as by nohup
-    if interruptible:
-        signal.signal(signal.SIGINT, _leave_at_once)
-    from knockoffs.cli import main
+    with interrupts_end_the_process():
+        from knockoffs.cli import main
 
-    if interruptible:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
@@ -46,11 +42,6 @@ def open_missing_streams() -> None:
             os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)  # takes the lowest free number
     if sys.stderr is None:  # nobody reads the messages; the exit code remains
         sys.stderr = open(2, "w", closefd=False, encoding="utf-8")  # noqa: SIM115 (for as long as the process lives)
-
-
-def _leave_at_once(*_: object) -> None:
-    """End during the imports: nothing has been written, and an exception would get lost in other people's code."""
-    os._exit(INTERRUPTED)
 
 
 def _leave_in_order(number: int, _: FrameType | None) -> None:

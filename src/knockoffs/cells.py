@@ -7,6 +7,7 @@ cell as nan.
 from __future__ import annotations
 
 from collections.abc import Collection
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -18,11 +19,13 @@ from knockoffs.arrays import Array, Flags
 
 NUMERIC = "biuf"  # kinds of numpy types
 Levels = tuple[Any, ...]
+Precision = np.dtype[Any] | int | None
 
 NUMPY_TYPES = frozenset(
-    {"float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+    {"float16", "float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 )
 NUMBERS = frozenset({"floating", "integer", "mixed-integer-float", "decimal", "empty"})
+MOST_DECIMALS = 15  # that floats hold
 AS_TEXT = "Convert it by .astype(str) if it is a category"
 
 
@@ -30,13 +33,15 @@ class Cells(NamedTuple):
     """A column as numbers; with `levels`, the number of a cell's level. `ordered` levels have a natural order.
 
     The levels of a text column are the texts that occur in it, in alphabetical order; a category column brings its
-    own, also those that do not occur.
+    own, also those that do not occur. `precision` is what numbers are rounded to when they are written: a type of
+    floats with fewer digits than float64, or a number of decimals.
     """
 
     codes: Array
     levels: Levels | None = None
     ordered: bool = False
     is_text: bool = False
+    precision: Precision = None
 
 
 class UnreadableColumnError(ValueError):
@@ -56,7 +61,8 @@ def pandas_cells(series: pd.Series[Any]) -> Cells:
     if pd.api.types.is_complex_dtype(dtype):
         raise UnreadableColumnError(_says_type(dtype))
     if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
-        return Cells(series.to_numpy(dtype=np.float64, na_value=np.nan))
+        codes = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return Cells(codes, precision=_precision(_pandas_numbers(dtype)))
     if pd.api.types.is_object_dtype(dtype):
         return object_cells(series.to_numpy())
     if pd.api.types.is_string_dtype(dtype):
@@ -72,7 +78,9 @@ def frame_cells(series: nw.Series[Any]) -> Cells:
     """Read a column of a table that narwhals knows, such as one of polars or pyarrow."""
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return Cells(series.cast(nw.Float64).to_numpy().astype(np.float64))
+        native = _decimal_type(series) if dtype == nw.Decimal else _numpy_type(dtype)
+        codes = series.cast(nw.Float64).to_numpy().astype(np.float64)
+        return Cells(codes, precision=_precision(native))
     if dtype == nw.Enum:
         levels = tuple(series.cat.get_categories().to_list())
         return Cells(_level_numbers(series.cast(nw.String).to_numpy(), levels), levels)
@@ -90,7 +98,7 @@ def frame_cells(series: nw.Series[Any]) -> Cells:
 def array_cells(column: NDArray[Any]) -> Cells:
     """Read a column of an array; text that is all numbers counts as numbers."""
     if column.dtype.kind in NUMERIC:
-        return Cells(column.astype(np.float64))
+        return Cells(column.astype(np.float64), precision=_precision(column.dtype))
     if column.dtype.kind == "U":
         try:
             return Cells(column.astype(np.float64))
@@ -115,10 +123,35 @@ def object_cells(column: NDArray[np.object_]) -> Cells:
     if found in NUMBERS or len(present) == 0:
         codes = np.full(len(column), np.nan)
         codes[~missing] = present.astype(np.float64)
-        return Cells(codes)
+        return Cells(codes, precision=_decimals(present) if found == "decimal" else None)
     if found.startswith("mixed"):
         raise _says_objects(present)
     raise UnreadableColumnError(_says_type(found))
+
+
+def _precision(dtype: Any) -> Precision:
+    """The type of short floats, the decimals of a type of decimal numbers, or None."""
+    if isinstance(dtype, np.dtype):
+        return dtype if dtype.kind == "f" and dtype.itemsize < np.dtype(np.float64).itemsize else None
+    scale = getattr(dtype, "scale", None)  # of the decimal types of polars and pyarrow
+    return scale if scale is None or 0 <= scale <= MOST_DECIMALS else None
+
+
+def _decimals(present: NDArray[np.object_]) -> int | None:
+    """The most decimals that occur among decimal numbers; None where there are more than floats hold."""
+    most = max((-int(cell.as_tuple().exponent) for cell in present), default=0)
+    return most if most <= MOST_DECIMALS else None
+
+
+def rounded(codes: Array, precision: Precision) -> Array:
+    """Numbers as they will be once they are written; those beyond the range of a type keep their digits."""
+    if precision is None:
+        return codes
+    if isinstance(precision, int):
+        return np.round(codes, max(precision, 0))
+    with np.errstate(over="ignore"):  # overflow is what is looked for
+        short = codes.astype(precision).astype(np.float64)
+    return np.where(np.isfinite(short), short, codes)
 
 
 def is_missing(cells: Any) -> Flags:
@@ -180,6 +213,10 @@ def pandas_column(like: pd.Series[Any], codes: Array, levels: Levels | None) -> 
     if np.isnan(codes).all() and like.isna().all():
         return like.copy()
     if levels is None:
+        of_objects = pd.api.types.is_object_dtype(dtype)
+        decimals = _object_decimals(like, codes) if of_objects else _typed_decimals(_pandas_numbers(dtype), codes)
+        if decimals is not None:
+            return type(like)(decimals, index=like.index, dtype=dtype)
         column = type(like)(codes, index=like.index)
         return column.astype(dtype) if _fits_pandas(codes, dtype) else column
     if isinstance(dtype, pd.CategoricalDtype):
@@ -211,11 +248,18 @@ def frame_column(like: nw.Series[Any], codes: Array, levels: Levels | None) -> n
     if levels is not None:
         labels = labels_of(codes, levels).tolist()
         if backend.is_pyarrow():  # narwhals does not keep the types inside a dictionary
-            return _arrow_column(like, labels)
+            return _arrow_column(like, labels, None if _holds_no_text(like.dtype) else like.to_native().type)
         dtype = None if _holds_no_text(like.dtype) else like.dtype
         if isinstance(dtype, nw.Enum) and not _used(codes, levels) <= set(dtype.categories):
             dtype = nw.Enum(levels)
         return nw.new_series(name, labels, dtype, backend=backend)
+    if like.dtype == nw.Decimal:
+        native, dtype = like.to_native(), _decimal_type(like)
+        decimals = _typed_decimals(dtype, codes)
+        if decimals is not None and backend.is_pyarrow():
+            return _arrow_column(like, decimals, dtype)
+        if decimals is not None:
+            return nw.from_native(type(native)(name, decimals, dtype=dtype), series_only=True)
     values: Any = codes
     if np.isnan(codes).any() and (like.null_count() or not like.dtype.is_float()):
         values = [None if np.isnan(code) else code for code in codes.tolist()]
@@ -227,11 +271,39 @@ def frame_column(like: nw.Series[Any], codes: Array, levels: Levels | None) -> n
     return column.cast(like.dtype)
 
 
-def _arrow_column(like: nw.Series[Any], labels: list[Any]) -> nw.Series[Any]:
+def _decimal_type(series: nw.Series[Any]) -> Any:
+    """The type of a column of decimals, with its digits, which narwhals does not keep."""
+    native: Any = series.to_native()
+    return native.type if series.implementation.is_pyarrow() else native.dtype
+
+
+def _object_decimals(like: pd.Series[Any], codes: Array) -> list[Any] | None:
+    """Numbers as Python's decimals, with the gaps of a column of these; None where it is no such column."""
+    cells = like.to_numpy()
+    present = cells[~is_missing(cells)]
+    if not len(present) or not all(isinstance(cell, Decimal) for cell in present):
+        return None
+    decimals = _decimals(present)
+    return None if decimals is None else _written_with(decimals, codes, gap_like(cells))
+
+
+def _typed_decimals(dtype: Any, codes: Array) -> list[Any] | None:
+    """Numbers as decimals of a type of polars or pyarrow; None where it is another type, or has too few digits."""
+    decimals = _precision(dtype)
+    if not isinstance(decimals, int):
+        return None
+    largest = np.abs(codes[~np.isnan(codes)]).max(initial=0)
+    return _written_with(decimals, codes, None) if largest < 10.0 ** (dtype.precision - decimals) else None
+
+
+def _written_with(decimals: int, codes: Array, gap: Any) -> list[Any]:
+    return [gap if np.isnan(code) else Decimal(f"{code:.{max(decimals, 0)}f}") for code in codes.tolist()]
+
+
+def _arrow_column(like: nw.Series[Any], cells: list[Any], dtype: Any) -> nw.Series[Any]:
     import pyarrow as pa
 
-    dtype = None if _holds_no_text(like.dtype) else like.to_native().type
-    column = pa.chunked_array([pa.array(labels, type=dtype)])
+    column = pa.chunked_array([pa.array(cells, type=dtype)])
     return nw.from_native(column, series_only=True).alias(like.name)
 
 
@@ -252,10 +324,17 @@ def array_column(dtype: Any, codes: Array) -> bool:
 
 
 def _fits_pandas(codes: Array, dtype: Any) -> bool:
+    nullable = isinstance(dtype, pd.api.extensions.ExtensionDtype) and not isinstance(dtype, pd.SparseDtype)
+    numbers = _pandas_numbers(dtype)
+    return isinstance(numbers, np.dtype) and _fits(codes, numbers, nullable=nullable)
+
+
+def _pandas_numbers(dtype: Any) -> Any:
+    """The numpy type of numbers in a column of pandas; pyarrow's type where numpy has none, as for decimals."""
     if isinstance(dtype, pd.SparseDtype):
-        return _fits(codes, dtype.subtype, nullable=False)
-    nullable = isinstance(dtype, pd.api.extensions.ExtensionDtype)
-    return _fits(codes, getattr(dtype, "numpy_dtype", dtype), nullable=nullable)
+        return dtype.subtype
+    numbers = getattr(dtype, "numpy_dtype", dtype)
+    return getattr(dtype, "pyarrow_dtype", numbers) if numbers == np.dtype(object) else numbers
 
 
 def _fits(values: Array, dtype: np.dtype[Any], *, nullable: bool) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
 import os
+import re
 import stat
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -20,10 +22,22 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from knockoffs.archives import TableFileError, expanded, megabytes
+from knockoffs.cautions import caution
 from knockoffs.outputs import write_atomically
 from knockoffs.words import listing
 
 DELIMITERS = (",", "\t", ";", "|")
+OTHER_FORMATS = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), "a spreadsheet program"),
+    **dict.fromkeys((".rds", ".rda", ".rdata"), "R"),
+    **dict.fromkeys((".sav", ".por"), "SPSS"),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "SAS"),
+    ".dta": "Stata",
+    ".json": "JSON",
+    ".html": "HTML",
+}
+DECIMAL_COMMA = re.compile(r"[-+]?\d+(?:,\d+)?(?:[eE][-+]?\d+)?")
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+")
 # Spreadsheets take a cell that begins with one of these for a formula, and may carry it out
 # (https://owasp.org/www-community/attacks/CSV_Injection).
 FORMULA_MARKS = tuple("=+-@\t\r\n＝＋－＠")
@@ -37,7 +51,10 @@ def read_frame(path: str, *, delimiter: str | None = None) -> pd.DataFrame:
     it to lift the limit.
     """
     name = "standard input" if path == "-" else path
-    content = expanded(_content(path, name), name)
+    content = _content(path, name)
+    if (kind := OTHER_FORMATS.get(Path(path).suffix.lower())) is not None:
+        raise TableFileError(f"{name} is a file of {kind}. Save the table as CSV in UTF-8, or as Parquet.")
+    content = expanded(content, name)
     if not content.strip():
         raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
     frame = _from_parquet(content, name) if content.startswith(b"PAR1") else _from_text(content, name, delimiter)
@@ -47,6 +64,35 @@ def read_frame(path: str, *, delimiter: str | None = None) -> pd.DataFrame:
         )
     frame.columns = frame.columns.map(str)
     return frame
+
+
+def without_mark(frame: pd.DataFrame, mark: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the table with missing cells in place of a mark such as "?" or "-999" in some columns.
+
+    A mark that is a number also stands for that number written in another way. A column whose other cells are all
+    numbers becomes a column of numbers.
+    """
+    number = pd.to_numeric(mark, errors="coerce")
+    cleaned = frame.copy(deep=False)
+    for name in columns:
+        column = frame[name]
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            is_mark = (column == number).fillna(False)
+        else:
+            is_mark = column.notna() & (column.astype(str).str.strip() == mark.strip())
+        if is_mark.any():
+            cleaned[name] = _as_numbers(column.mask(is_mark.to_numpy(dtype=bool)))
+    return cleaned
+
+
+def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The column as numbers where its text holds nothing else."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.remove_unused_categories()
+    try:
+        return column if pd.api.types.is_numeric_dtype(column) else pd.to_numeric(column)
+    except (ValueError, TypeError):
+        return column
 
 
 def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str], *, escape_formulas: bool = False) -> None:
@@ -150,12 +196,13 @@ def _from_parquet(content: bytes, name: str) -> pd.DataFrame:
 
 
 def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame:
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as spreadsheets write Unicode text
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise TableFileError(
-            f"{name} is not text in UTF-8 (byte {content[error.start]:#04x} at position {error.start}). Save it "
-            "as UTF-8, or as Parquet."
+            f"{name} is not text in UTF-{16 if wide else 8} (byte {content[error.start]:#04x} at position "
+            f"{error.start}). Save it as UTF-8, or as Parquet."
         ) from None
     if not text.strip():
         raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
@@ -166,13 +213,22 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
     if len(header) <= 1:
         first = text.splitlines()[0]
         raise TableFileError(
-            f"{name} has a single column, {first[:40]!r}, when split at {delimiter!r}. Pass the right delimiter."
+            f"{name} has a single column, {first[:40]!r}, when split at {delimiter!r}. Pass the right delimiter, "
+            "or remove lines above the one that holds the names of the columns."
         )
-    _require_different(header, name)
+    _require_different([cell for cell in header if cell.strip()], name)
+    if _holds_data(header):
+        caution(
+            f"{name} has numbers in its first line, which is read as the names of the columns. Add a line of "
+            "names above it if it is a row of the table."
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(io.StringIO(text), sep=delimiter, index_col=False, low_memory=False)
+            read = partial(pd.read_csv, sep=delimiter, index_col=False, low_memory=False)
+            frame = read(io.StringIO(text))
+            if delimiter != "," and _has_decimal_commas(frame):
+                frame = read(io.StringIO(text), decimal=",")
     except pd.errors.ParserWarning:
         raise TableFileError(
             f"{name} has lines with more cells than its first line has names ({len(header)}). Name every column; "
@@ -180,8 +236,40 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
         ) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-        raise TableFileError(f"{name} is not a table split at {delimiter!r}: {reason}.") from None
-    return frame.set_index(frame.columns[0]).rename_axis(None) if header[0] == "" else frame
+        raise TableFileError(
+            f"{name} is not a table split at {delimiter!r}: {reason}. Correct that line, or pass the right "
+            "delimiter."
+        ) from None
+    return _with_named_columns(frame, header, name)
+
+
+def _with_named_columns(frame: pd.DataFrame, header: list[str], name: str) -> pd.DataFrame:
+    """The table without columns that have no name: the first holds row names, and others must be empty."""
+    unnamed = [j for j, cell in enumerate(header) if not cell.strip() and j > 0]
+    holding = [str(j + 1) for j in unnamed if frame.iloc[:, j].notna().any()]
+    if holding:
+        raise TableFileError(
+            f"{name} has columns without a name (number {listing(holding)}). Name them in the first line."
+        )
+    kept = frame.drop(columns=frame.columns[unnamed])
+    return kept.set_index(kept.columns[0]).rename_axis(None) if header[0] == "" else kept
+
+
+def _holds_data(header: list[str]) -> bool:
+    """Return whether all names are numbers, and not all of them whole as those that number columns are."""
+    numbers = pd.to_numeric(pd.Series([cell for cell in header if cell.strip()], dtype=object), errors="coerce")
+    return bool(numbers.notna().all() and (numbers % 1 != 0).any())
+
+
+def _has_decimal_commas(frame: pd.DataFrame) -> bool:
+    """Return whether numbers are written as 1,5: a column holds nothing else, and the comma marks no thousands."""
+    found: list[str] = []
+    for name in frame.columns:
+        if not pd.api.types.is_numeric_dtype(frame[name]):
+            cells = frame[name].dropna().astype(str).str.strip()
+            if len(cells) and cells.map(DECIMAL_COMMA.fullmatch).notna().all():
+                found.extend(cells[cells.str.contains(",")])
+    return any(not THOUSANDS.fullmatch(cell) for cell in found)
 
 
 def _require_memory(rows: int, columns: int, name: str) -> None:
@@ -197,7 +285,9 @@ def _require_memory(rows: int, columns: int, name: str) -> None:
 def _require_different(names: list[str], name: str) -> None:
     twice = sorted(repr(cell) for cell, count in Counter(names).items() if count > 1)
     if twice:
-        raise TableFileError(f"{name} has several columns named {listing(twice)}. Give each its own name.")
+        raise TableFileError(
+            f"{name} has several columns named {listing(twice)}. Give each its own name, in the first line."
+        )
 
 
 def _records(text: str, delimiter: str) -> Iterator[list[str]]:

@@ -9,18 +9,19 @@ import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
+from knockoffs.doubts import doubts
 from knockoffs.statistics.base import MOST_CLASSES
 from knockoffs.statistics.units import standardise
 from knockoffs.tables import Table
 from knockoffs.words import column_name, listing
 
 LEAST_NEEDED = 2  # no level below 1 needs fewer selections
-RARE = 1e-3  # how improbable it is that measurements look like an identifier, or levels like the target
+RARE = 1e-3  # how improbable it is that levels look like the target
 LEAST_PRESENT = 10  # cells of a column with gaps that must agree with the target
 
 
 def warn_of_hazards(table: Table, target: Array, *, fdr: float, offset: int, n_draws: int) -> None:
-    """Warn of levels that can select little, identifiers, copies of the target, and fewer rows than columns."""
+    """Warn of levels that can select little, doubtful columns, copies of the target, and few rows."""
     for hazard in _hazards(table, target, fdr, offset, n_draws):
         caution(hazard)
 
@@ -28,22 +29,14 @@ def warn_of_hazards(table: Table, target: Array, *, fdr: float, offset: int, n_d
 def _hazards(table: Table, target: Array, fdr: float, offset: int, n_draws: int) -> Iterator[str]:
     rows, features = table.shape
     nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
-    of_levels = np.array([levels is not None for levels in table.levels], dtype=bool)
     yield from _too_few_features(features, fdr, offset, n_draws)
-    numbering = identifiers(table.codes)
-    for columns, problem in (
-        (
-            numbering[~of_levels[numbering]],  # numbers of levels are no identifiers
-            "a different whole number in every row, with few numbers left out or in the order of the rows, as "
-            "identifiers have. Drop it if it is an identifier.",
-        ),
-        (
-            copies_of_target(table.codes, target, nominal),
-            "a copy of the target y. Drop it: it hides all other features.",
-        ),
-    ):
-        if len(columns):
-            yield f"{listing([column_name(table.names, j) for j in columns])}: {problem}"
+    doubtful = doubts(table, target)
+    if doubtful is not None:
+        yield doubtful
+    copies = copies_of_target(table.codes, target, nominal)
+    if len(copies):
+        named = listing([column_name(table.names, j) for j in copies])
+        yield f"{named}: a copy of the target y. Drop it: it hides all other features."
     if rows < features:
         yield (
             f"X has {rows} rows and {features} columns. Knockoffs learned from fewer rows than columns are rough, "
@@ -83,32 +76,6 @@ def _realistic_level(features: int) -> str:
     enough = max(features // 3, LEAST_NEEDED)
     level = math.ceil(100 / enough) / 100
     return f"raise fdr to {level:g} or more, where {math.ceil(1 / level)} suffice"
-
-
-def identifiers(values: Array) -> Indices:
-    """Columns that number the rows: all whole, all different, and either in the order of the rows or with so few
-    numbers left out that independent measurements on that scale would almost certainly repeat one. Missing cells
-    do not count.
-    """
-    found = [j for j, column in enumerate(values.T) if _numbers_the_rows(column[~np.isnan(column)])]
-    return np.array(found, dtype=np.intp)
-
-
-def _numbers_the_rows(column: Array) -> bool:
-    rows = len(column)
-    if rows < 2 or not np.all(column == np.rint(column)) or np.abs(column).max() >= 2**53:
-        return False
-    in_order = np.unique(column).astype(np.int64)
-    if len(in_order) < rows:
-        return False
-    steps = np.diff(column)
-    if (steps > 0).all() or (steps < 0).all():
-        return True
-    unit = np.gcd.reduce(np.diff(in_order))  # 1000, 2000, 3000 number rows as 1, 2, 3 do
-    scale = int((in_order[-1] - in_order[0]) // unit) + 1
-    # The largest probability that independent draws on a scale of that many numbers are all different.
-    log_probability = np.log1p(-np.arange(rows) / scale).sum()
-    return bool(log_probability < math.log(RARE))
 
 
 def copies_of_target(values: Array, target: Array, nominal: Flags | None = None) -> Indices:

@@ -39,7 +39,10 @@ class Column:
         Name of the column, or "x0", "x1", ... where the table has no names.
     kind : {"constant", "continuous", "semicontinuous", "ordinal", "binary", "nominal"}
         `"semicontinuous"` is a continuous quantity that takes some values often, such as zero; `"ordinal"` are
-        counts, grades and ordered categories; `"constant"` is a column with at most one value.
+        counts, grades, ordered categories, and quantities on a grid: whole numbers, and values that repeat as
+        those with one decimal do (glucose in steps of 5), whose knockoffs take the same values. In a small table
+        values with one decimal hardly repeat, and the column is `"continuous"`. `"constant"` is a column with at
+        most one value.
     values : tuple of float
         Values that occur, increasing (numbers of levels where there are `levels`): all of them for discrete
         kinds, the frequent ones of a semicontinuous column, none of a continuous one.

@@ -8,13 +8,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.completion import complete_table
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.expectation import Expectation
@@ -40,7 +40,7 @@ from knockoffs.statistics.registry import STATISTICS
 from knockoffs.tables import Table, read_table
 
 
-class KnockoffSelector(SelectorMixin, BaseEstimator):
+class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     """Select the features that tell something of y beyond all the others, with few false ones among them.
 
     With exact knockoffs, a statistic that is `exact` and `offset=1`, the expected share of false discoveries

@@ -21,11 +21,32 @@ FEW_LEVELS = 20  # so many levels are never too many
 MARKS = frozenset({"na", "n/a", "nan", "nil", "null", "none", "unknown", "missing", "n/k", "not known"})
 DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([/.])\d\d?\2\d{2,4}")
 
-INFINITE = "infinite values. Replace them by finite numbers or by missing cells, or drop the rows that hold them"
-DATES = (
-    "dates as text. Encode them as numbers (such as days since a date) or drop the column; dates that are "
-    'categories are read with the kind "nominal" in kinds= (--kind at the command line)'
+# Currency, per cent, marks of thousands, decimal commas, and limits of detection around digits.
+SIGNED_NUMBER = re.compile(r"\s*[<>≤≥~]?=?\s*[-+(]?\s*[$€£¥]?\s*[-+]?\d[\d.,' ]*(?:[eE][-+]?\d+)?\s*[%$€£¥)]?\s*")
+
+INFINITE = (
+    "infinite values. Replace them by finite numbers or by missing cells (--na-value inf at the command line), or "
+    "drop the rows that hold them"
 )
+DATES = (
+    "dates as text. Encode them as numbers (such as days since a date) or drop the column (--drop); dates "
+    'that are categories are read with the kind "nominal" in kinds= (--kind at the command line)'
+)
+
+
+class UnusableColumnsError(ValueError):
+    """Columns of a table cannot be used as they are; the message names all of them, and the remedies.
+
+    `columns` are their numbers; none where the names of the columns are the problem.
+    """
+
+    def __init__(self, message: str, columns: Collection[int] = ()) -> None:
+        super().__init__(message)
+        self.columns = tuple(columns)
+
+
+class UnusableObjectsError(UnusableColumnsError, TypeError):
+    """Columns among which some hold objects; scikit-learn asks for a TypeError there."""
 
 
 class Problems:
@@ -48,7 +69,8 @@ class Problems:
         self._names = names
         self._asked = asked
         self._found: dict[str, list[str]] = {}
-        self._error: type[Exception] = ValueError
+        self._columns: list[int] = []
+        self._error: type[UnusableColumnsError] = UnusableColumnsError
 
     def read(self, read: Callable[[], Cells], j: int) -> Cells:
         """Read column j; what is wrong with it is kept for later."""
@@ -56,7 +78,7 @@ class Problems:
             cells = read()
         except UnreadableColumnError as error:
             if isinstance(error, NoCellsError):
-                self._error = TypeError
+                self._error = UnusableObjectsError
             self._add(str(error), j)
             return Cells(np.zeros(0))
         infinite = int(np.isinf(cells.codes).sum())
@@ -80,9 +102,11 @@ class Problems:
         if twice:
             said.insert(0, f"There are several columns named {listing(sorted(twice))}. Give each its own name.")
         if said:
-            raise self._error(f"{who}: some columns cannot be used as they are. " + " ".join(said))
+            message = f"{who}: some columns cannot be used as they are. " + " ".join(said)
+            raise self._error(message, [] if twice else sorted(set(self._columns)))
 
     def _add(self, problem: str, j: int, detail: str = "") -> None:
+        self._columns.append(j)
         self._found.setdefault(problem, []).append(column_name(self._names, j) + detail)
 
 
@@ -121,19 +145,37 @@ def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: i
             return DATES
         odd = np.flatnonzero(_not_numbers(texts))
         if 0 < len(odd) < len(texts) / 2 and (len(texts) > FEW_LEVELS or all(_is_mark(texts[k]) for k in odd)):
-            first = [int(np.argmax(cells.codes == values[k])) + 1 for k in odd]
-            quoted = [f"{texts[k]!r} (row {row})" for k, row in zip(odd, first, strict=True)]
+            quoted = [f"{texts[k]!r} ({_where(cells.codes == values[k])})" for k in odd]
             return (
                 f"numbers, but for {listing(quoted)}. Replace what is no number by missing cells, and convert the "
-                "column to numbers"
+                'column to numbers (pd.to_numeric(X[COL], errors="coerce") in pandas; --na-value VALUE at the '
+                "command line does both)"
+            )
+        signs = [text for text in texts if not _is_mark(text)]
+        if len(odd) and len(texts) > FEW_LEVELS and all(map(SIGNED_NUMBER.fullmatch, signs)):
+            examples = listing([repr(texts[k]) for k in odd], 3)
+            return (
+                f"numbers with signs that keep them from being read ({examples}). "
+                "Take out what is no digit (X[COL].str.replace in pandas), and convert the column to numbers"
+            )
+        if not len(odd) and _too_many(len(texts), rows):
+            return (
+                "numbers as text. Convert them to numbers (pd.to_numeric(X[COL]) in pandas), or drop the column "
+                "if it is an identifier (--drop at the command line)"
             )
     return _many_levels(len(texts), rows) if _too_many(len(texts), rows) else None
+
+
+def _where(cells: Flags) -> str:
+    """Say how many cells there are, and where the first is."""
+    count, row = int(cells.sum()), int(np.argmax(cells)) + 1
+    return f"row {row}" if count == 1 else f"{count:,} cells, first in row {row}"
 
 
 def _many_levels(different: int, rows: int) -> str:
     return (
         f"{different} different texts or categories in {rows} cells, as free text, names and identifiers have. "
-        "Drop the column, or derive categories or numbers from it"
+        "Drop the column (--drop at the command line), or derive categories or numbers from it"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -10,7 +11,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_array
 
@@ -19,6 +19,7 @@ from knockoffs.cells import (
     NUMERIC,
     Cells,
     Levels,
+    Precision,
     array_cells,
     array_column,
     frame_cells,
@@ -27,6 +28,7 @@ from knockoffs.cells import (
     labels_of,
     pandas_cells,
     pandas_column,
+    rounded,
 )
 from knockoffs.checks import check_choice
 from knockoffs.schema import CHOICES, Kind, Schema, describe_columns
@@ -48,12 +50,15 @@ class Table:
         Per column its levels, None where the cells are numbers.
     kinds : mapping of int to str
         Kinds of columns that are given: by the user, or by the type of the column.
+    precisions : tuple of dtype, int or None
+        What the numbers of a column are rounded to when they are written: short floats, or decimals.
     """
 
     codes: Array
     names: list[str] | None
     levels: tuple[Levels | None, ...]
     kinds: Mapping[int, Kind]
+    precisions: tuple[Precision, ...]
     _like: Any  # the table that was read
     _rows: Indices | None = None  # which of its rows these are; None for all
 
@@ -86,7 +91,10 @@ class Table:
         return replace(self, codes=self.codes[index], _rows=kept)
 
     def with_codes(self, codes: Array) -> Table:
-        """A table with the columns, rows and types of this one, and other cells."""
+        """A table with the columns, rows and types of this one, and other cells, rounded to these types."""
+        if any(precision is not None for precision in self.precisions):
+            columns = [rounded(column, own) for column, own in zip(codes.T, self.precisions, strict=True)]
+            codes = np.stack(columns, axis=1)
         return replace(self, codes=codes)
 
     def with_levels(self, levels: Sequence[Levels | None]) -> Table:
@@ -165,16 +173,17 @@ def read_table(
     names, readers = _column_readers(X, who)
     asked = _asked_for(kinds or {}, names, len(readers), who)
     problems = Problems(names, asked, categories)
-    codes, levels, given = [], [], {}
+    codes, levels, precisions, given = [], [], [], {}
     for j, read in enumerate(readers):
         cells = problems.read(read, j)
         codes.append(cells.codes)
         levels.append(cells.levels)
+        precisions.append(cells.precision)
         if cells.levels is not None:
             given[j] = "ordinal" if cells.ordered else "nominal"
     problems.raise_if_any(who)
     numbers = np.stack(codes, axis=1) if codes else np.empty((len(X), 0))
-    return Table(numbers, names, tuple(levels), given | asked, X)
+    return Table(numbers, names, tuple(levels), given | asked, tuple(precisions), X)
 
 
 def infer_schema(X: Any, *, kinds: Mapping[Any, Kind] | None = None) -> Schema:
@@ -248,7 +257,8 @@ def _asked_for(kinds: Mapping[Any, Kind], names: list[str] | None, columns: int,
 
 def as_numpy(values: Any) -> Any:
     """Tensors and masked arrays as plain arrays, masked cells as missing ones; anything else as it is."""
-    if isinstance(values, torch.Tensor):
+    torch = sys.modules.get("torch")  # slow to import; without it there are no tensors
+    if torch is not None and isinstance(values, torch.Tensor):
         values = values.detach().cpu()
         return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
     if np.ma.is_masked(values):

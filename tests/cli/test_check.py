@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, check_swap
-from knockoffs.cli import main
+from knockoffs.cli import COMMANDS
 from knockoffs.cli.check import check as check_command
 
 from .conftest import FEATURES, Invoke, contents
@@ -90,7 +90,7 @@ def test_strict_exits_with_3_unless_the_verdict_is_pass(
 
 def test_the_exit_codes_are_documented(invoke: Invoke) -> None:
     assert re.search(r"Exit codes:.*\b3\b", " ".join(invoke("--help").output.split()))
-    assert "check" in main.commands
+    assert "check" in COMMANDS
 
 
 def test_the_file_is_written_whole_or_not_at_all(
@@ -131,8 +131,18 @@ def test_a_dry_run_shows_its_rates(invoke: Invoke, file: Path, model: GaussianKn
 def test_every_option_is_known_to_these_tests() -> None:
     options = {option for parameter in check_command.params for option in parameter.opts}
     assert options == {
-        *("file", "--drop", "--delimiter", "--model", "--knockoffs", "--dry-run", "--statistic", "--n-jobs"),
-        *("--groups", "--kind", "--out", "--json", "--strict", "--seed", "--quiet"),
+        *(
+            "file",
+            "--drop",
+            "--delimiter",
+            "--na-value",
+            "--model",
+            "--knockoffs",
+            "--dry-run",
+            "--statistic",
+            "--n-jobs",
+        ),
+        *("--n-jobs", "--groups", "--kind", "--out", "--json", "--strict", "--seed", "--quiet"),
     }
 
 

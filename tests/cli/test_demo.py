@@ -7,14 +7,15 @@ import re
 import warnings
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.datasets
 from click.testing import Result
 
+import knockoffs.selector
 from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic
 from knockoffs.datasets.nulls import add_null_columns, is_null
 
@@ -37,11 +38,9 @@ def small_digits(*, return_X_y: bool, as_frame: bool) -> tuple[pd.DataFrame, pd.
 @pytest.fixture
 def demo(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """The demo with few images and a quick generator and statistic."""
-    module = import_module("knockoffs.cli.demo")
-    monkeypatch.setattr(module, "load_digits", small_digits)
-    monkeypatch.setattr(
-        module, "KnockoffSelector", partial(KnockoffSelector, GaussianKnockoffs(), LassoStatistic())
-    )
+    monkeypatch.setattr(sklearn.datasets, "load_digits", small_digits)
+    quick = partial(KnockoffSelector, GaussianKnockoffs(), LassoStatistic())
+    monkeypatch.setattr(knockoffs.selector, "KnockoffSelector", quick)
     return partial(invoke, "demo")
 
 
@@ -176,7 +175,7 @@ def test_the_real_defaults_run_too(invoke: Invoke, monkeypatch: pytest.MonkeyPat
     """DDLK and the mixture, as in the real demo, on a few columns of few images."""
     X, y = small_digits(return_X_y=True, as_frame=True)
     few = (X.iloc[::3, :3], y.iloc[::3])
-    monkeypatch.setattr(import_module("knockoffs.cli.demo"), "load_digits", lambda **_: few)
+    monkeypatch.setattr(sklearn.datasets, "load_digits", lambda **_: few)
     assert invoke("demo", "--fdr", "0.5").exit_code == 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KnockoffWarning)

@@ -34,7 +34,7 @@ def described(tmp_path: Path) -> Path:
 
 def test_every_option_is_known_to_these_tests() -> None:
     options = {option for parameter in describe_command.params for option in parameter.opts}
-    assert options == {"file", "--drop", "--delimiter", "--kind", "--json"}
+    assert options == {"file", "--drop", "--delimiter", "--na-value", "--kind", "--json"}
 
 
 def test_every_column_is_shown_as_it_is_read(invoke: Invoke, described: Path) -> None:
@@ -44,7 +44,7 @@ def test_every_column_is_shown_as_it_is_read(invoke: Invoke, described: Path) ->
     assert "2,000 rows, 5 columns" in result.stdout
     assert [row[:4] for row in rows if row[0]] == [
         ["age", "continuous", "", ""],
-        ["ward", "ordinal", "4", ""],
+        ["ward", "ordinal (whole)", "4", ""],
         ["[bold]town[/bold]", "nominal", "6", "12.5 %"],
         ["smoker", "binary", "2", ""],
         ["height", "constant", "1", "99.9 %"],
@@ -74,10 +74,64 @@ def test_few_missing_cells_are_not_none(invoke: Invoke, tmp_path: Path) -> None:
     assert "0.1 %" in invoke("describe", "t.csv").stdout
 
 
-def test_all_that_is_wrong_is_said_at_once(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_columns_that_cannot_be_used_are_shown_and_explained_at_once(
+    invoke: Invoke, refused: Callable[..., str], tmp_path: Path
+) -> None:
     frame = FRAME.assign(note=[f"n{i}" for i in range(2000)], seen="2020-01-01")
     frame.to_csv(tmp_path / "t.csv", index=False)
-    said = refused("describe", "t.csv")
-    assert "column 'note': 2000 different texts" in said
-    assert "column 'seen': dates as text" in said
+    result = invoke("describe", "t.csv", "--kind", "ward=nominal", "--kind", "note=binary")
+    assert result.exit_code == 1
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in result.stdout.splitlines() if "│" in line]
+    kinds = {row[0]: row[1] for row in rows if row[0]}
+    assert (kinds["age"], kinds["ward"]) == ("continuous", "nominal")  # the others are described
+    assert kinds["note"] == kinds["seen"] == "cannot be used"
+    assert "2,000 rows, 7 columns" in result.stdout
+    for said in (result.stderr, refused("describe", "t.csv", "--json", "--kind", "note=binary")):
+        assert "column 'note': kinds asks for \"binary\", but there are 2000 values" in said
+        assert "column 'seen': dates as text" in said
+    frame[["note", "seen"]].to_csv(tmp_path / "bad.csv", index=False)
+    assert "column 'note': 2000 different texts" in refused("describe", "bad.csv")
     assert "--drop 'nothing' is not a column" in refused("describe", "t.csv", "--drop", "nothing")
+
+
+def test_doubtful_columns_are_warned_of(invoke: Invoke, tmp_path: Path) -> None:
+    frame = FRAME.assign(patient_id=np.arange(2000), sex=["Male", "male ", "Female", "Female"] * 500)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for options in ((), ("--json",)):
+        result = invoke("describe", "t.csv", *options)
+        assert result.exit_code == 0
+        assert "column 'sex': 'Male', 'male ': spellings of one level" in result.stderr
+        assert "column 'patient_id': a different whole number in every row" in result.stderr
+        assert result.stderr.count("\n") == 1  # one message
+    assert invoke("describe", "t.csv", "--drop", "patient_id", "--drop", "sex").stderr == ""
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_marks_of_missing_cells_can_be_named(invoke: Invoke, tmp_path: Path, suffix: str) -> None:
+    """The advice can be followed where it is read, whatever the format."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"age": rng.integers(20, 90, 200), "weight": rng.normal(70, 9, 200)})
+    frame["dose"] = [*map(str, rng.poisson(50, 190)), *["?"] * 10]
+    frame["smoker"] = ["yes", "no", "unknown", "no"] * 50
+    frame.loc[:9, "age"] = -999
+    if suffix == "csv":
+        frame.to_csv(tmp_path / "t.csv", index=False)
+    else:
+        frame.to_parquet(tmp_path / "t.parquet")
+    refusal = invoke("describe", f"t.{suffix}")
+    assert "'dose': numbers, but for '?' (10 cells, first in row 191)" in refusal.stderr
+    assert "column 'age': -999 (10 cells); column 'smoker': 'unknown' (50 cells): read as they" in refusal.stderr
+    marks = ("--na-value", "?", "--na-value", "age=-999.0", "--na-value", "smoker=unknown")
+    result = invoke("describe", f"t.{suffix}", *marks, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    columns = {column["feature"]: column for column in json.loads(result.stdout)["columns"]}
+    assert {name: column["missing"] for name, column in columns.items()} == {
+        "age": 0.05,
+        "weight": 0,
+        "dose": 0.05,
+        "smoker": 0.25,
+    }
+    assert columns["dose"]["levels"] is None  # numbers again
+    assert columns["smoker"]["kind"] == "binary"
+    said = invoke("describe", f"t.{suffix}", *marks, "--na-value", "wieght=-1").stderr
+    assert "--na-value 'wieght=-1': no cell holds it" in said

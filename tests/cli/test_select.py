@@ -154,7 +154,17 @@ def test_every_option_is_known_to_these_tests() -> None:
     """A new option needs a test here."""
     options = {option for parameter in select_command.params for option in parameter.opts}
     assert options == {
-        *("file", "--drop", "--delimiter", "--target", "--fdr", "--generator", "--save-model", "--statistic"),
+        *(
+            "file",
+            "--drop",
+            "--delimiter",
+            "--na-value",
+            "--target",
+            "--fdr",
+            "--generator",
+            "--save-model",
+            "--statistic",
+        ),
         *("--draws", "--offset", "--task", "--groups", "--n-jobs", "--out", "--report", "--json", "--seed"),
         *("--certify", "--calibrate", "--kind", "--missing", "--quiet"),
     }
@@ -368,7 +378,8 @@ def test_an_identifier_is_warned_of(invoke: Invoke, table: pd.DataFrame) -> None
     result = invoke("select", "numbered.csv", *FAST, "--quiet")
     assert result.exit_code == 0
     assert result.stderr.count("\n") == 1
-    assert re.match(r"Warning: column 'subject': a different whole number in every row.*Drop it", result.stderr)
+    said = r"Warning: Some columns may.*column 'subject': a different whole number in every row.*Drop it.*--drop"
+    assert re.match(said, result.stderr)
 
 
 # bad input: one line, no file

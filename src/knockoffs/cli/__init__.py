@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+import difflib
+from importlib import import_module
 from typing import Any
 
 import click
 
-from knockoffs.cli.bench import bench
-from knockoffs.cli.check import check
-from knockoffs.cli.demo import demo
-from knockoffs.cli.describe import describe
 from knockoffs.cli.errors import EXIT_CODES, plain_errors
-from knockoffs.cli.sample import sample
-from knockoffs.cli.select import select
+from knockoffs.cli.terminal import visible
+from knockoffs.interrupts import interrupts_end_the_process
+
+# What each command does, in the order of the help, which is shown without loading their modules.
+COMMANDS = {
+    "select": "Which columns of FILE tell something about the target that all the others do not.",
+    "sample": "Write knockoffs of the rows of FILE: a table like it.",
+    "check": "How far knockoffs of the rows of FILE are from exact ones: pass, warn or fail.",
+    "describe": "How each column of FILE is read: its kind, values and missing cells.",
+    "bench": "Run the paper's experiments, and show what they gave.",
+    "demo": "Which pixels tell handwritten digits apart? Half of the columns are known to tell nothing.",
+}
 
 
 class _Commands(click.Group):
-    """Commands whose errors and warnings are put in plain words, also those of their usage."""
+    """Commands that are loaded when called; their errors and warnings, also of usage, are put in plain words."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        with interrupts_end_the_process():
+            return getattr(import_module(f"knockoffs.cli.{cmd_name}"), cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        if near and args[0] not in COMMANDS:
+            ctx.fail(f"No such command {visible(args[0])!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         with plain_errors():
@@ -28,7 +57,3 @@ class _Commands(click.Group):
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(debug: bool) -> None:  # `plain_errors` looks for --debug
     """Which features matter, with a bounded share of false answers."""
-
-
-for command in (select, sample, check, describe, bench, demo):
-    main.add_command(command)

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
-from joblib.externals.loky.process_executor import TerminatedWorkerError
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from knockoffs.benchmarks.agreement import agreement, compare_predictions, scatter
-from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
-from knockoffs.benchmarks.experiment import Experiment
-from knockoffs.benchmarks.runner import RunFailedError, draw_knockoffs, first_study, run_experiment
-from knockoffs.benchmarks.store import Store
-from knockoffs.benchmarks.summary import has_truth, marked_selections, means, with_error
 from knockoffs.checks import check_choice, check_count
 from knockoffs.cli.common import MOST_REPLICATES, check_cores
 from knockoffs.cli.paths import check_paths, named
-from knockoffs.cli.terminal import console, say, shows_progress, text
-from knockoffs.files import write_frame
-from knockoffs.generators.batches import torch_device
-from knockoffs.outputs import write_atomically
-from knockoffs.progress import progress_bars
-from knockoffs.tables import read_table
+from knockoffs.cli.terminal import console, say, shows_progress
+from knockoffs.interrupts import interrupts_end_the_process
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
+    from knockoffs.benchmarks.experiment import Experiment
+    from knockoffs.benchmarks.store import Store
 
 OUT = "results"
 
@@ -51,6 +37,9 @@ def bench() -> None:
 @bench.command("list")
 def list_experiments() -> None:
     """Name every experiment."""
+    with interrupts_end_the_process():
+        from knockoffs.benchmarks.catalogue import EXPERIMENTS
+
     table = Table()
     for heading in ("name", "what", "runs"):
         table.add_column(heading, overflow="fold")
@@ -98,6 +87,15 @@ def run(
 
     Every run is written when it ends, complete or not at all: stop at any time and start again to go on.
     """
+    with interrupts_end_the_process():
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        from knockoffs.benchmarks.runner import RunFailedError, run_experiment
+        from knockoffs.benchmarks.store import Store
+        from knockoffs.cli.bench_results import show_results
+        from knockoffs.generators.batches import torch_device
+        from knockoffs.progress import progress_bars
+
     experiment = _experiment(name)
     exact = any(variant.oracle for variant in experiment.variants)
     chosen = None if methods is None else _methods(methods, exact=exact)
@@ -129,7 +127,7 @@ def run(
         ) from error
     if not quiet:
         say(f"{made} runs made; results in {Path(out) / name}")
-        _show(experiment, store)
+        show_results(experiment, store)
 
 
 @bench.command()
@@ -146,11 +144,15 @@ def draw(
 
     By default the joint density of the first two columns.
     """
-    from knockoffs.plots import compare_marginals, compare_methods
+    with interrupts_end_the_process():
+        from knockoffs.benchmarks.runner import draw_knockoffs, first_study
+        from knockoffs.cli.bench_results import figure_format, save_figure
+        from knockoffs.plots import compare_marginals, compare_methods
+        from knockoffs.tables import read_table
 
     experiment = _experiment(name)
     check_paths([], named(FIGURE=figure))
-    _format(figure)
+    figure_format(figure)
     variants = [v.name for v in experiment.variants]
     if variant is not None:
         check_choice("--variant", variant, variants)
@@ -169,7 +171,7 @@ def draw(
         method: read_table(table, who=method).with_levels(rows.levels).codes for method, table in drawn.items()
     }
     compare = compare_marginals if len(index) == 1 else compare_methods
-    _save(compare(tables, *index), figure)
+    save_figure(compare(tables, *index), figure)
 
 
 @bench.command()
@@ -185,16 +187,21 @@ def show(
     name: str, out: str, table: str | None, figure: str | None, variant: str | None, response: str | None
 ) -> None:
     """Show what the runs of the experiment NAME gave so far."""
+    with interrupts_end_the_process():
+        from knockoffs.benchmarks.store import Store
+        from knockoffs.cli.bench_results import draw_curves, show_results, summary
+        from knockoffs.files import write_frame
+
     experiment, store = _experiment(name), Store(out)
     check_paths([], named(table=table, figure=figure))
     _refuse_results_as_outputs(store, experiment, table, figure)
     if figure is None and (variant is not None or response is not None):
         raise ValueError("--variant and --response choose the curves of a figure: pass --figure FILE too.")
-    results = _show(experiment, store)
+    results = show_results(experiment, store)
     if table is not None:
-        write_frame(_summary(experiment, results), table, escape_formulas=True)
+        write_frame(summary(experiment, results), table, escape_formulas=True)
     if figure is not None:
-        _draw(experiment, store, results, figure, variant, response)
+        draw_curves(experiment, store, results, figure, variant, response)
 
 
 def _refuse_results_as_outputs(store: Store, experiment: Experiment, *outputs: str | None) -> None:
@@ -217,155 +224,18 @@ def _check_cores(n_jobs: int | None, scheduler: str | None) -> None:
 
 
 def _experiment(name: str) -> Experiment:
+    with interrupts_end_the_process():
+        from knockoffs.benchmarks.catalogue import EXPERIMENTS
+
     check_choice("NAME", name, tuple(EXPERIMENTS))
     return EXPERIMENTS[name]
 
 
 def _methods(text: str, *, exact: bool) -> list[str]:
     """Methods that are named with commas between them; `exact` where exact knockoffs are known."""
+    from knockoffs.benchmarks.catalogue import METHODS
+
     methods = [method.strip() for method in text.split(",")]
     for method in methods:
         check_choice("--methods", method, (*METHODS, *(["oracle"] if exact else [])))
     return methods
-
-
-def _show(experiment: Experiment, store: Store) -> pd.DataFrame:
-    results = store.read(experiment)
-    if results.empty:
-        raise ValueError(
-            f"{str(store.folder)!r} has no results of {experiment.name}: make some with "
-            f"'knockoffs bench run {experiment.name} --out {store.folder}'."
-        )
-    terminal = console()
-    terminal.print(text(f"{experiment.title}. {experiment.note}".strip(), style="bold"))
-    if experiment.predicts is not None:
-        _show_predictions(experiment, store, results)
-    else:
-        for table in _tables(experiment, results):
-            terminal.print(table)
-    devices = store.devices(experiment)
-    if len(devices) > 1:  # one method on both: the same but for rounding
-        say(f"Networks were trained on {' and '.join(f'{name} ({n} runs)' for name, n in devices.items())}.")
-    return results
-
-
-def _show_predictions(experiment: Experiment, store: Store, results: pd.DataFrame) -> None:
-    """Print predicted beside realised false discoveries of every combination, and how well they agree."""
-    level = experiment.predicts or 0.0
-    compared = compare_predictions(results, store.predicted(experiment), level)
-    table = Table(
-        title=text(f"False discovery proportion at q = {level:g}", "table.title"),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
-    names = ("data", "method", "statistic", "predicted", "realised ± s.e.", "pass", "warn", "fail")
-    for name in names:
-        table.add_column(name, justify="left" if name in names[:3] else "right", no_wrap=True)
-    for row in compared.to_dict(orient="records"):
-        parts = [text(row[name]) for name in ("variant", "method", "statistic")]
-        verdicts = (str(row[verdict]) for verdict in names[5:])
-        table.add_row(*parts, f"{row['predicted']:.3f}", with_error(row["realised"], row["error"]), *verdicts)
-    console().print(table)
-    for what, found in (("Together", compared), *compared.groupby("statistic", sort=False)):
-        figures = agreement(found, level)
-        say(
-            f"{what}: {figures.combinations} combinations, rank correlation {figures.rank_correlation:.2f}, slope "
-            f"{figures.slope:.2f}, AUROC for realised > 1.5 q {figures.auroc:.2f}, exact knockoffs passed "
-            f"{figures.exact_passed:.0%}."
-        )
-
-
-def _tables(experiment: Experiment, results: pd.DataFrame) -> Iterator[Table]:
-    if not has_truth(results):
-        for statistic, frame in marked_selections(experiment, results):
-            yield _selection_table(experiment, frame, statistic)
-        return
-    frame = means(results, experiment.levels)
-    for (variant, response, statistic), found in frame.groupby(["variant", "response", "statistic"], sort=False):
-        yield _rates_table(found, f"{variant}, {response}, {statistic}", experiment.levels)
-
-
-def _summary(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
-    """Means over replicates, or where no truth is known shares of selections."""
-    if has_truth(results):
-        return means(results, experiment.levels)
-    parts = [frame.assign(statistic=name) for name, frame in marked_selections(experiment, results)]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _rates_table(frame: pd.DataFrame, what: str, levels: Sequence[float]) -> Table:
-    """Two lines a method, so that the table fits into 80 columns: false discoveries, then power."""
-    table = Table(
-        title=text(f"{what}: FDP ± s.e., below it power ± s.e.", "table.title"),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
-    table.add_column("method", no_wrap=True)
-    for heading in ("runs", *(f"q = {level:g}" for level in levels)):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for method, found in frame.groupby("method", sort=False):
-        rows = found.to_dict(orient="records")
-        for name, runs, value in ((str(method), str(rows[0]["replicates"]), "fdp"), ("  power", "", "power")):
-            cells = (with_error(row[value], row[f"{value}_error"]).replace(" ", "") for row in rows)
-            table.add_row(text(name), runs, *cells)
-    return table
-
-
-def _selection_table(experiment: Experiment, frame: pd.DataFrame, statistic: str) -> Table:
-    """Which features each method selects with a statistic; no truth is known."""
-    title = f"{statistic}: share of replicates that select a feature at {experiment.levels[0]:g}"
-    table = Table(title=text(title, "table.title"), title_justify="left", box=SIMPLE_HEAD)
-    for name in frame.columns[:2]:
-        table.add_column(text(name), overflow="fold")
-    for name in frame.columns[2:]:
-        table.add_column(text(name), justify="right", overflow="fold")
-    for feature, remark, *shares in frame.itertuples(index=False):
-        if max(shares) > 0:
-            table.add_row(text(feature), str(remark), *(f"{share:.0%}" if share else "" for share in shares))
-    return table
-
-
-def _draw(
-    experiment: Experiment,
-    store: Store,
-    results: pd.DataFrame,
-    path: str,
-    variant: str | None,
-    response: str | None,
-) -> None:
-    from knockoffs.benchmarks.figures import curves, heat_map
-
-    if not has_truth(results):
-        raise ValueError(
-            f"--figure: nobody knows which features of {experiment.name} matter, so there are no curves. Use "
-            f"--table, or 'knockoffs bench draw {experiment.name}'."
-        )
-    if experiment.name == "lambda" or experiment.predicts is not None:
-        if variant is not None or response is not None:
-            raise ValueError("--variant and --response: the figure shows all of them; leave both out.")
-        level = experiment.predicts
-        if level is None:
-            _save(heat_map(results), path)
-        else:
-            _save(scatter(compare_predictions(results, store.predicted(experiment), level), level), path)
-        return
-    chosen, left = [], results
-    for option, asked in (("variant", variant), ("response", response)):
-        known = list(dict.fromkeys(left[option]))
-        if asked is not None:
-            check_choice(f"--{option}", asked, known)
-        chosen.append(asked or known[0])
-        left = left[left[option] == chosen[-1]]
-    _save(curves(results, *chosen), path)
-
-
-def _format(path: str) -> str:
-    kind = Path(path).suffix.lstrip(".") or "png"
-    check_choice("the figure's suffix", kind, ("png", "svg", "pdf"))
-    return kind
-
-
-def _save(figure: Figure, path: str) -> None:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=_format(path), dpi=110)
-    write_atomically(path, buffer.getvalue())

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
 from rich.table import Table
 
+from knockoffs.cli.choices import STATISTICS
 from knockoffs.cli.common import (
     check_cores,
     groups_option,
     kind_option,
     read_features,
+    read_file,
     read_kinds,
     refuse_kinds,
     run_options,
@@ -24,12 +25,13 @@ from knockoffs.cli.common import (
 )
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
-from knockoffs.diagnostics import Certificate, check_swap
-from knockoffs.files import read_frame
-from knockoffs.generators.loading import load_generator
+from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.outputs import write_atomically
-from knockoffs.statistics.registry import STATISTICS
-from knockoffs.tables import read_table
+
+if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
+    import pandas as pd
+
+    from knockoffs.diagnostics import Certificate
 
 NOT_PASSED = 3
 SHOWN = 10
@@ -49,7 +51,7 @@ SHOWN = 10
 )
 @click.option(
     "--statistic",
-    type=click.Choice(list(STATISTICS)),
+    type=click.Choice(STATISTICS),
     default="mixture",
     show_default=True,
     help="What is to be used with the knockoffs.",
@@ -63,6 +65,7 @@ def check(
     file: str,
     drop: tuple[str, ...],
     delimiter: str | None,
+    na_values: tuple[str, ...],
     model: str | None,
     knockoffs: str | None,
     groups: str | None,
@@ -87,13 +90,17 @@ def check(
     if as_json:
         require_standard_output("--json")
     check_paths(named(FILE=file, model=model, knockoffs=knockoffs), named(out=out))
-    X, labels = take_groups(read_features(file, delimiter, drop), groups)
+    X, labels = take_groups(read_features(file, delimiter, drop, na_values), groups)
+    with interrupts_end_the_process():
+        from knockoffs.diagnostics import check_swap
+        from knockoffs.statistics import registry
+
     found = check_swap(
-        *_subject(X, delimiter, model, knockoffs, kinds),
+        *_subject(X, delimiter, na_values, model, knockoffs, kinds),
         groups=labels,
         fdr=fdr,
         dry_run=dry_run,
-        statistic=STATISTICS[statistic](),
+        statistic=registry.STATISTICS[statistic](),
         random_state=seed,
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
@@ -109,15 +116,23 @@ def check(
 
 
 def _subject(
-    X: pd.DataFrame, delimiter: str | None, model: str | None, knockoffs: str | None, kinds: Sequence[str]
+    X: pd.DataFrame,
+    delimiter: str | None,
+    na_values: Sequence[str],
+    model: str | None,
+    knockoffs: str | None,
+    kinds: Sequence[str],
 ) -> tuple[Any, ...]:
     """The arguments of `check_swap`."""
+    from knockoffs.generators.loading import load_generator
+    from knockoffs.tables import read_table
+
     if (model is None) == (knockoffs is None):
         raise ValueError("pass either --model FILE, to draw knockoffs, or --knockoffs FILE, which holds them.")
     if model is not None:
         refuse_kinds(kinds, model)
         return load_generator(model), X
-    table = read_frame(str(knockoffs), delimiter=delimiter)
+    table = read_file(str(knockoffs), delimiter, na_values)
     absent = [name for name in X.columns if name not in table.columns]
     if absent:
         raise ValueError(f"--knockoffs {knockoffs!r} lacks the column {absent[0]!r}. Leave it out with --drop.")

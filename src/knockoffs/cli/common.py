@@ -5,20 +5,23 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 import numpy as np
-import pandas as pd
 
 from knockoffs.arrays import Flags
+from knockoffs.cautions import caution
 from knockoffs.checks import check_choice, check_count
-from knockoffs.files import read_frame
-from knockoffs.generators.base import KnockoffGenerator
-from knockoffs.generators.loading import load_generator
-from knockoffs.generators.registry import GENERATORS
+from knockoffs.cli.choices import GENERATORS
+from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import CHOICES, Kind
 from knockoffs.words import listing
+
+if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
+    import pandas as pd
+
+    from knockoffs.generators.base import KnockoffGenerator
 
 MOST_DRAWS = 10_000
 MOST_REPLICATES = 100_000
@@ -42,6 +45,14 @@ table_options = options(
         "--drop", multiple=True, metavar="COL", help="Leave this column out; may be given several times."
     ),
     click.option("--delimiter", help="What separates the cells of a text file; found out by default."),
+    click.option(
+        "--na-value",
+        "na_values",
+        multiple=True,
+        metavar="[COL=]VALUE",
+        help="A text or number that stands for a missing cell, in all columns or in one, such as ? or age=-999; "
+        "may be given several times.",
+    ),
 )
 groups_option = click.option(
     "--groups",
@@ -80,14 +91,16 @@ generator_options = options(
 
 def make_generator(name: str) -> KnockoffGenerator:
     """Return a generator by name, or a fitted one from a model file, with the seed that it was saved with."""
-    if name in GENERATORS:
-        return GENERATORS[name]()
-    if not Path(name).exists():
+    if name not in GENERATORS and not Path(name).exists():
         raise ValueError(
             f"--generator {name!r} is not valid: pass {', '.join(GENERATORS)}, or the path of a model file that "
             "--save-model wrote."
         )
-    return load_generator(name)
+    with interrupts_end_the_process():
+        from knockoffs.generators import registry
+        from knockoffs.generators.loading import load_generator
+
+    return registry.GENERATORS[name]() if name in GENERATORS else load_generator(name)
 
 
 def model_file(generator: str) -> str | None:
@@ -106,12 +119,30 @@ def check_cores(n_jobs: int | None) -> None:
         check_count("--n-jobs", n_jobs, most=MOST_CORES)
 
 
-def read_features(file: str, delimiter: str | None, drop: Sequence[str]) -> pd.DataFrame:
-    """The table without the columns to drop."""
-    frame = read_frame(file, delimiter=delimiter)
+def read_features(file: str, delimiter: str | None, drop: Sequence[str], na_values: Sequence[str]) -> pd.DataFrame:
+    """The table without the columns to drop, and without the marks of missing cells."""
+    frame = read_file(file, delimiter, na_values, warn_of_absent=True)
     for column in drop:
         require_column(frame, "--drop", column)
     return frame.drop(columns=list(drop))
+
+
+def read_file(
+    file: str, delimiter: str | None, na_values: Sequence[str], *, warn_of_absent: bool = False
+) -> pd.DataFrame:
+    """The table in a file, with missing cells where --na-value says so; a value that no cell has may be a slip."""
+    with interrupts_end_the_process():
+        from knockoffs.files import read_frame, without_mark
+
+    frame = read_frame(file, delimiter=delimiter)
+    for value in na_values:
+        name, equals, mark = value.rpartition("=")  # a name may hold the sign as well
+        in_one = bool(equals) and name in frame.columns
+        cleaned = without_mark(frame, mark if in_one else value, [name] if in_one else [*frame.columns])
+        if warn_of_absent and cleaned.equals(frame):
+            caution(f"--na-value {value!r}: no cell holds it. Pass VALUE, or COL=VALUE for one column.")
+        frame = cleaned
+    return frame
 
 
 def take_groups(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, pd.Series | None]:
@@ -159,6 +190,8 @@ def refuse_kinds(pairs: Sequence[str], model: str) -> None:
 
 def not_numbers(column: pd.Series) -> Flags:
     """Which cells hold something that is neither missing nor a number."""
+    import pandas as pd
+
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return np.zeros(len(column), dtype=bool)
     return (column.notna() & pd.to_numeric(column.astype(str), errors="coerce").isna()).to_numpy(dtype=bool)

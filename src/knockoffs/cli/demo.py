@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from sklearn.datasets import load_digits
 
 from knockoffs.cli.common import check_draws, run_options
 from knockoffs.cli.paths import check_paths
 from knockoffs.cli.results import result_files, say_verdict, say_where, show_selection, write_results
 from knockoffs.cli.terminal import say, shows_progress
-from knockoffs.datasets.nulls import add_null_columns, is_null
-from knockoffs.selector import KnockoffSelector
+from knockoffs.interrupts import interrupts_end_the_process
 
 SEEN = 1.0  # least standard deviation of a pixel that is used: at the border all images are blank
 
@@ -37,6 +35,12 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
     check_draws(draws)
     report = str(Path(out) / "report.html")
     check_paths([], result_files(out, report, None), new_folder=out)
+    with interrupts_end_the_process():  # what takes seconds to import is imported when the work begins
+        from sklearn.datasets import load_digits
+
+        from knockoffs.datasets.nulls import add_null_columns, is_null
+        from knockoffs.selector import KnockoffSelector
+
     X, y = load_digits(return_X_y=True, as_frame=True)
     table = add_null_columns(X.loc[:, X.std() >= SEEN], random_state=seed)
     if not quiet:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
 from rich.table import Table
 
+from knockoffs.cautions import caution
 from knockoffs.cli.common import kind_option, read_features, read_kinds, table_options
 from knockoffs.cli.terminal import console, require_standard_output, text
+from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import Column, Schema
-from knockoffs.tables import infer_schema
 from knockoffs.words import listing
 
 EXAMPLES = 4
+ORDINAL = "ordinal: counts, grades, and quantities on a grid, such as whole numbers or one decimal."
 
 
 @click.command()
@@ -22,21 +25,47 @@ EXAMPLES = 4
 @kind_option
 @click.option("--json", "as_json", is_flag=True, help="Print the description as JSON.")
 def describe(
-    file: str, drop: tuple[str, ...], delimiter: str | None, kinds: tuple[str, ...], as_json: bool
+    file: str,
+    drop: tuple[str, ...],
+    delimiter: str | None,
+    na_values: tuple[str, ...],
+    kinds: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """How each column of FILE is read: its kind, values and missing cells.
 
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Where a column is not read as you mean
-    it, such as categories that are coded by numbers, pass --kind COL=KIND here and to the other commands.
+    it, such as categories that are coded by numbers, pass --kind COL=KIND here and to the other commands. Columns
+    that cannot be used are named with the remedy, and so are those that may not mean what they say: spellings of
+    one level, marks of missing cells, identifiers.
     """
     if as_json:
         require_standard_output("--json")
-    X = read_features(file, delimiter, drop)
-    schema = infer_schema(X, kinds=read_kinds(kinds, X))
+    X = read_features(file, delimiter, drop, na_values)
+    with interrupts_end_the_process():  # what takes seconds to import is imported when the work begins
+        from knockoffs.doubts import doubts
+        from knockoffs.table_problems import UnusableColumnsError
+        from knockoffs.tables import read_table
+
+    asked = read_kinds(kinds, X)
+    problem, unusable = None, []
+    try:
+        table = read_table(X, who=file, kinds=asked)
+    except UnusableColumnsError as error:
+        if as_json or len(error.columns) in (0, X.shape[1]):
+            raise
+        problem, unusable = error, [X.columns[j] for j in error.columns]
+        usable = {name: kind for name, kind in (asked or {}).items() if name not in unusable}
+        table = read_table(X.drop(columns=unusable), who=file, kinds=usable)
     if as_json:
-        click.echo(json.dumps(_as_dict(schema, len(X)), indent=1))
+        click.echo(json.dumps(_as_dict(table.schema, len(X)), indent=1))
     else:
-        console().print(_schema_table(schema, len(X)))
+        console().print(_schema_table(table.schema, len(X), unusable))
+    doubtful = doubts(table)
+    if doubtful is not None:
+        caution(doubtful)
+    if problem is not None:
+        raise problem
 
 
 def _as_dict(schema: Schema, rows: int) -> dict[str, Any]:
@@ -53,15 +82,27 @@ def _as_dict(schema: Schema, rows: int) -> dict[str, Any]:
     return {"rows": rows, "columns": columns}
 
 
-def _schema_table(schema: Schema, rows: int) -> Table:
-    title = text(f"{rows:,} rows, {len(schema):,} columns", "table.title")
-    table = Table(title=title, title_justify="left")
+def _schema_table(schema: Schema, rows: int, unusable: Sequence[str]) -> Table:
+    title = text(f"{rows:,} rows, {len(schema) + len(unusable):,} columns", "table.title")
+    caption = text(ORDINAL) if any(column.kind == "ordinal" for column in schema) else None
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for heading in ("feature", "kind", "values", "missing", "examples"):
         table.add_column(heading, justify="right" if heading in ("values", "missing") else "left", overflow="fold")
     for column in schema:
         values = f"{len(column.values):,}" if column.discrete else ""
-        table.add_row(text(column.name), column.kind, values, _share(column.missing), text(_examples(column)))
+        table.add_row(text(column.name), _kind(column), values, _share(column.missing), text(_examples(column)))
+    for name in unusable:
+        table.add_row(text(name), "cannot be used", "", "", "")
     return table
+
+
+def _kind(column: Column) -> str:
+    """The kind of a column, and what makes a column ordinal: its levels, whole numbers, or values that repeat."""
+    if column.kind != "ordinal":
+        return column.kind
+    if column.levels is not None:
+        return "ordinal (levels)"
+    return "ordinal (whole)" if all(value == round(value) for value in column.values) else "ordinal (grid)"
 
 
 def _share(missing: float) -> str:
@@ -74,5 +115,6 @@ def _share(missing: float) -> str:
 def _examples(column: Column) -> str:
     """A few of the values that a column takes, as they stand in the table."""
     if column.levels is None:
-        return listing([f"{value:.6g}" for value in column.values], EXAMPLES)
+        shown = [f"{value:.6g}" for value in column.values]
+        return ", ".join(shown) if len(shown) <= EXAMPLES else f"{', '.join(shown[: EXAMPLES - 1])} … {shown[-1]}"
     return listing([str(label) for label in column.labels()], EXAMPLES)

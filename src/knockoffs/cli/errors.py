@@ -16,10 +16,9 @@ import click
 
 from knockoffs.cautions import KnockoffWarning
 from knockoffs.cli.terminal import abandon_output, one_line, say, visible
-from knockoffs.engine.training import TrainingDivergedError
+from knockoffs.interrupts import INTERRUPTED
 
 UNEXPECTED = 70  # what sysexits.h calls an error of the software
-INTERRUPTED = 130
 NO_READER = 141  # as where SIGPIPE ends a process
 EXIT_CODES = (
     "Exit codes: 0 done, also where nothing was found; 1 the data or a setting will not do; 2 wrong usage; "
@@ -27,7 +26,7 @@ EXIT_CODES = (
     "was closed; 130 interrupted; 141 the reader of standard output went away; 143 terminated."
 )
 # What the package and the libraries below it raise for data and settings that will not do.
-EXPECTED = (ValueError, TypeError, OSError, ImportError, TrainingDivergedError)
+EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 
 @contextmanager
@@ -58,7 +57,7 @@ class _UnexpectedError(click.ClickException):
 
 def _in_plain_words(error: Exception) -> click.ClickException:
     """Return an error that is shown in one line; one that nobody expected also says what to report."""
-    if isinstance(error, EXPECTED):
+    if isinstance(error, EXPECTED) or _diverged(error):
         return click.ClickException(visible(one_line(error)))
     if _lacks_memory(error):
         said = visible(one_line(error)) or "no details"
@@ -72,6 +71,12 @@ def _in_plain_words(error: Exception) -> click.ClickException:
         f"({Path(place.filename).name}, line {place.lineno}; knockoffs {version('knockoffs')}). Please report "
         f"this line and the command.{remedy}"
     )
+
+
+def _diverged(error: Exception) -> bool:
+    """Return whether a training diverged; without the engine, which is slow to import, nothing was trained."""
+    training = sys.modules.get("knockoffs.engine.training")
+    return training is not None and isinstance(error, training.TrainingDivergedError)
 
 
 def _lacks_memory(error: Exception) -> bool:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from knockoffs.cli.paths import Named, named
 from knockoffs.cli.terminal import console, say, text
-from knockoffs.files import write_frame
 from knockoffs.outputs import write_atomically
-from knockoffs.report import write_report
-from knockoffs.selection import Selection
-from knockoffs.selector import KnockoffSelector
+
+if TYPE_CHECKING:  # these take seconds to import
+    from knockoffs.selection import Selection
+    from knockoffs.selector import KnockoffSelector
 
 SHOWN = 30
 TABLE, JSON, CERTIFICATE = "selection.csv", "selection.json", "certificate.json"
@@ -42,12 +43,16 @@ def write_results(
         selector.generator_.save(model)
         written["Model"] = [model]
     if report is not None:
+        from knockoffs.report import write_report
+
         write_report(selector, report)
         written["Report"] = [report]
     return written
 
 
 def _write_selection(selector: KnockoffSelector, folder: Path) -> list[str]:
+    from knockoffs.files import write_frame
+
     selection, certificate = selector.selection_, selector.certificate_
     folder.mkdir(parents=True, exist_ok=True)
     write_frame(selection.to_frame(), folder / TABLE, escape_formulas=True)
@@ -66,7 +71,7 @@ def show_selection(selection: Selection) -> None:
     found = frame[frame["selected"]]
     shown = found if len(found) else frame[:5]
     title = "Discoveries" if len(found) else "None selected; the largest w"
-    table = Table(title=title, title_justify="left", caption_justify="left")
+    table = Table(caption_justify="left")
     several = selection.n_draws > 1
     table.add_column("feature", overflow="fold")
     for heading in ("w", "e-value", *(["frequency"] if several else [])):
@@ -76,6 +81,7 @@ def show_selection(selection: Selection) -> None:
         table.add_row(text(row.feature), *numbers)
     if len(shown) > SHOWN:
         table.caption = f"and {len(shown) - SHOWN} more"
+    terminal.print(text(title, "table.title"))
     terminal.print(table)
     terminal.print(text(selection.explanation))
 

@@ -19,12 +19,7 @@ from knockoffs.cli.common import (
 )
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import require_standard_output, say, shows_progress
-from knockoffs.files import csv_text, table_format, write_frame
-from knockoffs.generators.hierarchical import (
-    HierarchicalKnockoffs,
-    draw_knockoffs,
-    knows_groups,
-)
+from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.outputs import is_stream
 
 
@@ -41,6 +36,7 @@ def sample(
     file: str,
     drop: tuple[str, ...],
     delimiter: str | None,
+    na_values: tuple[str, ...],
     out: str,
     generator: str,
     save_model: str | None,
@@ -55,6 +51,9 @@ def sample(
     must not take part. A model file as --generator draws from that model without a fit. With --groups knockoffs
     are drawn for whole groups of rows; the column itself is left out.
     """
+    with interrupts_end_the_process():  # what takes seconds to import is imported when the work begins
+        from knockoffs.files import csv_text, table_format, write_frame
+
     if out == "-":
         require_standard_output("--out -")
     else:
@@ -63,8 +62,11 @@ def sample(
     check_paths(named(FILE=file, generator=model_file(generator)), outputs)
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
-    X, labels = take_groups(read_features(file, delimiter, drop), groups)
+    X, labels = take_groups(read_features(file, delimiter, drop, na_values), groups)
     asked = read_kinds(kinds, X)
+    with interrupts_end_the_process():
+        from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
+
     model = make_generator(generator)
     if not model.__sklearn_is_fitted__():
         if "progress" in model.get_params():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import numpy as np
-import pandas as pd
 
+from knockoffs.cli.choices import AUTO, STATISTICS, TASKS
 from knockoffs.cli.common import (
     check_cores,
     check_draws,
@@ -31,14 +31,14 @@ from knockoffs.cli.errors import EXIT_CODES
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.results import result_files, say_verdict, say_where, show_selection, write_results
 from knockoffs.cli.terminal import require_standard_output, shows_progress
-from knockoffs.hazards import copies_of_target
-from knockoffs.schema import Kind
-from knockoffs.selector import KnockoffSelector
-from knockoffs.statistic_choice import AUTO
-from knockoffs.statistics.base import TaskChoice, read_target
-from knockoffs.statistics.registry import STATISTICS
-from knockoffs.tables import read_table
+from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.words import listing
+
+if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
+    import pandas as pd
+
+    from knockoffs.schema import Kind
+    from knockoffs.statistics.base import TaskChoice
 
 
 @click.command(epilog=EXIT_CODES)
@@ -68,7 +68,7 @@ from knockoffs.words import listing
 @click.option("--offset", type=click.Choice(["0", "1"]), default="1", show_default=True, help="1 bounds the FDR.")
 @click.option(
     "--task",
-    type=click.Choice(get_args(TaskChoice)),
+    type=click.Choice(TASKS),
     default="auto",
     show_default=True,
     help="What the target is.",
@@ -95,6 +95,7 @@ def select(
     file: str,
     drop: tuple[str, ...],
     delimiter: str | None,
+    na_values: tuple[str, ...],
     target: str,
     fdr: float,
     generator: str,
@@ -131,7 +132,10 @@ def select(
     check_paths(named(FILE=file, generator=model_file(generator)), outputs, new_folder=out)
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
-    frame = read_features(file, delimiter, drop)
+    frame = read_features(file, delimiter, drop, na_values)
+    with interrupts_end_the_process():
+        from knockoffs.selector import KnockoffSelector
+
     y, X, labels = _parts(frame, target, groups, task)
     asked = read_kinds(kinds, X)
     _refuse_copies(X, y, target, task, asked)
@@ -198,6 +202,10 @@ def _refuse_copies(
     X: pd.DataFrame, y: pd.Series, target: str, task: TaskChoice, kinds: Mapping[str, Kind] | None
 ) -> None:
     """Refuse features that are the target under another name, and tables that cannot be read."""
+    from knockoffs.hazards import copies_of_target
+    from knockoffs.statistics.base import read_target
+    from knockoffs.tables import read_table
+
     _, values = read_target(y, task, rows=len(y), who=f"the target {target!r}")
     codes = read_table(X, who="the features", kinds=kinds).codes
     copies = copies_of_target(np.nan_to_num(codes, nan=0.0), values)
