@@ -12,7 +12,7 @@ from knockoffs.design import Design
 from knockoffs.statistics.problem import Task
 
 LEAST_SHARE, MOST_SHARE, MOST_RELEVANT = 0.1, 0.4, 40  # of the features that a response depends on
-LEAST_EXPLAINED, MOST_EXPLAINED = 0.4, 0.8  # share of the variance of y that these explain
+LEAST_EXPLAINED, MOST_EXPLAINED = 0.2, 0.7  # share of the variance of y that these explain
 
 
 def _linear(z: Array, rng: np.random.Generator) -> Array:

@@ -91,7 +91,7 @@ def _by_expectation(found: Findings) -> _Opinion | None:
     verdict: Verdict = "pass"
     if above:
         verdict = "fail" if rate.fdp > TOO_MANY * rate.level else "warn"
-    held = "as many as it allows or fewer" if not above else f"{rate.fdp / rate.level:.1f} times what it allows"
+    held = f"{rate.fdp / rate.level:.1f} times what it allows" if above else "about what it allows, or less"
     sentence = (
         f"At level {rate.level:.2g} expect a share of {rate.fdp:.2f} ± {rate.fdp_error:.2f} of the discoveries to "
         f"be false, {held} (by {found.simulated} responses that were simulated on these rows)."
