@@ -22,6 +22,7 @@ LAYERS = (
         "selection",
         "pictured",
         "row_structure",
+        "conditioning",
         "generator_choice",
         "statistic_choice",
         "parts",

@@ -41,6 +41,7 @@ class Selection:
     groups : number of groups of rows that belong together; None where rows are independent of each other.
     row_handling : how dependence between rows was dealt with; nothing is bounded where the generator ignored it.
     cautions : what was warned of on the way.
+    conditioned : columns that were conditioned on; they are never selected.
     """
 
     names: tuple[str, ...]
@@ -65,6 +66,7 @@ class Selection:
     versions: dict[str, str]
     cautions: tuple[str, ...] = ()
     expected_false: float | None = None
+    conditioned: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.
@@ -126,7 +128,8 @@ class Selection:
             "rows": self.rows,
             "groups": self.groups,
             "row_handling": self.row_handling,
-            "features": len(self.names),
+            "features": len(self.names) - len(self.conditioned),
+            "condition_on": list(self.conditioned),
             "generator": self.generator,
             "statistic": self.statistic,
             "exact": self.exact,

@@ -16,6 +16,7 @@ from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.completion import complete_table
+from knockoffs.conditioning import conditioned_columns, keep_conditioned
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.diagnostics.selection_check import check_selection
@@ -27,7 +28,7 @@ from knockoffs.generators.registry import GENERATORS
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.parts import by_name, check_parts, described, is_auto
 from knockoffs.pictured import pictured
-from knockoffs.progress import progress_bars, report_of_draw
+from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import RowStructure, row_structure
@@ -36,6 +37,7 @@ from knockoffs.selection import UNBOUNDED, RowHandling, Selection, versions_in_u
 from knockoffs.statistic_choice import choose_statistic
 from knockoffs.statistics import HoldoutStatistic
 from knockoffs.statistics.base import Task, TaskChoice, read_target
+from knockoffs.statistics.draws import compute_draws
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.tables import Table, read_table
 
@@ -72,6 +74,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         `{"ward": "nominal"}` for categories that are coded by numbers.
     missing : `"value"`: a missing cell is a value of its own, and hypotheses are about columns as observed.
         `"complete"`: cells are filled in first (`complete_table`), and hypotheses are about complete columns.
+    condition_on : sequence of column names or numbers, default=None
+        Columns that are never tested, such as age, sex, batch or site: hypotheses are about the other features
+        given these, the generator and the statistic take them into account, and they are never selected.
     random_state : seed for generator and statistic, where they have none of their own.
     n_jobs : cores for the statistic, where it has no setting of its own.
     progress : show progress bars.
@@ -111,6 +116,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         task: TaskChoice = "auto",
         kinds: Mapping[Any, Kind] | None = None,
         missing: Literal["value", "complete"] = "value",
+        condition_on: Sequence[Any] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
@@ -125,6 +131,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.task = task
         self.kinds = kinds
         self.missing = missing
+        self.condition_on = condition_on
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -173,6 +180,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         task, target = read_target(y, self.task, rows=len(table), who="KnockoffSelector")
         self._check_groups(groups)
         self.schema_ = table.schema
+        self._conditioned = conditioned_columns(self.condition_on, table)
         seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
         rows = row_structure(table.codes, groups, who="KnockoffSelector")
         if self.missing == "complete":
@@ -188,7 +196,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         drawn = self._draw(rows.distinct_rows(X), distinct, rows.groups, for_draws)
         level = self._check(distinct, drawn[0], rows.groups, task, shares, for_checks)
         knockoffs = [rows.all_rows(own) for own in drawn]
-        ws = self._statistics(X, table, knockoffs, y, rows.kept_together)
+        with progress_bars(self.progress) as report:
+            ws = compute_draws(self.statistic_, X, table, knockoffs, y, groups=rows.kept_together, report=report)
         self._warn_of_certificate()
         self.pictured_ = pictured(table, knockoffs[0], ws.mean(0))
         self._conclude(ws, level, table.names, task, len(table), seed, rows.group_count, handling)
@@ -254,6 +263,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             table,
             knockoffs,
             groups=groups,
+            conditioned=self._conditioned,
             statistic=self.statistic_,
             fdr=self.fdr,
             offset=self.offset,
@@ -280,7 +290,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             with progress_bars(self.progress) as report:
                 statistic, self.statistic_reason_ = choose_statistic(
                     table,
-                    find_source(self.generator_, table, groups).draw,
+                    find_source(self.generator_, table, groups).given(self._conditioned).draw,
                     fdr=self.fdr,
                     offset=self.offset,
                     task=task,
@@ -308,26 +318,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             )
         else:
             drawn = [self.generator_(X) for _ in range(self.n_draws)]
-        return [checked_knockoffs(X, table, own) for own in drawn]
-
-    def _statistics(self, X: Any, table: Table, knockoffs: list[Table], y: Any, groups: Any) -> Array:
-        with progress_bars(self.progress) as report:
-            if hasattr(self.statistic_, "compute"):
-                ws = [
-                    self.statistic_.compute(
-                        table, own, y, groups=groups, report=report and report_of_draw(report, k, len(knockoffs))
-                    )
-                    for k, own in enumerate(knockoffs)
-                ]
-            else:
-                ws = [np.asarray(self.statistic_(X, own.to_native(), y), dtype=np.float64) for own in knockoffs]
-        for w in ws:
-            if w.shape != (self.n_features_in_,) or not np.isfinite(w).all():
-                raise ValueError(
-                    f"statistic returned w of shape {w.shape}: return one finite number for each of the "
-                    f"{self.n_features_in_} features."
-                )
-        return np.stack(ws)
+        return [keep_conditioned(table, checked_knockoffs(X, table, own), self._conditioned) for own in drawn]
 
     def _conclude(
         self,
@@ -340,9 +331,13 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         groups: int | None,
         row_handling: RowHandling,
     ) -> None:
-        selected, evalues = combine_draws(list(ws), working_level, offset=self.offset)
-        thresholds = np.array([draw_threshold(w, working_level, len(ws), offset=self.offset) for w in ws])
-        explanation = explain_selection(ws, selected, evalues, working_level, offset=self.offset)
+        tested = ~self._conditioned
+        selected, evalues = np.zeros(len(tested), dtype=bool), np.zeros(len(tested))
+        selected[tested], evalues[tested] = combine_draws([*ws[:, tested]], working_level, offset=self.offset)
+        thresholds = np.array([draw_threshold(w[tested], working_level, len(ws), offset=self.offset) for w in ws])
+        explanation = explain_selection(
+            ws[:, tested], selected[tested], evalues[tested], working_level, offset=self.offset
+        )
         if self.calibrate:
             explanation += f" This level was calibrated for fdr={self.fdr:g} by simulated responses, a heuristic."
         found = int(selected.sum())
@@ -352,8 +347,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 f" Expect about {expected_false:.2g} of these {found} to be false; you accepted "
                 f"{self.fdr * found:.2g} on average."
             )
+        labels = tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
         self.selection_ = Selection(
-            names=tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names)),
+            names=labels,
             selected=selected,
             w=ws.mean(0),
             evalues=evalues,
@@ -373,6 +369,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             seed=seed,
             explanation=explanation,
             expected_false=expected_false,
+            conditioned=tuple(labels[j] for j in np.flatnonzero(self._conditioned)),
             versions=versions_in_use(),
         )
         if not selected.any():

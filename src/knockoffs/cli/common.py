@@ -156,6 +156,30 @@ def take_groups(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, 
     return frame.drop(columns=[column]), labels
 
 
+def condition_option(command: Any) -> Any:
+    """Add --condition-on to a command."""
+    return click.option(
+        "--condition-on",
+        "condition_on",
+        multiple=True,
+        metavar="COL[,COL]",
+        help="Columns that are always taken into account and never tested, such as age,sex; may be repeated.",
+    )(command)
+
+
+def read_conditions(condition_on: Sequence[str], X: pd.DataFrame, target: str) -> list[str]:
+    """Return the columns that --condition-on names; one whose name holds a comma is taken as a whole."""
+    found: list[str] = []
+    for given in condition_on:
+        for column in [given] if given in X.columns else given.split(","):
+            name = column if column in X.columns else column.strip()
+            if name == target:
+                raise ValueError(f"--condition-on {name!r} is the target. Name other columns.")
+            require_column(X, "--condition-on", name)
+            found.append(name)
+    return found
+
+
 def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
     if column in frame.columns:
         return

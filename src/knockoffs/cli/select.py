@@ -13,12 +13,14 @@ from knockoffs.cli.choices import AUTO, STATISTICS, TASKS
 from knockoffs.cli.common import (
     check_cores,
     check_draws,
+    condition_option,
     generator_options,
     groups_option,
     kind_option,
     make_generator,
     model_file,
     not_numbers,
+    read_conditions,
     read_features,
     read_kinds,
     refuse_kinds,
@@ -75,6 +77,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
 )
 @groups_option
 @kind_option
+@condition_option
 @click.option(
     "--missing",
     type=click.Choice(["value", "complete"]),
@@ -108,6 +111,7 @@ def select(
     task: TaskChoice,
     groups: str | None,
     kinds: tuple[str, ...],
+    condition_on: tuple[str, ...],
     missing: Literal["value", "complete"],
     n_jobs: int | None,
     out: str | None,
@@ -150,6 +154,7 @@ def select(
         task=task,
         kinds=asked,
         missing=missing,
+        condition_on=read_conditions(condition_on, X, target) or None,
         random_state=seed,
         n_jobs=n_jobs,
         progress=shows_progress(quiet),

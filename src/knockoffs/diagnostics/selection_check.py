@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Indices
+from knockoffs.arrays import Flags, Indices
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import MIN_ROWS, examine
 from knockoffs.diagnostics.expectation import Expectation, expect
@@ -36,6 +36,7 @@ def check_selection(
     knockoffs: Table,
     *,
     groups: Indices | None,
+    conditioned: Flags,
     statistic: Any,
     fdr: float,
     offset: int,
@@ -50,6 +51,7 @@ def check_selection(
     """
     learned = hasattr(generator, "sample")
     source = find_source(generator, table, groups) if learned else find_source((table, knockoffs), None, groups)
+    source = source.given(conditioned)
     # These are the rows that matter here, whether the generator was fitted on them or not.
     source = source._replace(subject=_subject(generator, learned, source.groups), share_of_fit=math.nan)
     rng = random_generator(seed)
@@ -68,7 +70,8 @@ def check_selection(
         expectation = expect_of(source.draw)
         if len(table) < LEAST_ROWS or _independent(source.groups, len(table)) < MIN_ROWS:
             return SelectionCheck(expectation, None)
-        other = expect_of if learned and not isinstance(generator, GaussianKnockoffs) else None
+        exchangeable = learned and not isinstance(generator, GaussianKnockoffs) and not conditioned.any()
+        other = expect_of if exchangeable else None
         return SelectionCheck(expectation, examine(source, expectation, fdr, rng, expect_of=other, report=report))
 
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from sklearn.frozen import FrozenEstimator
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.conditioning import keep_conditioned
 from knockoffs.diagnostics.divergence import EncodedPairs, has_densities
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.hierarchical import draw_knockoffs
@@ -40,6 +41,17 @@ class Source(NamedTuple):
     subject: str
     groups: Indices | None
     share_of_fit: float = math.nan
+
+    def given(self, conditioned: Flags) -> Source:
+        """The same with columns to condition on, which are their own knockoffs."""
+        if not conditioned.any():
+            return self
+        # Densities know of no columns that are not swapped.
+        return self._replace(
+            draw=lambda seed: keep_conditioned(self.table, self.draw(seed), conditioned),
+            swap_pairs=None,
+            swap_probability=None,
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
