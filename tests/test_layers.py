@@ -44,6 +44,7 @@ LAYERS = (
         "cells",
         "design",
         "words",
+        "notebook",
         "row_labels",
         "files",
         "archives",

@@ -12,6 +12,8 @@ import numpy as np
 
 from knockoffs.arrays import Array, Flags
 from knockoffs.filtering import draw_level, smallest_evalue_levels, smallest_levels
+from knockoffs.notebook import html_table
+from knockoffs.words import listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +23,7 @@ RowHandling = Literal["independent", "groups modelled", "groups ignored by the g
 UNBOUNDED: RowHandling = "groups ignored by the generator"  # false discoveries are then not bounded
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection:
     """A finished selection.
 
@@ -35,13 +37,14 @@ class Selection:
     thresholds : the threshold of each draw: that of the filter for one draw, that of the e-values at half the
         level for several (`draw_threshold`); `inf` where nothing qualifies.
     explanation : how many were found and how many of these are expected to be false, or why none.
-    expected_false : how many of the selected features are expected to be false, by responses simulated on the
-        rows; None where nothing is known of it.
+    expected_false : how many of the selected features are expected to be false: one more than stand as far below
+        zero, times what responses simulated on the rows say; None where nothing is known of it.
     level : the level of the filter: `fdr`, or less where `calibrate=True` lowered it.
     groups : number of groups of rows that belong together; None where rows are independent of each other.
     row_handling : how dependence between rows was dealt with; nothing is bounded where the generator ignored it.
     cautions : what was warned of on the way.
     conditioned : columns that were conditioned on; they are never selected.
+    target : the name of y, where it has one.
     """
 
     names: tuple[str, ...]
@@ -67,11 +70,29 @@ class Selection:
     cautions: tuple[str, ...] = ()
     expected_false: float | None = None
     conditioned: tuple[str, ...] = ()
+    target: str | None = None
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.
         for array in (self.selected, self.w, self.evalues, self.frequency, self.draws, self.thresholds):
             array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        false = "" if self.expected_false is None else f", about {self.expected_false:.2g} of them false"
+        found = listing(self.discoveries) if self.selected.any() else "none"
+        return (
+            f"Selection({found}: {self.selected.sum()} of {len(self.names)} features at fdr={self.fdr:g}{false})"
+        )
+
+    def _repr_html_(self) -> str:
+        of = "" if self.target is None else f" of {self.target}"
+        rows = [
+            (str(row.feature), f"{row.w:.4g}", f"{row.smallest_level:.3g}")
+            for row in self.to_frame().itertuples()
+            if row.selected
+        ]
+        lines = [self.explanation, *self.cautions]
+        return html_table(f"Features that tell{of}", lines, ("feature", "w", "selected from level"), rows)
 
     @property
     def n_draws(self) -> int:
@@ -128,6 +149,7 @@ class Selection:
             "rows": self.rows,
             "groups": self.groups,
             "row_handling": self.row_handling,
+            "target": self.target,
             "features": len(self.names) - len(self.conditioned),
             "condition_on": list(self.conditioned),
             "generator": self.generator,

@@ -177,6 +177,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             )
         validate_data(self, X, skip_check_array=True, reset=True)
         require_same_order(X, y=y, groups=groups, who="KnockoffSelector")
+        name = getattr(y, "name", None)  # of a pandas or polars series
+        self._target = None if name is None or callable(name) else str(name)
         task, target = read_target(y, self.task, rows=len(table), who="KnockoffSelector")
         self._check_groups(groups)
         self.schema_ = table.schema
@@ -341,7 +343,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         if self.calibrate:
             explanation += f" This level was calibrated for fdr={self.fdr:g} by simulated responses, a heuristic."
         found = int(selected.sum())
-        expected_false = self._expected_false(found, working_level)
+        expected_false = self._expected_false(ws[0], thresholds[0])
         if expected_false is not None:
             explanation += (
                 f" Expect about {expected_false:.2g} of these {found} to be false; you accepted "
@@ -369,18 +371,23 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             seed=seed,
             explanation=explanation,
             expected_false=expected_false,
+            target=self._target,
             conditioned=tuple(labels[j] for j in np.flatnonzero(self._conditioned)),
             versions=versions_in_use(),
         )
         if not selected.any():
             caution(explanation)
 
-    def _expected_false(self, selected: int, level: float) -> float | None:
-        """Return how many of the selected features are expected to be false, where that is known."""
+    def _expected_false(self, w: Array, threshold: float) -> float | None:
+        """Return how many of the selected features are expected to be false, where that is known.
+
+        One more than stand as far below zero, as the filter has it, times what simulated responses say.
+        """
+        selected = int(np.count_nonzero(w >= threshold))
         if self.expectation_ is None or self.n_draws > 1 or selected == 0:
             return None
-        share = self.expectation_.false_share(level, selected)
-        return None if np.isnan(share) else share * selected
+        opposed = int(np.count_nonzero(w <= -threshold))
+        return min(float(selected), (1 + opposed) * max(1.0, self.expectation_.inflation()))
 
 
 def _completed(table: Table, rows: RowStructure, seed: int) -> Table:

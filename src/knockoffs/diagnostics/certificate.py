@@ -12,12 +12,13 @@ import numpy as np
 from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.verdict import RULE, Judgement, Verdict, judge
+from knockoffs.notebook import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
     """How many discoveries to expect to be false, and where knockoffs differ from exact ones.
 
@@ -29,6 +30,22 @@ class Certificate:
     """
 
     found: Findings
+
+    def __repr__(self) -> str:
+        return f"Certificate({self.verdict}: {self.reasons[0]})"
+
+    def _repr_html_(self) -> str:
+        lines = [*self.reasons, *(f"→ {sentence}" for sentence in self.advice)]
+        frame = self.to_frame()
+        rows = [
+            (
+                str(row.feature),
+                *("copy" if row.copied else f"{number:.3g}" for number in (row.ks, row.correlation)),
+            )
+            for row in frame.itertuples()
+        ]
+        headings = ("feature", "distance from its knockoff", "correlation with it")
+        return html_table(f"Check of the knockoffs: {self.verdict}", lines, headings, rows)
 
     @cached_property
     def _judgement(self) -> Judgement:

@@ -23,7 +23,7 @@ from knockoffs.tables import Table, read_table
 LEVELS = (0.05, 0.1, 0.2, 0.3)
 STEPS = 20  # levels that a calibration tries, up to the level that is asked for
 EVERY_KIND = "all"
-ENOUGH = 20  # selections of about the same number of features, to speak of these alone
+FAR = 0.8  # quantile of |w| from which on features stand out
 
 
 class Rate(NamedTuple):
@@ -90,19 +90,16 @@ class DryRun:
         among = float(false[some].mean()) if some.any() else math.nan
         return Rate(kind, level, *_mean_and_error(false), *_mean_and_error(found), float(some.mean()), among)
 
-    def false_share(self, level: float, count: int) -> float:
-        """Return the mean false discovery proportion of selections of about `count` features.
+    def inflation(self) -> float:
+        """Return how many irrelevant features stand far above zero for each one that stands as far below.
 
-        That is between half and twice as many, or of any number where there are few such selections; nan where
-        nothing was ever selected.
+        Far is beyond four fifths of the |w| of the response. For exact knockoffs it is about 1: the number of w far
+        below zero tells how many far above are false.
         """
-        selections = np.stack([knockoff_select(w, level, offset=self.offset) for w in self.ws])
-        sizes = selections.sum(1)
-        alike = (sizes > 0) & (sizes <= 2 * count) & (2 * sizes >= count)
-        if alike.sum() < ENOUGH:
-            alike = sizes > 0
-        shares = [fdp(selections[k], self.relevant[k]) for k in np.flatnonzero(alike)]
-        return float(np.mean(shares)) if shares else math.nan
+        far = np.abs(self.ws) >= np.quantile(np.abs(self.ws), FAR, axis=1, keepdims=True)
+        counted = far & ~self.relevant
+        above, below = ((counted & side).sum() for side in (self.ws > 0, self.ws < 0))
+        return float((above + 1) / (below + 1))
 
     def null_wins(self) -> tuple[Array, Array]:
         """Return how often each feature has w > 0 in responses that do not depend on it, and the number of these.

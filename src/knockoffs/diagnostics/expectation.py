@@ -59,12 +59,12 @@ class Expectation:
         both = zip(held_out[2:], self.coefficients.rate(level)[2:], strict=True)
         return Rate(held_out.response, level, *(float(np.nanmean(pair)) for pair in both))
 
-    def false_share(self, level: float, count: int) -> float:
-        """Return the share of false ones to expect among about `count` features selected at a level."""
-        held_out = self.held_out.false_share(level, count)
+    def inflation(self) -> float:
+        """Return by which factor more features than the filter takes into account are expected to be false."""
+        held_out = self.held_out.inflation()
         if isinstance(self.statistic, CrossFitted):
             return held_out
-        return (held_out + self.coefficients.false_share(level, count)) / 2
+        return (held_out + self.coefficients.inflation()) / 2
 
     def judged(self, fdr: float) -> Rate | None:
         """Return the rate at the lowest level from `fdr` on at which responses usually lead to a selection.

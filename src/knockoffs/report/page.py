@@ -10,18 +10,51 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.outputs import write_atomically
 from knockoffs.report.charts import draw
-from knockoffs.report.summary import summarise
+from knockoffs.report.summary import summarise, summarise_selection
+from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector
 
 LOADER = PackageLoader("knockoffs.report")
 
 
-def write_report(selector: KnockoffSelector, path: str | os.PathLike[str]) -> None:
-    """Write what a fitted selector found, and why, as one HTML page."""
-    write_atomically(path, render(summarise(selector)).encode())
+def write_report(
+    result: Any, path: str | os.PathLike[str], *, title: str | None = None, target_name: str | None = None
+) -> None:
+    """Write what was found, and why, as one HTML page.
+
+    Parameters
+    ----------
+    result : KnockoffSelector, Pipeline or Selection
+        A fitted selector, a fitted pipeline with one among its steps, or a selection alone, which knows nothing of
+        the check of the knockoffs nor of what they look like.
+    path : str or path
+        Where to write the page.
+    title : str, default=None
+        The headline of the page.
+    target_name : str, default=None
+        What y is called; by default the name of the series that was passed as y.
+    """
+    summary = summarise_selection(result) if isinstance(result, Selection) else summarise(_fitted_selector(result))
+    settings = summary["settings"] | ({} if target_name is None else {"target": target_name})
+    write_atomically(path, render(summary | {"settings": settings, "title": title}).encode())
+
+
+def _fitted_selector(result: Any) -> KnockoffSelector:
+    """Return the selector, also where it is a step of a pipeline; refuse what has not been fitted."""
+    steps = [step for _, step in result.steps] if isinstance(result, Pipeline) else [result]
+    selectors = [step for step in steps if isinstance(step, KnockoffSelector)]
+    if not selectors:
+        raise ValueError(
+            f"write_report: {type(result).__name__} is not valid: pass a fitted KnockoffSelector, a pipeline with "
+            "one, or a Selection."
+        )
+    check_is_fitted(selectors[-1], "selection_")
+    return selectors[-1]
 
 
 def render(summary: dict[str, Any], *, made: datetime | None = None) -> str:
@@ -41,6 +74,7 @@ def render(summary: dict[str, Any], *, made: datetime | None = None) -> str:
         script=Markup(script),
         style=Markup(_asset(environment, "report.css")),
         digest=digest,
+        title=summary.get("title"),
         made=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
     )
 

@@ -19,17 +19,27 @@ CHECKED = 20
 
 def summarise(selector: KnockoffSelector) -> dict[str, Any]:
     """Everything that the report shows."""
-    selection = selector.selection_
     pictured = selector.pictured_
-    names = [selection.names[column] for column in pictured.columns]
-    return selection.to_dict() | {
-        "cautions": list(selection.cautions),
-        "curves": [_fdp_curve(w, selection) for w in selection.draws],
+    names = [selector.selection_.names[column] for column in pictured.columns]
+    return summarise_selection(selector.selection_) | {
         "columns_read": columns_read(selector.schema_),
         "marginals": marginals(pictured, names),
         "pairs": pairs(pictured, names),
         "certificate": _certificate(selector.certificate_),
         "training": _training(getattr(selector.generator_, "history_", [])),
+    }
+
+
+def summarise_selection(selection: Selection) -> dict[str, Any]:
+    """What the report shows of a selection alone."""
+    return selection.to_dict() | {
+        "cautions": list(selection.cautions),
+        "curves": [_fdp_curve(w, selection) for w in selection.draws],
+        "columns_read": None,
+        "marginals": [],
+        "pairs": [],
+        "certificate": None,
+        "training": [],
     }
 
 
