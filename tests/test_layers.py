@@ -21,6 +21,7 @@ LAYERS = (
         "selector",
         "selection",
         "pictured",
+        "randomization",
         "row_structure",
         "generator_choice",
         "completion",

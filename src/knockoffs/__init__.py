@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from knockoffs.generators.joint import JointDensity
     from knockoffs.generators.loading import load_generator
     from knockoffs.guarantees import fdp_bound, fdp_bounds, kfwer_select, pfer_select
+    from knockoffs.randomization import RandomizationResult, RandomizationTest
     from knockoffs.report import write_report
     from knockoffs.schema import Column, Schema
     from knockoffs.selection import Selection
@@ -60,6 +61,8 @@ _MODULES = {
     "KnockoffWarning": "knockoffs.cautions",
     "LassoStatistic": "knockoffs.statistics",
     "MidpointStatistic": "knockoffs.statistics",
+    "RandomizationResult": "knockoffs.randomization",
+    "RandomizationTest": "knockoffs.randomization",
     "Schema": "knockoffs.schema",
     "Selection": "knockoffs.selection",
     "check_swap": "knockoffs.diagnostics",
@@ -98,6 +101,8 @@ __all__ = [
     "KnockoffWarning",
     "LassoStatistic",
     "MidpointStatistic",
+    "RandomizationResult",
+    "RandomizationTest",
     "Schema",
     "Selection",
     "check_swap",

@@ -1,4 +1,4 @@
-"""What all models of tables share, the public methods `save` and `load`, and all generators, `fit` and `sample`."""
+"""What all models of tables share: `save` and `load`; and what all generators share: `fit` and `sample`."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@ r"""Each feature given all the others, under the density of the rows.
 The density is one of internal columns z, of which some are latents that were drawn given the row. What is drawn is
 z_j given z_-j: with $q(z) = \prod_k q(z_k \mid z_{<k})$ its density is proportional to
 $q(z_j \mid z_{<j}) \prod_{k>j} q(z_k \mid z_{<k})$. If a row of z follows q, then z_j and a new draw of it are
-exchangeable given z_-j. A row of x is a function of z, and x_j one of z_j (and of classes of rows, which are kept):
-so x_j and its new draw are exchangeable given x_-j, and what else z_-j holds, too. This is what a randomisation
+exchangeable given z_-j. A row of x is a function of z, and x_j one of z_j (and of classes of rows, which are
+kept): so x_j and its new draw are exchangeable given x_-j, and what else z_-j holds, too. This is what a randomisation
 test needs; that latents of other features were drawn with x_j in view does not matter, since they are conditioned
 on, and never redrawn.
 
@@ -69,6 +69,10 @@ class TableConditionals:
         self._nodes = _nodes(density, for_nodes)
         self._classes = [context.classes(codes) for context in encoding.contexts]
         self._known = encoding.knows(codes)
+
+    @property
+    def device(self) -> torch.device:
+        return self._z.device
 
     @property
     def free(self) -> Flags:
@@ -153,7 +157,7 @@ class Cells:
     known: Flags
 
     def decode(self, z: Tensor) -> Array:
-        """The cells of internal columns `[rows, draws, width]`; a cell that the fit has not seen stays as it is."""
+        """The cells of internal columns `[rows, draws, width]`; one that the fit has not seen stays as it is."""
         rows, draws, width = z.shape
         flat = z.reshape(-1, width).cpu().double()
         encoded = torch.maximum(self.scale.inverse(flat), self.scale.lowest).numpy()
