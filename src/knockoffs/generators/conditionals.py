@@ -4,9 +4,9 @@ The density is one of internal columns z, of which some are latents that were dr
 z_j given z_-j: with $q(z) = \prod_k q(z_k \mid z_{<k})$ its density is proportional to
 $q(z_j \mid z_{<j}) \prod_{k>j} q(z_k \mid z_{<k})$. If a row of z follows q, then z_j and a new draw of it are
 exchangeable given z_-j. A row of x is a function of z, and x_j one of z_j (and of classes of rows, which are
-kept): so x_j and its new draw are exchangeable given x_-j, and what else z_-j holds, too. This is what a randomisation
-test needs; that latents of other features were drawn with x_j in view does not matter, since they are conditioned
-on, and never redrawn.
+kept): so x_j and its new draw are exchangeable given x_-j, and what else z_-j holds, too. This is what a
+randomisation test needs; that latents of other features were drawn with x_j in view does not matter, since they
+are conditioned on, and never redrawn.
 
 A feature with one internal column is integrated on a grid (`engine/grids.py`). With several columns (a value and
 whether it is missing, levels without an order) candidates are drawn from $q(z_j \mid z_{<j})$ and the row's own

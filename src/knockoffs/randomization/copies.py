@@ -24,7 +24,7 @@ LEAST_VARIANCE = 1e-4  # share of a shape's variance that must be its own, besid
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Shapes of a feature, `[rows, 1 + copies, shapes]`, in standard units over rows and copies; its own cell first.
+    """Shapes of a feature, `[rows, 1 + copies, shapes]`, in standard units over rows and copies, its own first.
 
     The first shape of an ordered feature is its value; further ones are curves, and say whether it is missing. The
     shapes of a nominal feature are its levels.

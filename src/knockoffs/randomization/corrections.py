@@ -10,6 +10,12 @@ from scipy.stats import false_discovery_control
 from knockoffs.arrays import Array
 
 Correction = Literal["bh", "by", "holm", "none"]
+NAMES: dict[Correction, str] = {
+    "bh": "Benjamini-Hochberg",
+    "by": "Benjamini-Yekutieli",
+    "holm": "Holm",
+    "none": "no correction",
+}
 WHAT_IS_BOUNDED: dict[Correction, str] = {
     "bh": "the expected share of false discoveries (Benjamini-Hochberg)",
     "by": "the expected share of false discoveries, however the tests depend on each other (Benjamini-Yekutieli)",

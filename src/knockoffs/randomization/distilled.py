@@ -1,9 +1,9 @@
 r"""The distilled statistic: does a feature explain what all the others leave of y?
 
-With residuals r of y that know nothing of feature j, and shapes φ of its cells without their means over the copies,
-$b = \sum_i r_i φ(x_{ij})$ has mean 0 and variance $\sum_i r_i^2 \operatorname{var} φ$ under redraws. Three tests of
-b are combined: of the value (a line), of all shapes (any curve), and of the largest product of the value with
-another feature (an effect that depends on another feature). The statistic is the largest of their three
+With residuals r of y that know nothing of feature j, and shapes φ of its cells without their means over the
+copies, $b = \sum_i r_i φ(x_{ij})$ has mean 0 and variance $\sum_i r_i^2 \operatorname{var} φ$ under redraws. Three
+tests of b are combined: of the value (a line), of all shapes (any curve), and of the largest product of the value
+with another feature (an effect that depends on another feature). The statistic is the largest of their three
 log-probabilities with weights, so a line loses next to nothing by the presence of the others. These are normal
 approximations, which matter for power alone: the p-value comes from redraws of the same statistic.
 """

@@ -37,8 +37,8 @@ class Tested(NamedTuple):
 class Study:
     """All that the tests of single features share.
 
-    `parts` are those of the holdout variant, `used` is the statistic of the conditional one; both are empty for the
-    distilled variant. `place` says which distinct row each row repeats, and is None where none does.
+    `parts` are those of the holdout variant, `used` is the statistic of the conditional one; both are None for
+    the distilled variant. `place` says which distinct row each row repeats, and is None where none does.
     """
 
     codes: Array
@@ -106,6 +106,7 @@ class Study:
         own = np.flatnonzero(self.columns.unit == feature)
         x = in_standard_units(self.columns.x, *standard_units(self.columns.x))
         rows = np.arange(len(cells))
+        place = rows if self.place is None else self.place
 
         def statistic(copy: Array) -> float:
             columns = feature_columns(self.schema[feature], copy)
@@ -115,10 +116,7 @@ class Study:
         def redraw(count: int) -> Array:
             found = np.empty(count)
             for k in range(count):
-                chosen = rng.integers(
-                    cells.shape[1], size=len(rows) if self.place is None else self.place.max() + 1
-                )
-                found[k] = statistic(cells[rows, chosen if self.place is None else chosen[self.place]])
+                found[k] = statistic(cells[rows, rng.integers(cells.shape[1], size=place.max() + 1)[place]])
             return found
 
         return self._sequential(statistic(cells[:, 0]), redraw, first=self.exceedances, most=self.exceedances)

@@ -1,4 +1,4 @@
-r"""The holdout statistic: how well a model of earlier rows predicts y in the next ones, with x_j or a redraw of it.
+r"""The holdout statistic: how well a model of earlier rows predicts y in the next ones, by x_j or its redraws.
 
 The rows are put in random order and cut into parts. A model of all features is fitted on the parts before a part,
 and predicts that part with the cells of feature j and with redraws of these. Given all earlier rows the cells and
@@ -60,7 +60,7 @@ def holdout_pvalue(
     resamples: int,
     exceedances: int,
 ) -> Found:
-    """The p-value of one feature from the gains of each part, `[rows, 1 + copies]`: minus losses, its own first."""
+    """The p-value of a feature from the gains in each part, `[rows, 1 + copies]`: minus losses, its own first."""
     found = [
         _part_pvalue(own, place, rng, resamples=resamples, exceedances=exceedances)
         for own, place in zip(gains, places, strict=True)
@@ -76,7 +76,9 @@ def _part_pvalue(
 ) -> Found:
     if place is not None:  # rows that repeat another one are redrawn with it
         distinct, position = np.unique(place, return_inverse=True)
-        gains = np.stack([np.bincount(position, column, len(distinct)) for column in gains.T], axis=1)
+        together = np.zeros((len(distinct), gains.shape[1]))
+        np.add.at(together, position, gains)
+        gains = together
     gains = gains - gains[:, :1]
     rows = np.arange(len(gains))
 

@@ -29,8 +29,15 @@ class Redrawn(NamedTuple):
 class Redraws(Protocol):
     """Draws of each feature given all the others, for the rows of a table."""
 
-    free: Flags
-    device: torch.device
+    @property
+    def free(self) -> Flags:
+        """Features that can be redrawn."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where statistics of redraws are computed."""
+        ...
 
     def draw(self, feature: int, count: int, rng: np.random.Generator) -> Redrawn:
         """Draw new cells of a feature."""

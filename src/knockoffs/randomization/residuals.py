@@ -34,7 +34,7 @@ MakeModel = Callable[[int], Any]
 
 
 class Curves(NamedTuple):
-    """Curves of all features, `[rows, curves]` in standard units: values, and polynomials of their normal scores."""
+    """Curves of all features, `[rows, curves]`, in standard units: values, and polynomials of normal scores."""
 
     basis: Array
     unit: Indices  # the feature of each curve
@@ -66,7 +66,7 @@ class Ridge(NamedTuple):
     """Ridge regressions of y, one column per output, for several penalties."""
 
     curves: Curves
-    penalties: list[tuple[Array, Array, Array]]  # P, W = B P, and the leverage of each row
+    penalties: list[tuple[Any, Any, Any]]  # P, W = B P, and the leverage of each row
 
     @classmethod
     def of(cls, curves: Curves) -> Ridge:
@@ -88,10 +88,10 @@ class Ridge(NamedTuple):
         basis = self.curves.basis
         left_out = np.flatnonzero(np.isin(self.curves.unit, without))
         found, errors = [], []
-        for inverse, images, leverage in self.penalties:
+        for inverse, images, full in self.penalties:
             beta = inverse @ (basis.T @ y)
             fit = basis @ beta
-            leverage = leverage + 1 / len(y)  # of the mean
+            leverage = full + 1 / len(y)  # of the mean
             if len(left_out):
                 own = np.linalg.inv(inverse[np.ix_(left_out, left_out)])
                 fit = fit - images[:, left_out] @ (own @ beta[left_out])
@@ -149,7 +149,7 @@ class Residuals:
 
 
 def outputs(y: Array, classes: bool) -> Array:
-    """Columns that stand for y: a quantity in standard units (normal scores if its tails are heavy), or classes."""
+    """Columns that stand for y: a quantity in standard units (normal scores for heavy tails), or classes."""
     if not classes:
         (standard,), _, _ = standardise(y[:, None])
         if np.mean(standard**4) > HEAVY:

@@ -9,8 +9,7 @@ from typing import Any, Self, get_args
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,12 +18,21 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.progress import progress_bars
+from knockoffs.randomization.choices import (
+    check_density,
+    check_statistic,
+    conditioned_columns,
+    explain_tests,
+    residual_model,
+    warn_of_copies,
+    warn_of_resolution,
+)
 from knockoffs.randomization.columns import table_columns
 from knockoffs.randomization.corrections import Correction, adjust_pvalues
 from knockoffs.randomization.features import Study, Tested, Variant
 from knockoffs.randomization.holdout import forward_parts
 from knockoffs.randomization.redraws import fitted_density, redraws_of
-from knockoffs.randomization.refitted import is_function, refitted_statistic
+from knockoffs.randomization.refitted import refitted_statistic
 from knockoffs.randomization.residuals import Curves, Residuals, outputs
 from knockoffs.randomization.result import RandomizationResult
 from knockoffs.randomness import RandomState, random_generator
@@ -33,11 +41,10 @@ from knockoffs.row_structure import row_structure
 from knockoffs.schema import Kind
 from knockoffs.selection import versions_in_use
 from knockoffs.statistics.base import TaskChoice, read_target
-from knockoffs.statistics.models import NAMED, make_model
+from knockoffs.statistics.models import make_model
 from knockoffs.statistics.problem import Task
 from knockoffs.statistics.units import standardise
 from knockoffs.tables import Table, read_table
-from knockoffs.words import column_name, listing
 
 WHO = "RandomizationTest"
 
@@ -183,7 +190,7 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
         require_same_order(X, y=y, who=WHO)
         task, target = read_target(y, self.task, rows=len(table), who=WHO)
         self.schema_ = table.schema
-        conditioned = self._conditioned(table)
+        conditioned = conditioned_columns(self.condition_on, table)
         seed = self._seed()
         for_density, for_latents, for_models, for_tests = map(
             int, random_generator(seed, stream=5).integers(2**31, size=4)
@@ -210,7 +217,7 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
         classes = task == "classification"
         columns = table_columns(table.schema, table.codes)
         curves = Curves.of(columns)
-        learner = self._model_of_residuals() if self.variant == "distilled" else None
+        learner = residual_model(self.statistic) if self.variant == "distilled" else None
         seen = target if classes else standardise(target[:, None])[0][0][:, 0]
         parts, used = None, None
         if self.variant == "holdout":
@@ -233,16 +240,6 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
             resamples=self.resamples,
             exceedances=self.exceedances,
         )
-
-    def _model_of_residuals(self) -> Any:
-        """What makes a model of y given other features from a seed; None for ridge regression alone."""
-        if self.statistic == "linear":
-            return None
-        if self.statistic is None or self.statistic == "boosting":
-            return lambda seed: HistGradientBoostingRegressor(
-                max_iter=60, max_leaf_nodes=8, early_stopping=False, random_state=seed
-            )
-        return lambda seed: clone(self.statistic)
 
     def _tests(self, study: Study, tested: Indices, seed: int) -> list[Tested]:
         work = Parallel(self.n_jobs, return_as="generator")(delayed(study.test)(int(j), seed) for j in tested)
@@ -282,52 +279,8 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
         check_count("exceedances", self.exceedances)
         check_choice("correction", self.correction, get_args(Correction))
         check_fraction("level", self.level)
-        density = self.density
-        known = hasattr(density, "conditionals") or hasattr(density, "joint_density") or callable(density)
-        if isinstance(density, type) or not (density is None or known):
-            raise ValueError(
-                f"density={density!r} is not valid: pass a JointDensity, a DDLK, a function that draws a feature "
-                "given the others, or None."
-            )
-        self._check_statistic()
-
-    def _check_statistic(self) -> None:
-        names: dict[str, tuple[str, ...]] = {
-            "distilled": ("linear", "boosting"),
-            "holdout": NAMED,
-            "conditional": (),
-        }
-        statistic, allowed = self.statistic, names[self.variant]
-        fine = statistic is None or (hasattr(statistic, "fit") and not isinstance(statistic, type))
-        if self.variant == "conditional":
-            fine = fine or is_function(statistic)
-        if isinstance(statistic, str):
-            fine = statistic in allowed
-        if not fine:
-            others = "an estimator or a function" if self.variant == "conditional" else "an estimator"
-            raise ValueError(
-                f"statistic={statistic!r} is not valid for variant={self.variant!r}: pass "
-                f"{', '.join([*map(repr, allowed), others])}, or None."
-            )
-
-    def _conditioned(self, table: Table) -> Flags:
-        """Which columns are conditioned on."""
-        features = table.shape[1]
-        conditioned = np.zeros(features, dtype=bool)
-        if isinstance(self.condition_on, str):
-            raise ValueError(f"condition_on={self.condition_on!r} is not valid: pass a list of columns.")
-        for column in self.condition_on or ():
-            names = list(table.names or [])
-            if column in names:
-                conditioned[names.index(column)] = True
-            elif isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < features:
-                conditioned[int(column)] = True
-            else:
-                known = listing([repr(name) for name in names]) if names else f"numbers from 0 to {features - 1}"
-                raise ValueError(f"condition_on names {column!r}, which is no column of X: there are {known}.")
-        if conditioned.all():
-            raise ValueError("condition_on names all columns of X, so that none is left to test. Name fewer.")
-        return conditioned
+        check_density(self.density)
+        check_statistic(self.variant, self.statistic)
 
     def _seed(self) -> int:
         seed = self.random_state
@@ -353,7 +306,9 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
         adjusted[~conditioned] = adjust_pvalues(pvalues[~conditioned], self.correction)
         selected = ~conditioned & (adjusted <= self.level)
         names = [f"x{j}" for j in range(features)] if table.names is None else [str(name) for name in table.names]
-        self._warn(table, copies, int((~conditioned).sum()))
+        warn_of_copies(table, copies)
+        if self.variant != "holdout":  # whose parts have a p-value each
+            warn_of_resolution(self.resamples, self.level, self.correction, int((~conditioned).sum()))
         self.result_ = RandomizationResult(
             names=tuple(names),
             pvalues=pvalues,
@@ -375,32 +330,8 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
             density=_described(self.density_),
             statistic="default" if self.statistic is None else _described(self.statistic),
             seed=seed,
-            explanation=self._explanation(selected, pvalues[~conditioned]),
+            explanation=explain_tests(selected, pvalues[~conditioned], self.level, self.correction),
             versions=versions_in_use(),
-        )
-
-    def _warn(self, table: Table, copies: Flags, tests: int) -> None:
-        if copies.any():
-            which = listing([column_name(table.names, j) for j in np.flatnonzero(copies)])
-            caution(
-                f"{which}: constant, duplicates, or determined by other columns. Given all others such a feature "
-                "has one value and cannot be tested: its p-value is 1. Drop it, or what determines it."
-            )
-        least = 1 / (1 + self.resamples)
-        needed = self.level if self.correction == "none" else self.level / tests
-        if least > needed and self.variant != "holdout":
-            caution(
-                f"resamples={self.resamples} gives p-values of {least:.2g} at least, and a single discovery among "
-                f"{tests} features needs {needed:.2g}. Pass resamples={int(np.ceil(1 / needed))} or more."
-            )
-
-    def _explanation(self, selected: Flags, pvalues: Array) -> str:
-        names = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "holm": "Holm", "none": "no correction"}
-        how = f"at level {self.level:g} ({names[self.correction]})"
-        if selected.any():
-            return f"{selected.sum()} of {len(pvalues)} tested features are discoveries {how}."
-        return (
-            f"None of {len(pvalues)} tested features is a discovery {how}; the smallest p is {pvalues.min():.2g}."
         )
 
 
