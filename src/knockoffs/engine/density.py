@@ -104,25 +104,24 @@ class AutoregressiveDensity(nn.Module):
         """log q(y | context), one number per row."""
         return self(y, context).log_prob(y).sum(-1)
 
-    def log_prob_after(self, y: Tensor, first: int, candidates: Tensor) -> Tensor:
-        r"""$\sum_{k \ge e} \log q(y_k \mid y_{<k})$ where columns `first` to e - 1 of y have other values.
+    def log_prob_after(self, y: Tensor, first: int, candidates: Tensor, after: Tensor) -> Tensor:
+        r"""$\log q(y_k \mid y_{<k})$ of columns k in `after`, where columns of y from `first` on have new values.
 
-        `candidates` holds these values, `[rows, candidates, e - first]`; the result has one number per row and
-        candidate, up to a constant of the row: columns k that do not depend on these are left out. As only few
-        columns change, the projections are moved, not computed anew. There is no context.
+        `candidates` holds these values, `[rows, candidates, columns]`; the result is `[rows, candidates, after]`.
+        As only few columns change, the projections are moved, not computed anew. There is no context.
         """
         rows, count, width = candidates.shape
-        end = first + width
-        moving = self.weight[end:, :, first:end]
-        after = end + moving.ne(0).any(2).any(1).nonzero().squeeze(1)
-        if len(after) == 0:
-            return candidates.new_zeros(rows, count)
         projected = self._through(y, self.weight[after] * self.mask[after], self.bias[after]).unsqueeze(-1)
-        moved = candidates - y[:, None, first:end]
+        moved = candidates - y[:, None, first : first + width]
         for column in range(width):
             projected = projected + self.weight[after, :, first + column, None, None] * moved[:, :, column]
         mixture = self._some(projected.flatten(2), after)
-        return mixture.log_prob(y[:, after].repeat_interleave(count, 0)).sum(-1).view(rows, count)
+        return mixture.log_prob(y[:, after].repeat_interleave(count, 0)).view(rows, count, len(after))
+
+    def depending(self, first: int, width: int) -> Tensor:
+        """Numbers of the later columns whose conditional depends on `width` columns, from `first` on."""
+        end = first + width
+        return end + self.weight[end:, :, first:end].ne(0).any(2).any(1).nonzero().squeeze(1)
 
     def conditional_of(self, column: int, y: Tensor) -> GaussianMixture:
         """The conditional of one column given those before it in y, by its network alone; without context."""

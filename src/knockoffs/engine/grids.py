@@ -46,8 +46,7 @@ class GridDensity:
     def log_prob(self, place: Tensor) -> Tensor:
         """Log-densities at these places, `[rows, any]`; minus infinity outside of the grid."""
         inside = (place >= self.points[:, :1]) & (place <= self.points[:, -1:])
-        height = _interpolate(self.points, self.log_density.exp(), place)
-        return torch.where(inside, height.log(), -torch.inf)
+        return torch.where(inside, _interpolate(self.points, self.log_density, place), -torch.inf)
 
     def effective_nodes(self, nodes: Tensor) -> Tensor:
         """Return the effective number of cells between nodes that share the probability, per row."""

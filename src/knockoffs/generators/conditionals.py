@@ -38,10 +38,12 @@ from knockoffs.generators.feature_units import FARTHEST, FeatureUnit, Intervals,
 from knockoffs.randomness import RandomState, random_generator
 
 SAMPLED = 2_048  # rows of the density that show where its columns lie
-NODES = 13  # of the first look at a column, at quantiles of its distribution; four more lie outside
-OUTSIDE = (1.5, 3.0)  # distances of these from the last quantiles, in standard deviations
-MORE_NODES = 16  # where the first look finds the probability
+NODES = 9  # of the first look at a column, at quantiles of its distribution; two more lie outside
+OUTSIDE = 2.5  # distance of these from the last quantiles, in standard deviations
+MORE_NODES = 12  # where the first look finds the probability
 CANDIDATES = 128  # for features with several internal columns
+NEGLIGIBLE = 0.02  # nats by which all columns that are left out move the log-likelihood together
+LOOKED_AT = 256  # rows in which these are found
 WORK = 2**21  # numbers per network layer that are in memory together
 
 
@@ -109,13 +111,27 @@ class TableConditionals:
             known=self._known[:, feature],
         )
 
-    def _after(self, first: int, candidates: Tensor) -> Tensor:
+    def _after(self, first: int, candidates: Tensor, after: Tensor) -> Tensor:
         """The log-likelihood of later columns at each candidate, `[rows, candidates]`, some rows at a time."""
-        rows = max(1, WORK // (50 * candidates.shape[1] * max(1, self._density.features - first)))
-        if self._z.is_cuda:
-            rows *= 256
+        if len(after) == 0:
+            return candidates.new_zeros(candidates.shape[:2])
+        rows = max(1, WORK * (256 if self._z.is_cuda else 1) // (50 * candidates.shape[1] * len(after)))
         parts = zip(self._z.split(rows), candidates.split(rows), strict=True)
-        return torch.cat([self._density.log_prob_after(z, first, c) for z, c in parts])
+        return torch.cat([self._density.log_prob_after(z, first, c, after).sum(2) for z, c in parts])
+
+    def _moved(self, first: int, width: int) -> Tensor:
+        """Later columns whose likelihood depends on a feature, but for those on which it has next to no effect."""
+        after = self._density.depending(first, width)
+        if len(after) == 0:
+            return after
+        some = self._z[:: max(1, len(self._z) // LOOKED_AT)]
+        inner = self._nodes[1:-1, first : first + width]
+        places = inner.expand(len(some), -1, -1)
+        log_prob = self._density.log_prob_after(some, first, places, after)
+        effect = (log_prob.amax(1) - log_prob.amin(1)).mean(0)
+        smallest = effect.argsort()
+        negligible = effect[smallest].cumsum(0) < NEGLIGIBLE
+        return after[smallest[~negligible].sort().values]
 
     def _on_grid(self, column: int, cells: Cells) -> GridConditional:
         def parameters(z: Tensor) -> Tensor:
@@ -125,8 +141,10 @@ class TableConditionals:
         mixture = GaussianMixture(*in_chunks(parameters, self._z).double().chunk(3, dim=2))
         nodes = self._nodes[:, column].double().expand(len(self._z), -1).contiguous()
 
+        after = self._moved(column, 1)
+
         def later(places: Tensor) -> Tensor:
-            return self._after(column, places.to(self._z).unsqueeze(-1)).double()
+            return self._after(column, places.to(self._z).unsqueeze(-1), after).double()
 
         return GridConditional(cells, *refined_density(later, mixture.log_prob, nodes, MORE_NODES))
 
@@ -141,7 +159,7 @@ class TableConditionals:
             y[:, first + k] = own.pick(*(n[..., k].reshape(-1, 1) for n in noise))[:, 0]
         drawn = y[:, first : first + width].reshape(shape)
         candidates = torch.cat([self._z[:, None, first : first + width], drawn], dim=1)
-        weights = torch.softmax(self._after(first, candidates).double(), dim=1)
+        weights = torch.softmax(self._after(first, candidates, self._moved(first, width)).double(), dim=1)
         return CandidateConditional(cells, candidates, weights)
 
 
@@ -319,7 +337,7 @@ def _nodes(density: AutoregressiveDensity, rng: np.random.Generator) -> Tensor:
     drawn = in_chunks(lambda *noise: density.sample(Noise(*noise)), *draw_noise(rng, SAMPLED, density))
     share = torch.special.ndtr(torch.linspace(-3.0, 3.0, NODES, dtype=torch.float64)).to(drawn)
     nodes = torch.quantile(drawn, share, dim=0)
-    reach = torch.tensor(OUTSIDE).to(drawn)[:, None] * drawn.std(0)
-    nodes = torch.cat([nodes[:1] - reach.flip(0), nodes, nodes[-1:] + reach])
+    reach = OUTSIDE * drawn.std(0)
+    nodes = torch.cat([nodes[:1] - reach, nodes, nodes[-1:] + reach])
     least = 1e-6 * drawn.std(0) * torch.arange(len(nodes)).to(drawn)[:, None]  # places must differ
     return nodes + least

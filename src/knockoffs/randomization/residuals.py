@@ -23,7 +23,7 @@ from knockoffs.randomization.columns import Columns, in_standard_units, standard
 from knockoffs.statistics.units import standardise
 
 PENALTIES = (0.3, 3.0, 30.0, 300.0, 3000.0)
-MOST_BLOCKS = 10
+MOST_BLOCKS = 8
 FOLDS = 3
 FARTHEST = 8.0  # standard deviations
 LEAST_USE = 0.1  # share of the trees' predictions below which these are left out
