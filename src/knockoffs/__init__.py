@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from knockoffs.guarantees import fdp_bound, fdp_bounds, kfwer_select, pfer_select
     from knockoffs.randomization import RandomizationResult, RandomizationTest
     from knockoffs.report import write_report
+    from knockoffs.report.tests import write_test_report
     from knockoffs.schema import Column, Schema
     from knockoffs.selection import Selection
     from knockoffs.selector import KnockoffSelector
@@ -82,6 +83,7 @@ _MODULES = {
     "select_by_evalues": "knockoffs.filtering",
     "smallest_levels": "knockoffs.filtering",
     "write_report": "knockoffs.report",
+    "write_test_report": "knockoffs.report.tests",
 }
 __all__ = [
     "DDLK",
@@ -122,6 +124,7 @@ __all__ = [
     "select_by_evalues",
     "smallest_levels",
     "write_report",
+    "write_test_report",
 ]
 
 

@@ -175,7 +175,9 @@ def test_a_copied_column_is_drawn_close_to_itself() -> None:
     assert np.std(drawn - x[:, 0]) < 0.06
 
 
-def test_a_density_from_a_file_is_the_same(tmp_path: Path, mixed: pd.DataFrame, mixed_density: JointDensity) -> None:
+def test_a_density_from_a_file_is_the_same(
+    tmp_path: Path, mixed: pd.DataFrame, mixed_density: JointDensity
+) -> None:
     mixed_density.save(tmp_path / "density")
     again = JointDensity.load(tmp_path / "density")
     assert again.get_params() == mixed_density.get_params()

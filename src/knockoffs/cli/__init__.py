@@ -1,4 +1,4 @@
-"""The command line: `knockoffs select`, `sample`, `check`, `describe`, `bench`, `demo`."""
+"""The command line: `knockoffs select`, `test`, `sample`, `check`, `describe`, `bench`, `demo`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from knockoffs.cli.describe import describe
 from knockoffs.cli.errors import EXIT_CODES, plain_errors
 from knockoffs.cli.sample import sample
 from knockoffs.cli.select import select
+from knockoffs.cli.test import test
 
 
 class _Commands(click.Group):
@@ -30,5 +31,5 @@ def main(debug: bool) -> None:  # `plain_errors` looks for --debug
     """Which features matter, with a bounded share of false answers."""
 
 
-for command in (select, sample, check, describe, bench, demo):
+for command in (select, test, sample, check, describe, bench, demo):
     main.add_command(command)

@@ -42,7 +42,7 @@ NODES = 9  # of the first look at a column, at quantiles of its distribution; tw
 OUTSIDE = 2.5  # distance of these from the last quantiles, in standard deviations
 MORE_NODES = 12  # where the first look finds the probability
 CANDIDATES = 128  # for features with several internal columns
-NEGLIGIBLE = 0.02  # nats by which all columns that are left out move the log-likelihood together
+NEGLIGIBLE = 0.05  # nats by which columns that are left out move the log-likelihood (root of the sum of squares)
 LOOKED_AT = 256  # rows in which these are found
 WORK = 2**21  # numbers per network layer that are in memory together
 
@@ -130,7 +130,7 @@ class TableConditionals:
         log_prob = self._density.log_prob_after(some, first, places, after)
         effect = (log_prob.amax(1) - log_prob.amin(1)).mean(0)
         smallest = effect.argsort()
-        negligible = effect[smallest].cumsum(0) < NEGLIGIBLE
+        negligible = effect[smallest].square().cumsum(0) < NEGLIGIBLE**2
         return after[smallest[~negligible].sort().values]
 
     def _on_grid(self, column: int, cells: Cells) -> GridConditional:

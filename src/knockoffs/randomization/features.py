@@ -12,7 +12,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.randomization.columns import Columns, feature_columns, in_standard_units, standard_units
 from knockoffs.randomization.copies import COPIES, copies_of
 from knockoffs.randomization.distilled import Distilled, Effect
-from knockoffs.randomization.holdout import Part, holdout_pvalue
+from knockoffs.randomization.holdout import WORK, Part, holdout_pvalue
 from knockoffs.randomization.redraws import Redraws
 from knockoffs.randomization.refitted import UsedColumns
 from knockoffs.randomization.residuals import Curves, Residuals
@@ -94,12 +94,17 @@ class Study:
     def _gains(self, feature: int, cells: Array, part: Part) -> Array:
         """Minus the losses of a part's model, with each of the copies of a feature, `[rows, copies]`."""
         own = self.columns.unit == feature
-        x = in_standard_units(self.columns.x[part.rows], part.centre, part.deviation)
-        y, gains = self.y[part.rows], np.empty_like(cells)
-        for k, copy in enumerate(cells.T):
-            columns = feature_columns(self.schema[feature], copy)
+        others = in_standard_units(self.columns.x[part.rows], part.centre, part.deviation)
+        gains = np.empty_like(cells)
+        size = max(1, WORK // others.size)
+        for start in range(0, cells.shape[1], size):  # some copies at a time
+            copies = cells[:, start : start + size].T
+            x = np.tile(others, (len(copies), 1))
+            columns = feature_columns(self.schema[feature], copies.reshape(-1))
             x[:, own] = in_standard_units(columns, part.centre[own], part.deviation[own])
-            gains[:, k] = -losses(part.model, x, Problem(x, x, y, self.task))
+            y = np.tile(self.y[part.rows], len(copies))
+            lost = losses(part.model, x, Problem(x, x, y, self.task))
+            gains[:, start : start + size] = -lost.reshape(copies.shape).T
         return gains
 
     def _refitted(self, feature: int, cells: Array, used: UsedColumns, rng: np.random.Generator) -> Found:
