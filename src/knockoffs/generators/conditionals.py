@@ -139,7 +139,10 @@ class TableConditionals:
             return torch.cat([own.log_weights, own.means, own.log_scales], dim=2)
 
         mixture = GaussianMixture(*in_chunks(parameters, self._z).double().chunk(3, dim=2))
-        nodes = self._nodes[:, column].double().expand(len(self._z), -1).contiguous()
+        nodes = self._nodes[:, column].double().expand(len(self._z), -1).clone()
+        # A row that is far out in other columns may be so in this one: the outer nodes go with it.
+        reach = self._z[:, torch.arange(self._z.shape[1]) != column].abs().amax(1).double() + OUTSIDE
+        nodes[:, 0], nodes[:, -1] = torch.minimum(nodes[:, 0], -reach), torch.maximum(nodes[:, -1], reach)
 
         after = self._moved(column, 1)
 
