@@ -201,3 +201,31 @@ def test_ddlk_shares_its_density(mixed: pd.DataFrame) -> None:
     assert density.get_params() == alone.get_params()
     ours, theirs = (d.conditional(mixed, 1).sample(3, random_state=1) for d in (density, alone))
     np.testing.assert_array_equal(ours, theirs)
+
+
+def test_draws_keep_relations_between_columns() -> None:
+    """Who does not smoke smokes no cigarettes: no draw of either column breaks that."""
+    rng = np.random.default_rng(0)
+    smoker = rng.random(300) < 0.4
+    table = pd.DataFrame(
+        {
+            "smoker": np.where(smoker, "yes", "no"),
+            "cigarettes": np.where(smoker, rng.integers(1, 30, 300), 0),
+            "age": rng.normal(size=300),
+        }
+    )
+    model = JointDensity(hidden=(4,), epochs=1, random_state=0).fit(table)
+    conditionals = model.conditionals(table)
+    assert conditionals.free[1]
+    drawn = conditionals.of(1).sample(30, random_state=1)
+    np.testing.assert_array_equal(drawn == 0, np.broadcast_to(~smoker, drawn.shape))
+    np.testing.assert_allclose(conditionals.of(1).probability(0.0), ~smoker)
+    assert not conditionals.free[0]
+
+
+def test_a_truncated_file_is_refused(tmp_path: Path, linear: JointDensity) -> None:
+    linear.save(tmp_path / "density")
+    whole = (tmp_path / "density").read_bytes()
+    (tmp_path / "density").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelFileError, match="not a complete knockoffs model file"):
+        JointDensity.load(tmp_path / "density")

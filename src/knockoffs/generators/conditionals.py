@@ -187,7 +187,7 @@ class Cells:
         encoded = encoded.reshape(rows, draws, width)
         cells = np.repeat(self.own[:, None], draws, axis=1)
         for unit, some in self._by_class():
-            own = encoded[some][..., : unit.width].reshape(-1, unit.width)
+            own = encoded[some][..., : unit.width].reshape(int(some.sum()) * draws, unit.width)
             cells[some] = unit.decode(own).reshape(-1, draws)
         return cells
 

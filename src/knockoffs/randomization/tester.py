@@ -118,8 +118,8 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from knockoffs import JointDensity, RandomizationTest
-    >>> X = np.random.default_rng(0).normal(size=(300, 5))
-    >>> y = X[:, 0] + X[:, 1] ** 2 + np.random.default_rng(1).normal(size=300)
+    >>> X = np.random.default_rng(1).normal(size=(300, 5))
+    >>> y = X[:, 0] + X[:, 1] ** 2 + np.random.default_rng(2).normal(size=300)
     >>> RandomizationTest(JointDensity(epochs=1), random_state=0).fit(X, y).get_support()
     array([ True,  True, False, False, False])
     """
