@@ -14,12 +14,17 @@ import torch
 from torch import Tensor
 
 _OVERSHOOT = 1.0  # nats by which a cubic may exceed the larger of its two ends
+_STEEPEST = 300.0  # nats below the largest density at which all else counts as equal
+_ROUNDS = 3  # in which nodes are added
 _FINE = 6  # points of the fine grid per cell between nodes
 
 
 @dataclass(frozen=True, slots=True)
 class GridDensity:
-    """Densities that are straight lines between the points of a grid; points and values are `[rows, points]`."""
+    """Densities whose logarithms are straight lines between the points of a grid; all are `[rows, points]`.
+
+    Straight lines of the densities themselves would put mass into wide cells beside narrow peaks.
+    """
 
     points: Tensor
     log_density: Tensor  # normalised
@@ -29,24 +34,39 @@ class GridDensity:
     def of(cls, points: Tensor, log_values: Tensor) -> GridDensity:
         """Normalise densities that are known up to a constant."""
         top = log_values.amax(1, keepdim=True)
-        height = (log_values - top).exp()
-        cells = (height[:, 1:] + height[:, :-1]) / 2 * points.diff(dim=1)
+        log_height = (log_values - top).clamp(min=-_STEEPEST)
+        fall = log_height.diff(dim=1).abs().clamp(min=1e-9)
+        larger = torch.maximum(log_height[:, 1:], log_height[:, :-1]).exp()
+        cells = larger * -torch.expm1(-fall) / fall * points.diff(dim=1)
         mass = cells.sum(1, keepdim=True)
         cumulative = torch.cat([torch.zeros_like(mass), cells.cumsum(1) / mass], dim=1)
-        return cls(points, log_values - top - mass.log(), cumulative)
+        return cls(points, log_height - mass.log(), cumulative)
 
     def quantile(self, probability: Tensor) -> Tensor:
         """Places of these probabilities, `[rows, any]`."""
-        return _interpolate(self.cumulative, self.points, probability)
+        cell, share = _locate(self.cumulative, probability)
+        rise = self._rise(cell)
+        place = torch.log1p(share * torch.expm1(rise)) / rise
+        return self.points.gather(1, cell) + place.clamp(0, 1) * self.points.diff(dim=1).gather(1, cell)
 
     def cdf(self, place: Tensor) -> Tensor:
         """Probabilities below these places, `[rows, any]`."""
-        return _interpolate(self.points, self.cumulative, place)
+        cell, share = _locate(self.points, place)
+        rise = self._rise(cell)
+        below = torch.expm1(share * rise) / torch.expm1(rise)
+        return self.cumulative.gather(1, cell) + below * self.cumulative.diff(dim=1).gather(1, cell)
 
     def log_prob(self, place: Tensor) -> Tensor:
         """Log-densities at these places, `[rows, any]`; minus infinity outside of the grid."""
         inside = (place >= self.points[:, :1]) & (place <= self.points[:, -1:])
-        return torch.where(inside, _interpolate(self.points, self.log_density, place), -torch.inf)
+        cell, share = _locate(self.points, place)
+        log_density = self.log_density.gather(1, cell) + share * self.log_density.diff(dim=1).gather(1, cell)
+        return torch.where(inside, log_density, -torch.inf)
+
+    def _rise(self, cell: Tensor) -> Tensor:
+        """How much the logarithm rises in these cells; never exactly 0."""
+        rise = self.log_density.diff(dim=1).gather(1, cell)
+        return torch.where(rise.abs() < 1e-9, 1e-9, rise)
 
     def effective_nodes(self, nodes: Tensor) -> Tensor:
         """Return the effective number of cells between nodes that share the probability, per row."""
@@ -55,25 +75,31 @@ class GridDensity:
 
 
 def refined_density(
-    expensive: Callable[[Tensor], Tensor], cheap: Callable[[Tensor], Tensor], nodes: Tensor, more: int
+    expensive: Callable[[Tensor], Tensor],
+    cheap: Callable[[Tensor], Tensor],
+    nodes: Tensor,
+    more: int,
 ) -> tuple[GridDensity, Tensor]:
     """The densities whose logarithms are the sum of two parts, and the nodes at which the first was evaluated.
 
-    After a first look at `nodes`, `[rows, nodes]`, `more` are placed at quantiles of what this look gave.
+    After a first look at `nodes`, `[rows, nodes]`, each of three rounds adds `more` of them: some at quantiles of
+    what is known so far, the others evenly over half as much again, should that be too narrow.
     """
     values = expensive(nodes)
     points, smooth = _fine(nodes, values)
-    first = GridDensity.of(points, smooth + cheap(points))
-    share = (torch.arange(more, dtype=nodes.dtype, device=nodes.device) + 0.5) / more
-    # Equally spaced normal scores reach into the tails.
-    share = (
-        torch.special.ndtr(torch.linspace(-3.7, 3.7, more, dtype=nodes.dtype, device=nodes.device)) / 2 + share / 2
-    )
-    added = first.quantile(share.expand(len(nodes), -1).contiguous())
-    nodes, order = torch.cat([nodes, added], dim=1).sort(dim=1)
-    values = torch.cat([values, expensive(added)], dim=1).gather(1, order)
-    points, smooth = _fine(nodes, values)
-    return GridDensity.of(points, smooth + cheap(points)), nodes
+    found = GridDensity.of(points, smooth + cheap(points))
+    scores = torch.special.ndtr(torch.linspace(-3.0, 3.0, more - more // 2).to(nodes)).expand(len(nodes), -1)
+    ends = torch.tensor([1e-4, 1 - 1e-4]).to(nodes).expand(len(nodes), -1).contiguous()
+    even = torch.linspace(-0.25, 1.25, more // 2).to(nodes)
+    for _ in range(_ROUNDS):
+        low, high = found.quantile(ends).split(1, dim=1)
+        spread = (low + (high - low) * even).clamp(nodes[:, :1], nodes[:, -1:])
+        added = torch.cat([found.quantile(scores.contiguous()), spread], dim=1)
+        nodes, order = torch.cat([nodes, added], dim=1).sort(dim=1)
+        values = torch.cat([values, expensive(added)], dim=1).gather(1, order)
+        points, smooth = _fine(nodes, values)
+        found = GridDensity.of(points, smooth + cheap(points))
+    return found, nodes
 
 
 def _fine(nodes: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -96,9 +122,8 @@ def _fine(nodes: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-def _interpolate(x: Tensor, y: Tensor, at: Tensor) -> Tensor:
-    """Straight lines through increasing x, row by row; constant outside."""
+def _locate(x: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+    """For each number its cell between increasing x, row by row, and the share of the cell below it."""
     right = torch.searchsorted(x, at.contiguous()).clamp(1, x.shape[1] - 1)
-    x0, x1, y0, y1 = (t.gather(1, k) for t, k in ((x, right - 1), (x, right), (y, right - 1), (y, right)))
-    share = ((at - x0) / (x1 - x0).clamp(min=1e-300)).clamp(0, 1)
-    return y0 + share * (y1 - y0)
+    low, high = x.gather(1, right - 1), x.gather(1, right)
+    return right - 1, ((at - low) / (high - low).clamp(min=1e-300)).clamp(0, 1)

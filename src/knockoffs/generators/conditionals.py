@@ -40,7 +40,7 @@ from knockoffs.randomness import RandomState, random_generator
 SAMPLED = 2_048  # rows of the density that show where its columns lie
 NODES = 9  # of the first look at a column, at quantiles of its distribution; two more lie outside
 OUTSIDE = 2.5  # distance of these from the last quantiles, in standard deviations
-MORE_NODES = 12  # where the first look finds the probability
+MORE_NODES = 6  # in each of three rounds, where the probability is found
 CANDIDATES = 128  # for features with several internal columns
 NEGLIGIBLE = 0.05  # nats by which columns that are left out move the log-likelihood (root of the sum of squares)
 LOOKED_AT = 256  # rows in which these are found
