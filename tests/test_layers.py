@@ -21,6 +21,7 @@ LAYERS = (
         "selector",
         "selection",
         "pictured",
+        "randomization",
         "row_structure",
         "conditioning",
         "generator_choice",

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from knockoffs.generators.joint import JointDensity
     from knockoffs.generators.loading import load_generator
     from knockoffs.guarantees import fdp_bound, fdp_bounds, kfwer_select, pfer_select
+    from knockoffs.randomization import RandomizationResult, RandomizationTest
     from knockoffs.report import write_report
+    from knockoffs.report.tests import write_test_report
     from knockoffs.schema import Column, Schema
     from knockoffs.selection import Selection
     from knockoffs.selector import KnockoffSelector
@@ -60,6 +62,8 @@ _MODULES = {
     "KnockoffWarning": "knockoffs.cautions",
     "LassoStatistic": "knockoffs.statistics",
     "MidpointStatistic": "knockoffs.statistics",
+    "RandomizationResult": "knockoffs.randomization",
+    "RandomizationTest": "knockoffs.randomization",
     "Schema": "knockoffs.schema",
     "Selection": "knockoffs.selection",
     "check_swap": "knockoffs.diagnostics",
@@ -79,6 +83,7 @@ _MODULES = {
     "select_by_evalues": "knockoffs.filtering",
     "smallest_levels": "knockoffs.filtering",
     "write_report": "knockoffs.report",
+    "write_test_report": "knockoffs.report.tests",
 }
 __all__ = [
     "DDLK",
@@ -98,6 +103,8 @@ __all__ = [
     "KnockoffWarning",
     "LassoStatistic",
     "MidpointStatistic",
+    "RandomizationResult",
+    "RandomizationTest",
     "Schema",
     "Selection",
     "check_swap",
@@ -117,6 +124,7 @@ __all__ = [
     "select_by_evalues",
     "smallest_levels",
     "write_report",
+    "write_test_report",
 ]
 
 

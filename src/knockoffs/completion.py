@@ -9,7 +9,9 @@ import numpy as np
 
 from knockoffs.cautions import caution
 from knockoffs.generators.fit_encoding import fit_complete_encoding
+from knockoffs.generators.hierarchical import constant_within
 from knockoffs.randomness import RandomState, random_generator
+from knockoffs.row_structure import RowStructure
 from knockoffs.schema import Kind
 from knockoffs.tables import Table, read_table
 from knockoffs.words import column_name, listing
@@ -78,3 +80,14 @@ def completed_codes(table: Table, rng: np.random.Generator) -> Table:
         encoding = fit_complete_encoding(table.codes, completed, table.schema, rng)
         completed = np.where(missing, encoding.decode(encoding.encode(table.codes, rng)), table.codes)
     return table.with_codes(completed)
+
+
+def complete_rows(table: Table, rows: RowStructure, seed: int) -> Table:
+    """Return the table with missing cells filled in; equal rows stay equal, and what a group shares stays shared."""
+    distinct = rows.distinct_rows(table)
+    codes = complete_table(distinct, random_state=seed).codes
+    if rows.groups is not None:  # one draw per group for what is missing in all of its rows
+        common = constant_within(np.nan_to_num(distinct.codes, nan=np.inf), rows.groups)
+        first = np.unique(rows.groups, return_index=True)[1]
+        codes = np.where(common, codes[first][rows.groups], codes)
+    return table.with_codes(rows.all_rows(codes))

@@ -15,7 +15,7 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.column_output import TypedSelectorMixin
-from knockoffs.completion import complete_table
+from knockoffs.completion import complete_rows
 from knockoffs.conditioning import conditioned_columns, keep_conditioned
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.expectation import Expectation
@@ -23,7 +23,7 @@ from knockoffs.diagnostics.selection_check import check_selection
 from knockoffs.diagnostics.source import find_source, table_for
 from knockoffs.filtering import combine_draws, draw_threshold, explain_selection
 from knockoffs.generator_choice import checked_knockoffs, generator_for, is_ready, row_handling, with_defaults
-from knockoffs.generators.hierarchical import constant_within, draw_knockoffs, fit_generator
+from knockoffs.generators.hierarchical import draw_knockoffs, fit_generator
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.parts import by_name, check_parts, described, is_auto
@@ -31,7 +31,7 @@ from knockoffs.pictured import pictured
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
-from knockoffs.row_structure import RowStructure, row_structure
+from knockoffs.row_structure import row_structure
 from knockoffs.schema import Kind
 from knockoffs.selection import UNBOUNDED, RowHandling, Selection, versions_in_use
 from knockoffs.statistic_choice import choose_statistic
@@ -186,7 +186,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
         rows = row_structure(table.codes, groups, who="KnockoffSelector")
         if self.missing == "complete":
-            table = _completed(table, rows, seed)
+            table = complete_rows(table, rows, seed)
             X = table.to_native()
         generator = generator_for(by_name(self.generator, GENERATORS), rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
@@ -388,14 +388,3 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             return None
         opposed = int(np.count_nonzero(w <= -threshold))
         return min(float(selected), (1 + opposed) * max(1.0, self.expectation_.inflation()))
-
-
-def _completed(table: Table, rows: RowStructure, seed: int) -> Table:
-    """The table with missing cells filled in; equal rows stay equal, and what a group shares stays shared."""
-    distinct = rows.distinct_rows(table)
-    codes = complete_table(distinct, random_state=seed).codes
-    if rows.groups is not None:  # one draw per group for what is missing in all of its rows
-        common = constant_within(np.nan_to_num(distinct.codes, nan=np.inf), rows.groups)
-        first = np.unique(rows.groups, return_index=True)[1]
-        codes = np.where(common, codes[first][rows.groups], codes)
-    return table.with_codes(rows.all_rows(codes))

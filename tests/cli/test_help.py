@@ -12,6 +12,8 @@ import pytest
 
 from knockoffs.cli import COMMANDS, choices, main
 from knockoffs.generators.registry import GENERATORS
+from knockoffs.randomization.corrections import Correction
+from knockoffs.randomization.features import Variant
 from knockoffs.statistics.base import TaskChoice
 from knockoffs.statistics.registry import STATISTICS
 
@@ -33,7 +35,7 @@ finally:
     [
         (["--version"], 0, "version"),
         (["--help"], 0, "How each column of FILE is read"),
-        (["select", "--help"], 0, "--statistic [mixture|holdout|"),
+        (["select", "--help"], 0, "--statistic [auto|mixture|holdout|"),
         (["sample", "--help"], 0, "ddlk|gaussian|"),
         (["check", "--help"], 0, "--dry-run"),
         (["describe", "--help"], 0, "--kind"),
@@ -61,6 +63,8 @@ def test_names_in_the_help_are_those_of_the_package() -> None:
     assert tuple(GENERATORS) == choices.GENERATORS
     assert tuple(STATISTICS) == choices.STATISTICS
     assert get_args(TaskChoice) == choices.TASKS
+    assert get_args(Variant) == choices.VARIANTS
+    assert get_args(Correction) == choices.CORRECTIONS
 
 
 def test_the_help_of_all_commands_is_their_own(invoke: Invoke) -> None:

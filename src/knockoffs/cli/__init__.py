@@ -1,4 +1,4 @@
-"""The command line: `knockoffs select`, `sample`, `check`, `describe`, `bench`, `demo`."""
+"""The command line: `knockoffs select`, `test`, `sample`, `check`, `describe`, `bench`, `demo`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from knockoffs.interrupts import interrupts_end_the_process
 # What each command does, in the order of the help, which is shown without loading their modules.
 COMMANDS = {
     "select": "Which columns of FILE tell something about the target that all the others do not.",
+    "test": "Give a p-value for each column of FILE: does the target depend on it once all the others are known?",
     "sample": "Write knockoffs of the rows of FILE: a table like it.",
-    "check": "How far knockoffs of the rows of FILE are from exact ones: pass, warn or fail.",
+    "check": "How many discoveries with knockoffs of the rows of FILE to expect to be false: pass, warn or fail.",
     "describe": "How each column of FILE is read: its kind, values and missing cells.",
     "bench": "Run the paper's experiments, and show what they gave.",
     "demo": "Which pixels tell handwritten digits apart? Half of the columns are known to tell nothing.",

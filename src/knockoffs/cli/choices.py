@@ -18,3 +18,5 @@ STATISTICS = (
 )
 AUTO = "auto"  # a statistic that is chosen by simulated responses
 TASKS = ("auto", "regression", "classification")
+VARIANTS = ("distilled", "holdout", "conditional")  # of the randomisation test
+CORRECTIONS = ("bh", "by", "holm", "none")

@@ -140,9 +140,9 @@ def select(
     with interrupts_end_the_process():
         from knockoffs.selector import KnockoffSelector
 
-    y, X, labels = _parts(frame, target, groups, task)
+    y, X, labels = split_columns(frame, target, groups, task)
     asked = read_kinds(kinds, X)
-    _refuse_copies(X, y, target, task, asked)
+    refuse_copies(X, y, target, task, asked)
     selector = KnockoffSelector(
         make_generator(generator),
         statistic,
@@ -181,7 +181,7 @@ def _require_roles(target: str, groups: str | None, drop: Sequence[str]) -> None
             roles[column] = option
 
 
-def _parts(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoice) -> tuple[Any, Any, Any]:
+def split_columns(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoice) -> tuple[Any, Any, Any]:
     """Target, features and groups, or an error that says what is wrong with them."""
     require_column(frame, "--target", target)
     y = frame[target]
@@ -203,7 +203,7 @@ def _parts(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoic
     return y, X.drop(columns=[target]), labels
 
 
-def _refuse_copies(
+def refuse_copies(
     X: pd.DataFrame, y: pd.Series, target: str, task: TaskChoice, kinds: Mapping[str, Kind] | None
 ) -> None:
     """Refuse features that are the target under another name, and tables that cannot be read."""

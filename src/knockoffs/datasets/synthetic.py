@@ -44,6 +44,18 @@ class AutoregressiveGaussian:
         noise = random_generator(random_state, stream=1).standard_normal(x.shape)
         return x - (x - self.mean) @ pull.T + noise @ np.linalg.cholesky(spread).T
 
+    def redraw(self, x: Array, feature: int, n_draws: int, rng: np.random.Generator) -> Array:
+        """Draws `[n_draws, rows]` of a column given all the others."""
+        mean, deviation = self.conditional(x, feature)
+        return mean + deviation * rng.standard_normal((n_draws, len(x)))
+
+    def conditional(self, x: Array, feature: int) -> tuple[Array, float]:
+        """Mean and standard deviation of a column given all the others, by its neighbours."""
+        beside = [k for k in (feature - 1, feature + 1) if 0 <= k < self.features]
+        slope = self.rho / (1 + self.rho**2) if len(beside) == 2 else self.rho
+        variance = (1 - self.rho**2) / (1 + self.rho**2) if len(beside) == 2 else 1 - self.rho ** (2 * len(beside))
+        return self.mean + slope * (x[:, beside] - self.mean).sum(1), float(np.sqrt(variance))
+
 
 @dataclass(frozen=True)
 class AutoregressiveMixture:
@@ -77,6 +89,17 @@ class AutoregressiveMixture:
         cluster = (rng.random(len(x)) > cumulative[:-1]).sum(0)
         return _by_cluster(cluster, [part.knockoffs(x, rng) for part in self.parts])
 
+    def redraw(self, x: Array, feature: int, n_draws: int, rng: np.random.Generator) -> Array:
+        """Draws `[n_draws, rows]` of a column given all the others: the cluster given these, then the column."""
+        given = [part.conditional(x, feature) for part in self.parts]
+        own = np.stack([norm.logpdf(x[:, feature], mean, deviation) for mean, deviation in given])
+        log_terms = self._log_terms(x) - own  # of the other columns
+        cumulative = np.exp(log_terms - logsumexp(log_terms, axis=0)).cumsum(0)
+        cluster = (rng.random((n_draws, 1, len(x))) > cumulative[:-1]).sum(1)
+        means, deviations = np.stack([mean for mean, _ in given]), np.array([deviation for _, deviation in given])
+        noise = rng.standard_normal(cluster.shape)
+        return means[cluster, np.arange(len(x))] + deviations[cluster] * noise
+
     def _log_terms(self, x: Array) -> Array:
         return np.stack(
             [np.log(weight) + part.log_prob(x) for weight, part in zip(self.weights, self.parts, strict=True)]
@@ -100,6 +123,14 @@ class ClaytonCopula:
         evidence = (-np.expm1(-x)) ** -self.theta - 1
         frailty = rng.gamma(1 / self.theta + self.features, size=len(x)) / (1 + evidence.sum(1))
         return self._given(frailty[:, None], rng)
+
+    def redraw(self, x: Array, feature: int, n_draws: int, rng: np.random.Generator) -> Array:
+        """Draws `[n_draws, rows]` of a column given all the others: the frailty given these, then the column."""
+        evidence = (-np.expm1(-np.delete(x, feature, axis=1))) ** -self.theta - 1
+        shape = (n_draws, len(x))
+        frailty = rng.gamma(1 / self.theta + self.features - 1, size=shape) / (1 + evidence.sum(1))
+        u = (1 + rng.exponential(size=shape) / frailty) ** (-1 / self.theta)
+        return -np.log1p(-u)
 
     def _given(self, frailty: Array, rng: np.random.Generator) -> Array:
         u = (1 + rng.exponential(size=(len(frailty), self.features)) / frailty) ** (-1 / self.theta)

@@ -93,8 +93,8 @@ class DryRun:
     def inflation(self) -> float:
         """Return how many irrelevant features stand far above zero for each one that stands as far below.
 
-        Far is beyond four fifths of the |w| of the response. For exact knockoffs it is about 1: the number of w far
-        below zero tells how many far above are false.
+        Far is beyond four fifths of the |w| of the response. For exact knockoffs it is about 1: the number of w
+        far below zero tells how many far above are false.
         """
         far = np.abs(self.ws) >= np.quantile(np.abs(self.ws), FAR, axis=1, keepdims=True)
         counted = far & ~self.relevant

@@ -104,6 +104,30 @@ class AutoregressiveDensity(nn.Module):
         """log q(y | context), one number per row."""
         return self(y, context).log_prob(y).sum(-1)
 
+    def log_prob_after(self, y: Tensor, first: int, candidates: Tensor, after: Tensor) -> Tensor:
+        r"""$\log q(y_k \mid y_{<k})$ of columns k in `after`, where columns of y from `first` on have new values.
+
+        `candidates` holds these values, `[rows, candidates, columns]`; the result is `[rows, candidates, after]`.
+        As only few columns change, the projections are moved, not computed anew. There is no context.
+        """
+        rows, count, width = candidates.shape
+        projected = self._through(y, self.weight[after] * self.mask[after], self.bias[after]).unsqueeze(-1)
+        moved = candidates - y[:, None, first : first + width]
+        for column in range(width):
+            projected = projected + self.weight[after, :, first + column, None, None] * moved[:, :, column]
+        mixture = self._some(projected.flatten(2), after)
+        return mixture.log_prob(y[:, after].repeat_interleave(count, 0)).view(rows, count, len(after))
+
+    def depending(self, first: int, width: int) -> Tensor:
+        """Numbers of the later columns whose conditional depends on `width` columns, from `first` on."""
+        end = first + width
+        return end + self.weight[end:, :, first:end].ne(0).any(2).any(1).nonzero().squeeze(1)
+
+    def conditional_of(self, column: int, y: Tensor) -> GaussianMixture:
+        """The conditional of one column given those before it in y, by its network alone; without context."""
+        one = torch.tensor([column], device=y.device)
+        return self._some(self._through(y, self.weight[one] * self.mask[one], self.bias[one]), one)
+
     def rsample(self, noise: Noise, context: Tensor | None = None) -> Tensor:
         r"""A draw with its exact gradient in the parameters, without backpropagating through d steps.
 
@@ -165,22 +189,30 @@ class AutoregressiveDensity(nn.Module):
 
     def _project(self, y: Tensor, context: Tensor | None) -> Tensor:
         inputs = y if context is None else torch.cat([context, y], dim=1)
-        return self._through(inputs, self.weight * self.mask)
+        return self._through(inputs, self.weight * self.mask, self.bias)
 
     def _project_context(self, context: Tensor | None, *, rows: int) -> Tensor:
         if context is None:
             return self.bias.expand(-1, -1, rows)
-        return self._through(context, self.weight[:, :, : self.context])
+        return self._through(context, self.weight[:, :, : self.context], self.bias)
 
-    def _through(self, inputs: Tensor, weight: Tensor) -> Tensor:
+    def _through(self, inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """Inputs `[rows, fan_in]` to projections `[features, projections, rows]`."""
         flat = weight.flatten(0, 1) @ inputs.T
-        return flat.view(*weight.shape[:2], len(inputs)) + self.bias
+        return flat.view(*weight.shape[:2], len(inputs)) + bias
 
     def _distribution(self, projected: Tensor) -> GaussianMixture:
         seen, skipped = projected.split(self.split, dim=1)
         first = seen if self.first is None else self.first(seen.clamp(-_FURTHEST, _FURTHEST))
         return self.head(self.mlp(first) + self.routes.T @ skipped, self.unit)
+
+    def _some(self, projected: Tensor, networks: Tensor) -> GaussianMixture:
+        """The conditionals of some networks, by their numbers, from their projections."""
+        seen, skipped = projected.split(self.split, dim=1)
+        out = seen if self.first is None else self.first.some(seen.clamp(-_FURTHEST, _FURTHEST), networks)
+        for layer in self.mlp.layers:
+            out = layer.some(torch.relu(out), networks)
+        return self.head(out + self.routes.T @ skipped, self.unit[networks])
 
 
 class _ThroughTriangle(torch.autograd.Function):

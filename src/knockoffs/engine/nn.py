@@ -27,6 +27,10 @@ class StackedLinear(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         return torch.baddbmm(self.bias, self.weight, inputs)
 
+    def some(self, inputs: Tensor, networks: Tensor) -> Tensor:
+        """The outputs of some of the layers, by their numbers, for inputs of these alone."""
+        return torch.baddbmm(self.bias[networks], self.weight[networks], inputs)
+
     def apart(self) -> list[tuple[Tensor, Tensor]]:
         """Bias and weight of each of the layers, for one network at a time by `torch.addmm`."""
         return list(zip(self.bias.unbind(), self.weight.unbind(), strict=True))

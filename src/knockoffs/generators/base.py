@@ -1,4 +1,4 @@
-"""What all generators share: the public methods `fit`, `sample`, `save` and `load`."""
+"""What all models of tables share: `save` and `load`; and what all generators share: `fit` and `sample`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,8 @@ from knockoffs.tables import Table
 from knockoffs.words import listing
 
 
-class KnockoffGenerator(TableModel, ABC):
-    """A generator of knockoffs: learns from X alone, never from a response.
-
-    It has `fit` and `sample`; subclasses write `_check_settings`, and `_state` and `_restore` for model files.
-    """
+class SavedModel(TableModel, ABC):
+    """A model of a table that can be saved: subclasses write `_check_settings`, `_state` and `_restore`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file (safetensors with a JSON header)."""
@@ -50,7 +47,7 @@ class KnockoffGenerator(TableModel, ABC):
     def load(cls, path: str | os.PathLike[str], **overrides: Any) -> Self:
         """Read a model that `.save` wrote; `overrides` replace settings (the device is `"auto"` without one).
 
-        A file that is damaged, or not of this generator, raises a ModelFileError.
+        A file that is damaged, or not of this class, raises a ModelFileError.
         """
         for name in overrides:
             check_choice(name, name, tuple(cls().get_params()))
@@ -80,12 +77,6 @@ class KnockoffGenerator(TableModel, ABC):
         random_generator(model.random_state)  # raises an error for what is no seed
         return model
 
-    def _as_table(self, X: Any, table: Table, drawn: Array) -> Any:
-        """Drawn internal columns as a table like X, whose cells `table` holds."""
-        self._require_finite_draws(drawn)
-        knockoffs = table.with_codes(self.encoding_.decode(drawn, table.codes))
-        return knockoffs if isinstance(X, Table) else knockoffs.to_native()
-
     @abstractmethod
     def _check_settings(self) -> None:
         """Raise an error for arguments that are out of range."""
@@ -95,6 +86,16 @@ class KnockoffGenerator(TableModel, ABC):
 
     @abstractmethod
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None: ...
+
+
+class KnockoffGenerator(SavedModel):
+    """A generator of knockoffs, with `fit` and `sample`: it learns from X alone, never from a response."""
+
+    def _as_table(self, X: Any, table: Table, drawn: Array) -> Any:
+        """Drawn internal columns as a table like X, whose cells `table` holds."""
+        self._require_finite_draws(drawn)
+        knockoffs = table.with_codes(self.encoding_.decode(drawn, table.codes))
+        return knockoffs if isinstance(X, Table) else knockoffs.to_native()
 
 
 class RowwiseGenerator(KnockoffGenerator):

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction, check_number
@@ -22,6 +23,7 @@ from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device, unit_coins
 from knockoffs.generators.joint import (
+    JointDensity,
     JointModel,
     NetworkSettings,
     ScaleName,
@@ -196,6 +198,18 @@ class DDLK(RowwiseGenerator):
         """log q(x) of each row, in the units of the data (discrete columns as in `log_prob`)."""
         z = self._middles(X)
         return self._joint.log_prob(z)
+
+    def joint_density(self) -> JointDensity:
+        """Return q_joint as an estimator of its own: conditionals of features, samples and scores of rows.
+
+        It shares the networks with this generator, so that one fit serves knockoffs and randomisation tests.
+        """
+        check_is_fitted(self)
+        settings = {
+            name: value for name, value in self.get_params().items() if name in JointDensity().get_params()
+        }
+        settings |= {"learning_rate": self.joint_learning_rate, "epochs": self.joint_epochs}
+        return JointDensity(**settings).with_model_of(self, self._joint)
 
     def swap_pairs(self, X: Any, random_state: RandomState = None) -> EncodedPairs:
         """Draw the internal columns of the rows of X and of their knockoffs, with their density."""

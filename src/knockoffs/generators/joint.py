@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -20,9 +21,18 @@ from knockoffs.engine.stages import Phase, fit_joint
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
+from knockoffs.generators.base import SavedModel
 from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device
+from knockoffs.generators.conditionals import FeatureConditional, TableConditionals
 from knockoffs.generators.linear import Estimator, fit_factor, fit_shrunk, fit_sparse
 from knockoffs.generators.network_sizes import training_memory
+from knockoffs.generators.saved_networks import (
+    network_arrays,
+    restore_density,
+    restore_history,
+    restore_scale,
+    scale_arrays,
+)
 from knockoffs.generators.starts import (
     MIN_CLUSTER,
     ClusteredGaussian,
@@ -243,10 +253,11 @@ def _train(
     return JointModel(scale, density, linear, history)
 
 
-class JointDensity(TableModel):
+class JointDensity(SavedModel):
     """The density of a table's rows: stage 1 of DDLK as an estimator.
 
-    Parameters are those of `DDLK` for its first stage.
+    It scores and samples rows, and knows each feature's distribution given all the others (`conditional`), which
+    is what a randomisation test needs. Parameters are those of `DDLK` for its first stage.
 
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
@@ -288,11 +299,8 @@ class JointDensity(TableModel):
 
     def fit(self, X: Any, y: Any = None, *, kinds: Mapping[Any, Kind] | None = None) -> Self:
         """Learn the density of the rows of X. `y` is ignored; `kinds` as in `infer_schema`."""
-        schedule = Schedule(self.epochs, self.batch_size, self.patience, self.averaging)
-        settings = NetworkSettings(self.components, self.hidden, self.start, self.learning_rate, schedule)
-        settings.check()
-        check_choice("scale", self.scale, get_args(ScaleName))
-        check_fraction("validation_fraction", self.validation_fraction)
+        self._check_settings()
+        settings = self._settings()
         self._fitted = False
         rng = random_generator(self.random_state)
         table = self._read_for_fit(X, kinds)
@@ -315,6 +323,32 @@ class JointDensity(TableModel):
         self._fitted = True
         return self
 
+    def conditionals(self, X: Any, *, random_state: RandomState = None) -> TableConditionals:
+        """Return the distributions of all features given all the others, for the rows of X.
+
+        Latents of discrete values and missing cells are drawn once, with the seed `random_state`.
+        """
+        table = self._read(X)
+        self._warn_of_unseen(table)
+        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
+        return TableConditionals(self.model_.scale, self.model_.density, self.encoding_, table.codes, rng)
+
+    def conditional(self, X: Any, feature: int, *, random_state: RandomState = None) -> FeatureConditional:
+        """Return the distribution of one feature, by its number, given all the others, for the rows of X."""
+        check_is_fitted(self)
+        check_count("feature", feature, least=0, most=self.n_features_in_ - 1)
+        return self.conditionals(X, random_state=random_state).of(feature)
+
+    def with_model_of(self, other: TableModel, model: JointModel) -> Self:
+        """Take over a fitted model of rows, and how `other` sees the table that it was fitted on."""
+        self.schema_, self.encoding_, self.fingerprints_ = other.schema_, other.encoding_, other.fingerprints_
+        self.n_features_in_, self._names = other.n_features_in_, other._names
+        if (names := getattr(other, "feature_names_in_", None)) is not None:
+            self.feature_names_in_ = names
+        self.model_, self.history_ = model, model.history
+        self._fitted = True
+        return self
+
     def score_samples(self, X: Any) -> Array:
         """log q(x) of each row, in the units of X."""
         z = self._middles(X)
@@ -334,3 +368,25 @@ class JointDensity(TableModel):
         core = self.model_.from_scale(z)
         self._require_finite_draws(core)
         return self.encoding_.decode(core)
+
+    def _check_settings(self) -> None:
+        self._settings().check()
+        check_choice("scale", self.scale, get_args(ScaleName))
+        check_fraction("validation_fraction", self.validation_fraction)
+        torch_device(self.device)
+
+    def _settings(self) -> NetworkSettings:
+        schedule = Schedule(self.epochs, self.batch_size, self.patience, self.averaging)
+        return NetworkSettings(self.components, self.hidden, self.start, self.learning_rate, schedule)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        model = self.model_
+        header = {"network": model.density.shape(), "history": [asdict(phase) for phase in self.history_]}
+        return header, scale_arrays(model.scale) | network_arrays("joint", model.density)
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        columns = self._modelled_count
+        device = torch_device(self.device)
+        density = restore_density(header["network"], "joint", arrays, features=columns, context=0, device=device)
+        self.history_ = restore_history(header["history"])
+        self.model_ = JointModel(restore_scale(arrays, columns), density, None, self.history_)

@@ -1,0 +1,198 @@
+"""`knockoffs test`: from a file to p-values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+
+from knockoffs.cli.choices import CORRECTIONS, TASKS, VARIANTS
+from knockoffs.cli.common import (
+    check_cores,
+    condition_option,
+    kind_option,
+    read_conditions,
+    read_features,
+    read_kinds,
+    refuse_kinds,
+    run_options,
+    table_options,
+)
+from knockoffs.cli.errors import EXIT_CODES
+from knockoffs.cli.paths import Named, check_paths, named
+from knockoffs.cli.select import refuse_copies, split_columns
+from knockoffs.cli.terminal import console, require_standard_output, say, shows_progress, text
+from knockoffs.interrupts import interrupts_end_the_process
+
+if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
+    from knockoffs.generators.ddlk import DDLK
+    from knockoffs.generators.joint import JointDensity
+    from knockoffs.randomization import RandomizationResult, RandomizationTest
+    from knockoffs.randomization.corrections import Correction
+    from knockoffs.randomization.features import Variant
+    from knockoffs.statistics.base import TaskChoice
+
+SHOWN = 30
+TABLE, JSON = "tests.csv", "tests.json"
+MOST_RESAMPLES = 10_000_000
+
+
+@click.command("test", epilog=EXIT_CODES)
+@table_options
+@click.option("--target", required=True, metavar="COL", help="The column to explain.")
+@condition_option
+@click.option("--level", type=float, default=0.1, show_default=True, help="Bound on what --correction says.")
+@click.option(
+    "--correction",
+    type=click.Choice(CORRECTIONS),
+    default="bh",
+    show_default=True,
+    help="bh, by: share of false discoveries; holm: probability of any; none: of each test.",
+)
+@click.option(
+    "--variant",
+    type=click.Choice(VARIANTS),
+    default="distilled",
+    show_default=True,
+    help="How the target is explained: by residuals, by predictions, or by a model fitted to each redraw.",
+)
+@click.option("--resamples", type=int, default=5000, show_default=True, help="Most redraws per feature.")
+@click.option("--density", metavar="FILE", help="Model file of a JointDensity or a DDLK; fitted anew by default.")
+@click.option("--save-model", type=click.Path(dir_okay=False), help="Write the fitted density to this file.")
+@click.option(
+    "--task",
+    type=click.Choice(TASKS),
+    default="auto",
+    show_default=True,
+    help="What the target is.",
+)
+@kind_option
+@click.option("--n-jobs", type=int, help="Cores for the tests.")
+@click.option("--out", type=click.Path(file_okay=False), help=f"Folder for {TABLE} and {JSON}.")
+@click.option("--report", type=click.Path(dir_okay=False), help="Write the HTML report to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@run_options
+def test(
+    file: str,
+    drop: tuple[str, ...],
+    delimiter: str | None,
+    na_values: tuple[str, ...],
+    target: str,
+    condition_on: tuple[str, ...],
+    level: float,
+    correction: Correction,
+    variant: Variant,
+    resamples: int,
+    density: str | None,
+    save_model: str | None,
+    task: TaskChoice,
+    kinds: tuple[str, ...],
+    n_jobs: int | None,
+    out: str | None,
+    report: str | None,
+    as_json: bool,
+    seed: int,
+    quiet: bool,
+) -> None:
+    """Give a p-value for each column of FILE: does the target depend on it once all the others are known?
+
+    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the target,
+    --condition-on and --drop are tested: numbers, yes or no, text and categories, also with missing cells. With
+    few columns a test finds what `knockoffs select` cannot report, since knockoffs need some 1 / fdr discoveries.
+    """
+    check_cores(n_jobs)
+    if resamples > MOST_RESAMPLES:
+        raise ValueError(f"--resamples {resamples} is not valid: pass at most {MOST_RESAMPLES:,}.")
+    if as_json:
+        require_standard_output("--json")
+    outputs = named(report=report, save_model=save_model)
+    if out is not None:
+        outputs = [*(Named("--out", str(Path(out, name))) for name in (TABLE, JSON)), *outputs]
+    check_paths(named(FILE=file, density=density), outputs, new_folder=out)
+    if density is not None:
+        refuse_kinds(kinds, density)
+    frame = read_features(file, delimiter, drop, na_values)
+    with interrupts_end_the_process():
+        from knockoffs.generators.joint import JointDensity
+        from knockoffs.randomization import RandomizationTest
+    y, X, _ = split_columns(frame, target, None, task)
+    asked = read_kinds(kinds, X)
+    given = read_conditions(condition_on, X, target)
+    refuse_copies(X, y, target, task, asked)
+    test = RandomizationTest(
+        JointDensity() if density is None else _density(density),
+        variant=variant,
+        resamples=resamples,
+        correction=correction,
+        level=level,
+        condition_on=given,
+        task=task,
+        kinds=asked,
+        random_state=seed,
+        n_jobs=n_jobs,
+        progress=shows_progress(quiet),
+    ).fit(X, y)
+    written = _write(test, out, report, save_model)
+    if as_json:
+        click.echo(json.dumps(test.result_.to_dict(), indent=1))
+    elif not quiet:
+        _show(test.result_)
+        for line in written:
+            say(line)
+
+
+def _density(path: str) -> JointDensity | DDLK:
+    from knockoffs.generators.ddlk import DDLK
+    from knockoffs.generators.joint import JointDensity
+    from knockoffs.persistence import model_kind
+
+    if not Path(path).exists():
+        raise ValueError(f"--density {path!r} is not a file. Pass a model file of a JointDensity or a DDLK.")
+    return DDLK.load(path) if model_kind(path) == DDLK.__name__ else JointDensity.load(path)
+
+
+def _write(test: RandomizationTest, out: str | None, report: str | None, model: str | None) -> list[str]:
+    """Write each file complete or not at all, and return what was written."""
+    from knockoffs.files import write_frame
+    from knockoffs.outputs import write_atomically
+    from knockoffs.report.tests import write_test_report
+
+    written = []
+    if out is not None:
+        folder = Path(out)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_frame(test.result_.to_frame(), folder / TABLE, escape_formulas=True)
+        write_atomically(folder / JSON, json.dumps(test.result_.to_dict(), indent=1).encode())
+        written.append(f"Tests: {folder / TABLE} and {JSON}")
+    if report is not None:
+        write_test_report(test, report)
+        written.append(f"Report: {report}")
+    if model is not None:
+        test.density_.save(model)
+        written.append(f"Model: {model}")
+    return written
+
+
+def _show(result: RandomizationResult) -> None:
+    """Print the discoveries as a table, or the smallest p-values."""
+    import pandas as pd
+
+    frame = result.to_frame()
+    found = frame[frame["selected"]]
+    shown = found if len(found) else frame[:5]
+    title = "Discoveries" if len(found) else "No discovery; the smallest p-values"
+    table = Table(title=title, title_justify="left", caption_justify="left")
+    table.add_column("feature", overflow="fold")
+    for heading in ("p", "adjusted p", "effect", "strength"):
+        table.add_column(heading, justify="right")
+    for row in shown[:SHOWN].itertuples():
+        effect = "" if pd.isna(row.effect) else f"{row.effect:+.3f}"
+        table.add_row(text(row.feature), f"{row.p:.2g}", f"{row.adjusted_p:.2g}", effect, f"{row.strength:.1%}")
+    if len(shown) > SHOWN:
+        table.caption = f"and {len(shown) - SHOWN} more"
+    terminal = console()
+    terminal.print(table)
+    terminal.print(text(result.explanation))

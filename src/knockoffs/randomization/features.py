@@ -1,0 +1,134 @@
+"""The test of one feature: redraw it, compute the statistic for its own cells and for redraws, count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from knockoffs.arrays import Array, Indices
+from knockoffs.randomization.columns import Columns, feature_columns, in_standard_units, standard_units
+from knockoffs.randomization.copies import COPIES, copies_of
+from knockoffs.randomization.distilled import Distilled, Effect
+from knockoffs.randomization.holdout import WORK, Part, holdout_pvalue
+from knockoffs.randomization.redraws import Redraws
+from knockoffs.randomization.refitted import UsedColumns
+from knockoffs.randomization.residuals import Curves, Residuals
+from knockoffs.randomization.sequential import FIRST_BATCH, Found, sequential_pvalue
+from knockoffs.randomness import torch_generator
+from knockoffs.schema import Schema
+from knockoffs.statistics.crossfit import losses
+from knockoffs.statistics.problem import Problem, Task
+
+Variant = Literal["distilled", "holdout", "conditional"]
+
+
+class Tested(NamedTuple):
+    """What the test of one feature found."""
+
+    found: Found
+    effect: Effect
+    effective: float
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that the tests of single features share.
+
+    `parts` are those of the holdout variant, `used` is the statistic of the conditional one; both are None for
+    the distilled variant. `place` says which distinct row each row repeats, and is None where none does.
+    """
+
+    codes: Array
+    schema: Schema
+    columns: Columns
+    curves: Curves
+    y: Array
+    task: Task
+    place: Indices | None
+    redraws: Redraws
+    residuals: Residuals
+    parts: list[Part] | None
+    used: UsedColumns | None
+    resamples: int
+    exceedances: int
+
+    def test(self, feature: int, seed: int) -> Tested:
+        """Test one feature, by its number; the same seed gives the same bits."""
+        rng = np.random.default_rng([seed, feature])
+        distinct = slice(None) if self.place is None else np.unique(self.place, return_index=True)[1]
+        own = self.codes[distinct, feature]
+        cells, effective = self.redraws.draw(feature, COPIES, rng)
+        copies = copies_of(self.schema[feature], own, cells)
+        distilled = Distilled(
+            copies,
+            self.residuals.of(feature),
+            self.curves.modifiers(feature),
+            self.place,
+            device=self.redraws.device,
+        )
+        if distilled.empty:
+            return Tested(Found(1.0, 0), Effect(np.nan, np.nan, 0.0), effective)
+        everything = np.concatenate([own[None], cells]).T
+        if self.place is not None:
+            everything = everything[self.place]
+        if self.parts is not None:
+            found = self._holdout(feature, everything, self.parts, rng)
+        elif self.used is not None:
+            found = self._refitted(feature, everything, self.used, rng)
+        else:
+            found = self._distilled(distilled, rng)
+        return Tested(found, distilled.effect(), effective)
+
+    def _distilled(self, distilled: Distilled, rng: np.random.Generator) -> Found:
+        generator = torch_generator(rng, self.redraws.device)
+        return self._sequential(distilled.observed(), lambda count: distilled.redraw(count, generator))
+
+    def _holdout(self, feature: int, cells: Array, parts: list[Part], rng: np.random.Generator) -> Found:
+        gains = [self._gains(feature, cells[part.rows], part) for part in parts]
+        places = [None if self.place is None else self.place[part.rows] for part in parts]
+        return holdout_pvalue(gains, places, rng, resamples=self.resamples, exceedances=self.exceedances)
+
+    def _gains(self, feature: int, cells: Array, part: Part) -> Array:
+        """Minus the losses of a part's model, with each of the copies of a feature, `[rows, copies]`."""
+        own = self.columns.unit == feature
+        others = in_standard_units(self.columns.x[part.rows], part.centre, part.deviation)
+        gains = np.empty_like(cells)
+        size = max(1, WORK // others.size)
+        for start in range(0, cells.shape[1], size):  # some copies at a time
+            copies = cells[:, start : start + size].T
+            x = np.tile(others, (len(copies), 1))
+            columns = feature_columns(self.schema[feature], copies.reshape(-1))
+            x[:, own] = in_standard_units(columns, part.centre[own], part.deviation[own])
+            y = np.tile(self.y[part.rows], len(copies))
+            lost = losses(part.model, x, Problem(x, x, y, self.task))
+            gains[:, start : start + size] = -lost.reshape(copies.shape).T
+        return gains
+
+    def _refitted(self, feature: int, cells: Array, used: UsedColumns, rng: np.random.Generator) -> Found:
+        own = np.flatnonzero(self.columns.unit == feature)
+        x = in_standard_units(self.columns.x, *standard_units(self.columns.x))
+        rows = np.arange(len(cells))
+        place = rows if self.place is None else self.place
+
+        def statistic(copy: Array) -> float:
+            columns = feature_columns(self.schema[feature], copy)
+            x[:, own] = in_standard_units(columns, *standard_units(columns))
+            return float(used(x.copy(), self.y.copy(), own))
+
+        def redraw(count: int) -> Array:
+            found = np.empty(count)
+            for k in range(count):
+                found[k] = statistic(cells[rows, rng.integers(cells.shape[1], size=place.max() + 1)[place]])
+            return found
+
+        return self._sequential(statistic(cells[:, 0]), redraw, first=self.exceedances, most=self.exceedances)
+
+    def _sequential(
+        self, observed: float, redraw: Callable[[int], Array], first: int = FIRST_BATCH, most: int | None = None
+    ) -> Found:
+        return sequential_pvalue(
+            observed, redraw, resamples=self.resamples, exceedances=self.exceedances, first=first, most=most
+        )

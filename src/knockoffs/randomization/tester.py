@@ -1,0 +1,342 @@
+"""From a table and a target to p-values: a randomisation test as one scikit-learn selector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self, get_args
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.cautions import caution, collect_cautions
+from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.conditioning import conditioned_columns
+from knockoffs.progress import progress_bars
+from knockoffs.randomization.choices import (
+    check_density,
+    check_statistic,
+    explain_tests,
+    residual_model,
+    warn_of_copies,
+    warn_of_resolution,
+)
+from knockoffs.randomization.columns import table_columns
+from knockoffs.randomization.corrections import Correction, adjust_pvalues
+from knockoffs.randomization.features import Study, Tested, Variant
+from knockoffs.randomization.holdout import forward_parts
+from knockoffs.randomization.redraws import fitted_density, redraws_of
+from knockoffs.randomization.refitted import refitted_statistic
+from knockoffs.randomization.residuals import Curves, Residuals, outputs
+from knockoffs.randomization.result import RandomizationResult
+from knockoffs.randomness import RandomState, random_generator
+from knockoffs.row_labels import require_same_order
+from knockoffs.row_structure import row_structure
+from knockoffs.schema import Kind
+from knockoffs.selection import versions_in_use
+from knockoffs.statistics.base import TaskChoice, read_target
+from knockoffs.statistics.models import make_model
+from knockoffs.statistics.problem import Task
+from knockoffs.statistics.units import standardise
+from knockoffs.tables import Table, read_table
+
+WHO = "RandomizationTest"
+
+
+class RandomizationTest(SelectorMixin, BaseEstimator):
+    """Test, feature by feature, whether it tells something of y beyond all the others.
+
+    A conditional randomisation test: redraw the feature given all the others, and count how often a redrawn one
+    explains y as well as the feature itself does. With the true distribution of the features p-values are at least
+    uniform under the null hypothesis, for any number of rows and any dependence of y on the features; a learned
+    distribution comes close to that. Unlike knockoffs, which need some 1 / level discoveries to report any, a
+    single feature can be a discovery.
+
+    Parameters
+    ----------
+    density : JointDensity, DDLK, callable or None, default=None
+        The distribution of the features; `JointDensity()` by default. What is fitted already is used as it is (a
+        `DDLK` shares its density, so that one fit serves knockoffs and tests). A function
+        `f(codes, feature, n_draws, rng)` returns draws `[n_draws, rows]` of a feature (by its number) given the
+        other columns of `codes`, for distributions that are known.
+    statistic : str, estimator, callable or None, default=None
+        How y is modelled. "distilled": a model of y given the other features, beside a ridge regression that is
+        always there: `"boosting"` (trees, the default), `"linear"` (nothing), or a scikit-learn regressor.
+        "holdout": a model of y given all features, `"linear+boosting"` (the default), `"boosting"`, `"lightgbm"`
+        or a scikit-learn estimator. "conditional": an estimator with `coef_` or `feature_importances_` (a lasso by
+        default), or a function `(x, y, columns)` that returns how much y depends on some columns of x.
+    variant : {"distilled", "holdout", "conditional"}, default="distilled"
+        "distilled" asks whether the feature explains what all the others leave of y: as a line, as a curve, or
+        times another feature. It uses all rows and takes the least time. "holdout" asks whether redraws spoil the
+        predictions of a model for rows that it has not seen; "conditional" fits the statistic anew to every
+        redraw, which takes `resamples` times as long.
+    resamples : int, default=5000
+        Most redraws per feature. The smallest possible p-value is 1 / (1 + resamples).
+    exceedances : int, default=50
+        Redraws that reach the feature's own statistic after which its test ends: clear nulls take few redraws, and
+        p-values stay valid (Besag and Clifford, 1991).
+    correction : {"bh", "by", "holm", "none"}, default="bh"
+        What is bounded by `level`: the false discovery rate (Benjamini-Hochberg), the same however tests depend on
+        each other (Benjamini-Yekutieli), the probability of any false discovery (Holm), or that of each test.
+    level : float, default=0.1
+        Bound on what `correction` says.
+    condition_on : sequence of column names or numbers, default=None
+        Columns that are not tested, such as age, sex, batch or site: they count among "all the others" of every
+        test, in the density and in the models of y.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What y is; "auto" decides by the type of y.
+    kinds : dict of column names (or numbers) to kinds, default=None
+        Kinds of columns that are known better than `infer_schema` finds out.
+    random_state : int, numpy Generator or None, default=None
+        Seed; the same seed gives the same result on the same machine, whatever `n_jobs`.
+    n_jobs : int, default=None
+        Number of cores for the tests of the features, by joblib.
+    progress : bool, default=False
+        Show progress bars.
+
+    Attributes
+    ----------
+    result_ : RandomizationResult
+        The frozen result; `.to_frame()` gives it as a table.
+    pvalues_, support_ : arrays
+        p-value per feature (nan for columns that were conditioned on), and which features are discoveries.
+    effects_ : array
+        Standard deviations of y per standard deviation of a feature while all others stay as they are; nan for
+        features without an order.
+    density_ : object
+        The density as fitted and used.
+    schema_ : Schema
+        What each column of X holds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import JointDensity, RandomizationTest
+    >>> X = np.random.default_rng(1).normal(size=(300, 5))
+    >>> y = X[:, 0] + X[:, 1] ** 2 + np.random.default_rng(2).normal(size=300)
+    >>> RandomizationTest(JointDensity(epochs=1), random_state=0).fit(X, y).get_support()
+    array([ True,  True, False, False, False])
+    """
+
+    def __init__(
+        self,
+        density: Any = None,
+        statistic: Any = None,
+        *,
+        variant: Variant = "distilled",
+        resamples: int = 5000,
+        exceedances: int = 50,
+        correction: Correction = "bh",
+        level: float = 0.1,
+        condition_on: Sequence[Any] | None = None,
+        task: TaskChoice = "auto",
+        kinds: Mapping[Any, Kind] | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.density = density
+        self.statistic = statistic
+        self.variant = variant
+        self.resamples = resamples
+        self.exceedances = exceedances
+        self.correction = correction
+        self.level = level
+        self.condition_on = condition_on
+        self.task = task
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Test each feature of X.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            The features; rows are independent of each other.
+        y : array-like of shape (n_rows,)
+            The target.
+        """
+        cautions: list[str] = []
+        try:
+            with collect_cautions() as cautions:
+                self._fit(X, y)
+                self.result_ = replace(self.result_, cautions=tuple(dict.fromkeys(cautions)))
+        finally:  # shown also where the fit ends in an error
+            for message in dict.fromkeys(cautions):
+                caution(message)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
+        self.__dict__.pop("result_", None)  # of an earlier fit
+        self._check_settings()
+        if y is None:
+            raise ValueError(f"{WHO} requires y to be passed, but the target y is None.")
+        table = read_table(X, who=WHO, kinds=self.kinds)
+        if 0 in table.shape:
+            raise ValueError(
+                f"{WHO}: X has {table.shape[0]} sample(s) and {table.shape[1]} feature(s) "
+                f"(shape={table.shape}) while a minimum of 1 is required."
+            )
+        validate_data(self, X, skip_check_array=True, reset=True)
+        require_same_order(X, y=y, who=WHO)
+        task, target = read_target(y, self.task, rows=len(table), who=WHO)
+        self.schema_ = table.schema
+        conditioned = conditioned_columns(self.condition_on, table)
+        seed = self._seed()
+        for_density, for_latents, for_models, for_tests = map(
+            int, random_generator(seed, stream=5).integers(2**31, size=4)
+        )
+        rows = row_structure(table.codes, None, who=WHO)
+        distinct = rows.distinct_rows(table)
+        self.density_ = fitted_density(self.density, distinct, seed=for_density, progress=self.progress)
+        redraws = redraws_of(self.density_, distinct, for_latents)
+        tested = np.flatnonzero(~conditioned & redraws.free)
+        study = self._study(table, target, task, rows.place, redraws, tested, random_generator(for_models))
+        found = self._tests(study, tested, for_tests)
+        self._conclude(table, task, tested, conditioned, found, seed)
+
+    def _study(
+        self,
+        table: Table,
+        target: Array,
+        task: Task,
+        place: Indices | None,
+        redraws: Any,
+        tested: Indices,
+        rng: np.random.Generator,
+    ) -> Study:
+        classes = task == "classification"
+        columns = table_columns(table.schema, table.codes)
+        curves = Curves.of(columns)
+        learner = residual_model(self.statistic) if self.variant == "distilled" else None
+        seen = target if classes else standardise(target[:, None])[0][0][:, 0]
+        parts, used = None, None
+        if self.variant == "holdout":
+            estimator = "linear+boosting" if self.statistic is None else self.statistic
+            parts = forward_parts(columns.x, seen, place, partial(make_model, estimator, task), rng)
+        elif self.variant == "conditional":
+            used = refitted_statistic(self.statistic, classes, int(rng.integers(2**31)))
+        return Study(
+            codes=table.codes,
+            schema=table.schema,
+            columns=columns,
+            curves=curves,
+            y=seen,
+            task=task,
+            place=place,
+            redraws=redraws,
+            residuals=Residuals(columns, curves, outputs(target, classes), tested, learner, rng),
+            parts=parts,
+            used=used,
+            resamples=self.resamples,
+            exceedances=self.exceedances,
+        )
+
+    def _tests(self, study: Study, tested: Indices, seed: int) -> list[Tested]:
+        work = Parallel(self.n_jobs, return_as="generator")(delayed(study.test)(int(j), seed) for j in tested)
+        found: list[Tested] = []
+        with progress_bars(self.progress) as report:
+            for done, one in enumerate(work, start=1):
+                found.append(one)
+                if report is not None:
+                    report("tests", done, len(tested), None)
+        return found
+
+    @property
+    def pvalues_(self) -> Array:
+        return self.result_.pvalues
+
+    @property
+    def support_(self) -> Flags:
+        return self.result_.selected
+
+    @property
+    def effects_(self) -> Array:
+        return self.result_.effects
+
+    def _get_support_mask(self) -> Flags:
+        check_is_fitted(self, "result_")
+        return self.result_.selected
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _check_settings(self) -> None:
+        check_choice("variant", self.variant, get_args(Variant))
+        check_count("resamples", self.resamples)
+        check_count("exceedances", self.exceedances)
+        check_choice("correction", self.correction, get_args(Correction))
+        check_fraction("level", self.level)
+        check_density(self.density)
+        check_statistic(self.variant, self.statistic)
+
+    def _seed(self) -> int:
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)):
+            seed = int(random_generator(seed).integers(2**31))
+        return int(seed)
+
+    def _conclude(
+        self, table: Table, task: str, tested: Indices, conditioned: Flags, found: list[Tested], seed: int
+    ) -> None:
+        features = table.shape[1]
+        copies = ~conditioned
+        copies[tested] = False
+        pvalues = np.where(conditioned, np.nan, 1.0)
+        effects, errors, strengths, effective = np.full((4, features), np.nan)
+        resamples = np.zeros(features, dtype=np.intp)
+        strengths[copies] = 0.0
+        for j, one in zip(tested, found, strict=True):
+            pvalues[j], resamples[j] = one.found
+            effects[j], errors[j], strengths[j] = one.effect
+            effective[j] = one.effective
+        adjusted = pvalues.copy()
+        adjusted[~conditioned] = adjust_pvalues(pvalues[~conditioned], self.correction)
+        selected = ~conditioned & (adjusted <= self.level)
+        names = [f"x{j}" for j in range(features)] if table.names is None else [str(name) for name in table.names]
+        warn_of_copies(table, copies)
+        if self.variant != "holdout":  # whose parts have a p-value each
+            warn_of_resolution(self.resamples, self.level, self.correction, int((~conditioned).sum()))
+        self.result_ = RandomizationResult(
+            names=tuple(names),
+            pvalues=pvalues,
+            adjusted=adjusted,
+            selected=selected,
+            effects=effects,
+            errors=errors,
+            strengths=strengths,
+            resamples=resamples,
+            copies=copies,
+            conditioned=conditioned,
+            effective=effective,
+            level=float(self.level),
+            correction=self.correction,
+            variant=self.variant,
+            most_resamples=int(self.resamples),
+            task=task,
+            rows=len(table),
+            density=_described(self.density_),
+            statistic="default" if self.statistic is None else _described(self.statistic),
+            seed=seed,
+            explanation=explain_tests(selected, pvalues[~conditioned], self.level, self.correction),
+            versions=versions_in_use(),
+        )
+
+
+def _described(part: Any) -> str:
+    """How the part would be written in code, on one line."""
+    if isinstance(part, BaseEstimator):
+        return " ".join(repr(part).split())
+    return part if isinstance(part, str) else getattr(part, "__qualname__", type(part).__qualname__)

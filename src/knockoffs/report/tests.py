@@ -1,0 +1,99 @@
+"""The report of a randomisation test: p-values and a forest plot of effects as one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from sklearn.utils.validation import check_is_fitted
+
+from knockoffs.outputs import write_atomically
+from knockoffs.randomization import RandomizationTest
+from knockoffs.report.charts import Axis
+from knockoffs.report.pictured import columns_read
+
+MOST_EFFECTS = 40
+ROW = 24  # pixels of one feature
+LEFT, RIGHT, TOP, BOTTOM = 250, 150, 18, 44
+WIDTH = 880
+LOADER = PackageLoader("knockoffs.report")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One line of a forest plot, in pixels; `low`, `middle` and `high` are None without a direction."""
+
+    label: str
+    note: str
+    y: float
+    low: float | None
+    middle: float | None
+    high: float | None
+    selected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """A forest plot: effects with their intervals, the smallest p-value first."""
+
+    width: int
+    height: int
+    zero: float
+    ticks: list[tuple[float, str]]
+    lines: list[Interval]
+    left_out: int
+
+    @property
+    def bottom(self) -> int:
+        return self.height - BOTTOM
+
+
+def write_test_report(test: RandomizationTest, path: str | os.PathLike[str]) -> None:
+    """Write what a fitted randomisation test found as one HTML page."""
+    check_is_fitted(test, "result_")
+    summary = test.result_.to_dict() | {"columns_read": columns_read(test.schema_)}
+    write_atomically(path, render_tests(summary).encode())
+
+
+def forest(summary: dict[str, Any]) -> Forest:
+    """Place the effects of the features with the smallest p-values."""
+    features = summary["features"][:MOST_EFFECTS]
+    ends = [f[end] for f in features for end in ("effect_low", "effect_high") if f[end] is not None]
+    x = Axis(min(0.0, *ends), max(0.0, *ends), LEFT, WIDTH - RIGHT) if ends else Axis(-1, 1, LEFT, WIDTH - RIGHT)
+    lines = [
+        Interval(
+            label=f["feature"],
+            note=f"p = {f['p']:.2g}",
+            y=TOP + (k + 0.5) * ROW,
+            **{
+                name: None if f[key] is None else x(f[key])
+                for name, key in (("low", "effect_low"), ("middle", "effect"), ("high", "effect_high"))
+            },
+            selected=f["selected"],
+        )
+        for k, f in enumerate(features)
+    ]
+    height = TOP + ROW * len(lines) + BOTTOM
+    return Forest(WIDTH, height, x(0.0), x.ticks(), lines, len(summary["features"]) - len(features))
+
+
+def render_tests(summary: dict[str, Any], *, made: datetime | None = None) -> str:
+    """Return the page of a summary. All texts of the data are escaped; the one script is pinned by its hash."""
+    environment = Environment(
+        loader=LOADER, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    script, style = (LOADER.get_source(environment, name)[0] for name in ("report.js", "report.css"))
+    return environment.get_template("tests.html.j2").render(
+        summary=summary,
+        forest=forest(summary),
+        script=Markup(script),
+        style=Markup(style),
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        made=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+    )

@@ -1,0 +1,64 @@
+"""`knockoffs test`: p-values from a file, with tables, JSON and a report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from knockoffs import JointDensity, RandomizationTest
+
+from .conftest import Invoke
+
+pytestmark = pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
+
+
+@pytest.fixture
+def few(tmp_path: Path) -> Path:
+    """A clinical table with few columns: knockoffs could not report two discoveries at 0.1."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(60, 10, 250), "sex": rng.choice(["f", "m"], 250)})
+    table["marker"] = table["age"] / 10 + rng.normal(size=250)
+    table["dose <i>"] = rng.normal(size=250)
+    table["=cmd"] = rng.normal(size=250)
+    table["outcome"] = table["age"] / 10 + table["dose <i>"] + rng.normal(size=250)
+    table.to_csv(tmp_path / "few.csv", index=False)
+    return tmp_path / "few.csv"
+
+
+def test_files_hold_what_python_finds(invoke: Invoke, few: Path, tmp_path: Path) -> None:
+    arguments = ("test", few, "--target", "outcome", "--condition-on", "age, sex", "--resamples", 300, "--seed", 3)
+    done = invoke(*arguments, "--out", "found", "--report", "page.html", "--save-model", "model")
+    assert done.exit_code == 0, done.output
+    assert "Discoveries" in done.stdout
+    frame = pd.read_csv(few)
+    X, y = frame.drop(columns="outcome"), frame["outcome"]
+    expected = RandomizationTest(JointDensity(), condition_on=["age", "sex"], resamples=300, random_state=3).fit(
+        X, y
+    )
+    found = json.loads((tmp_path / "found" / "tests.json").read_text())
+    assert found == expected.result_.to_dict()
+    assert found["discoveries"] == ["dose <i>"]
+    assert found["settings"]["condition_on"] == ["age", "sex"]
+    written = pd.read_csv(tmp_path / "found" / "tests.csv")
+    np.testing.assert_allclose(written["p"], expected.result_.to_frame()["p"])
+    assert "=cmd" not in set(written["feature"])  # a spreadsheet would run it
+    page = (tmp_path / "page.html").read_text()
+    assert "<i>" not in page.split("<svg")[1].split("</svg>")[0]
+    assert "dose &lt;i&gt;" in page
+    assert page.count('class="interval"') == 3
+    again = invoke(*arguments, "--density", "model", "--json")
+    assert json.loads(again.stdout)["features"] == found["features"]
+
+
+def test_mistakes_are_explained(refused: Callable[..., str], few: Path) -> None:
+    said = refused("test", few, "--target", "outcome", "--condition-on", "aeg")
+    assert "--condition-on 'aeg' is not a column of the table. Did you mean 'age'?" in said
+    assert "is the target" in refused("test", few, "--target", "outcome", "--condition-on", "outcome")
+    assert "level=2.0 is not valid" in refused("test", few, "--target", "outcome", "--level", 2)
+    assert "is not a file" in refused("test", few, "--target", "outcome", "--density", "nothing")
+    assert "lacks" not in refused("test", few, "--target", "outcom")
