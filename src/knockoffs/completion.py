@@ -83,7 +83,7 @@ def completed_codes(table: Table, rng: np.random.Generator) -> Table:
 
 
 def complete_rows(table: Table, rows: RowStructure, seed: int) -> Table:
-    """Return the table with missing cells filled in; equal rows stay equal, and what a group shares stays shared."""
+    """Fill in missing cells; equal rows stay equal, and what a group shares stays shared."""
     distinct = rows.distinct_rows(table)
     codes = complete_table(distinct, random_state=seed).codes
     if rows.groups is not None:  # one draw per group for what is missing in all of its rows
