@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_python_example(folder: Path) -> None:
-    example, types, groups, check = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    example, types, groups, confounders, check = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, object] = {}
     exec(example, names)
     exec(types, names)
@@ -37,6 +37,8 @@ def test_the_python_example(folder: Path) -> None:
     with warnings.catch_warnings():  # these patients are made up, so the selection may well be empty
         warnings.simplefilter("ignore", KnockoffWarning)
         exec(groups, names)
+        exec(confounders, names)
+    assert set(names["given_age"].selection_.conditioned) == {"age", "sex"}
     assert names["by_patient"].selection_.groups == 221
     exec(check, names)
     assert names["certificate"].verdict in ("pass", "warn", "fail")
@@ -71,7 +73,9 @@ def test_the_command_line_examples(folder: Path) -> None:
     assert "continuous" in described
     (check,) = [text for line, text in printed.items() if line.startswith("check")]
     assert check.startswith(("PASS", "WARN", "FAIL"))
-    assert "Dry run" in check
+    (tested,) = [text for line, text in printed.items() if line.startswith("test")]
+    assert "bmi" in tested
+    assert (folder / "results" / "tests.json").is_file()
 
 
 def test_the_picture_of_data_and_knockoffs(folder: Path) -> None:
