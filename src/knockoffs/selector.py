@@ -349,8 +349,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         expected_false = self._expected_false(found, working_level)
         if expected_false is not None:
             explanation += (
-                f" Expect about {expected_false:.2g} of these {found} to be false; you accepted "
-                f"{self.fdr * found:.2g} on average."
+                f" Expect about {_amount(expected_false)} of these {found} to be false; you accepted "
+                f"{_amount(self.fdr * found)} on average."
             )
         self.selection_ = Selection(
             names=tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names)),
@@ -384,6 +384,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             return None
         share = self.expectation_.false_share(level, selected)
         return None if np.isnan(share) else share * selected
+
+
+def _amount(count: float) -> str:
+    """A mean number of features in words: with a decimal where it is small."""
+    return f"{count:.1f}" if count < 9.95 else f"{count:.0f}"
 
 
 def _completed(table: Table, rows: RowStructure, seed: int) -> Table:

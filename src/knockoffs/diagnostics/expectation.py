@@ -7,6 +7,7 @@ all responses. docs/certificate.md says how well they predict.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,14 +58,14 @@ class Expectation:
         # Coefficients of a lasso feel faults of the knockoffs less than those of a ridge regression, and more than
         # held-out losses do.
         both = zip(held_out[2:], self.coefficients.rate(level)[2:], strict=True)
-        return Rate(held_out.response, level, *(float(np.nanmean(pair)) for pair in both))
+        return Rate(held_out.response, level, *(_mean_of_known(*pair) for pair in both))
 
     def false_share(self, level: float, count: int) -> float:
         """Return the share of false ones to expect among about `count` features selected at a level."""
         held_out = self.held_out.false_share(level, count)
         if isinstance(self.statistic, CrossFitted):
             return held_out
-        return (held_out + self.coefficients.false_share(level, count)) / 2
+        return _mean_of_known(held_out, self.coefficients.false_share(level, count))
 
     def judged(self, fdr: float) -> Rate | None:
         """Return the rate at the lowest level from `fdr` on at which responses usually lead to a selection.
@@ -78,6 +79,12 @@ class Expectation:
     def calibrated_level(self, fdr: float) -> float:
         """Return the largest level up to `fdr` at which at most a share `fdr` is expected to be false."""
         return calibrated_level(self.rate, fdr)
+
+
+def _mean_of_known(one: float, other: float) -> float:
+    """Return the mean of two figures, or the only one that is known; nan where neither is."""
+    known = [figure for figure in (one, other) if not math.isnan(figure)]
+    return sum(known) / len(known) if known else math.nan
 
 
 def expect(

@@ -98,11 +98,13 @@ def _standard(y: Array) -> Array:
 
 
 def _folds(problem: Problem, folds: int, rng: np.random.Generator) -> Iterator[tuple[Indices, Indices]]:
-    """Random folds of about equal size; the rows of a group stay together."""
+    """Random folds of about equal size, those that leave rows to fit on; the rows of a group stay together."""
     group = np.arange(len(problem.x)) if problem.groups is None else problem.groups
     fold = (rng.permutation(group.max() + 1) % folds)[group]
     for number in range(folds):
-        yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        if len(train) > 1 and len(test):
+            yield train, test
 
 
 def _mixed(problem: Problem, rows: Indices, block: Indices, rng: np.random.Generator) -> Array:
