@@ -23,7 +23,7 @@ from .conftest import finished, standing_out
 from .test_page import MADE, NASTY, Tags
 
 RATES = [
-    Rate(response, level, fdp, 0.02, power, 0.03)
+    Rate(response, level, fdp, 0.02, power, 0.03, 1.0, fdp)
     for response, fdp, power in (("linear", 0.04, 0.9), ("non-linear", 0.12, 0.5))
     for level in (0.05, 0.1, 0.2)
 ]
@@ -118,7 +118,7 @@ def test_lines_of_the_dry_run_are_where_the_rates_are(fitted: KnockoffSelector) 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0])
 def test_extreme_rates_stay_in_the_picture(fitted: KnockoffSelector, rate: float) -> None:
-    rates = [Rate("linear", level, rate, 0.0, rate, 0.0) for level in (0.1, 0.9)]
+    rates = [Rate("linear", level, rate, 0.0, rate, 0.0, 1.0, rate) for level in (0.1, 0.9)]
     for chart in dry_run_charts({"certificate": fitted.certificate_.with_dry_run(rates).to_dict()}):
         for mark in chart.marks:
             for x, y in mark.get("points", []):

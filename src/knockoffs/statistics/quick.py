@@ -43,11 +43,12 @@ def held_out_ridge(problem: Problem, y: Array, rng: np.random.Generator) -> Arra
     y = _standard(y)
     totals = np.zeros((problem.features, y.shape[1]))
     wide = problem.x.shape[1] > WIDE
+    blocks = min(WIDE_BLOCKS if wide else BLOCKS, problem.features)
     for train, test in _folds(problem, WIDE_FOLDS if wide else FOLDS, rng):
         kept = rng.permutation(len(train)) < max(1, round(KEPT * len(train)))
         unseen = problem.rows(test)
         change = unseen.x_tilde - unseen.x
-        for block in np.array_split(rng.permutation(problem.features), WIDE_BLOCKS if wide else BLOCKS):
+        for block in np.array_split(rng.permutation(problem.features), blocks):
             lines = _fit_lines(_mixed(problem, train, block, rng), y[train], kept)
             residuals = lines.residuals(unseen.x, y[test])
             for j in block:
