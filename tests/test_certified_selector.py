@@ -248,8 +248,8 @@ def test_the_number_expected_to_be_false_is_said() -> None:
     assert selection.expected_false == pytest.approx(share * found)
     assert selection.to_dict()["expected_false"] == selection.expected_false
     assert selection.explanation.endswith(
-        f"Expect about {selection.expected_false:.1f} of these {found} to be false; you accepted {0.25 * found:.1f} "
-        "on average."
+        f"Expect about {selection.expected_false:.1f} of these {found} to be false; you accepted "
+        f"{0.25 * found:.1f} on average."
     )
 
 

@@ -54,14 +54,18 @@ def test_every_name_stands_for_a_new_object(names: dict[str, Any]) -> None:
 
 
 def test_unknown_generators_are_refused_with_a_list_of_the_known() -> None:
-    with pytest.raises(ValueError, match=r"generator='gausian' is not valid: pass an object with a 'sample'") as raised:
+    with pytest.raises(
+        ValueError, match=r"generator='gausian' is not valid: pass an object with a 'sample'"
+    ) as raised:
         fitted("gausian", "lasso")
     for name in GENERATORS:
         assert repr(name) in str(raised.value)
 
 
 def test_unknown_statistics_are_refused_with_a_list_of_the_known() -> None:
-    with pytest.raises(ValueError, match=r"statistic='laso' is not valid: pass an object with a 'compute'") as raised:
+    with pytest.raises(
+        ValueError, match=r"statistic='laso' is not valid: pass an object with a 'compute'"
+    ) as raised:
         fitted("gaussian", "laso")
     for name in ("auto", *STATISTICS):
         assert repr(name) in str(raised.value)

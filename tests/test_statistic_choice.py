@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,12 +43,11 @@ def quick_holdout() -> HoldoutStatistic:
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Candidates and an expectation that take no time."""
     monkeypatch.setattr(choice, "CANDIDATES", (quick_holdout, lambda: LassoStatistic(cv=2)))
     monkeypatch.setattr(expectation, "DRAWS", 1)
     monkeypatch.setattr(expectation, "RESPONSES", 20)
-    yield
 
 
 def fitted(x: Array, y: Array, seed: int, generator: Any = None, **settings: Any) -> KnockoffSelector:

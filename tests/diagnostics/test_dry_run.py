@@ -76,7 +76,9 @@ def test_rates_are_means_with_standard_errors() -> None:
             assert error == pytest.approx(np.std(values, ddof=1) / np.sqrt(len(ws)))
         some = [s.any() for s in selections]
         assert rate.selecting == np.mean(some)
-        assert rate.fdp_of_selections == pytest.approx(rate.fdp / rate.selecting if any(some) else NAN, nan_ok=True)
+        assert rate.fdp_of_selections == pytest.approx(
+            rate.fdp / rate.selecting if any(some) else NAN, nan_ok=True
+        )
     assert found.rate(0.6).selecting > 0
 
 

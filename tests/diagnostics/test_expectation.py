@@ -1,4 +1,4 @@
-"""What is expected of exact knockoffs holds the level, broken ones are found out, and figures are counted right."""
+"""Exact knockoffs are expected to hold the level, broken ones not, and figures are counted right."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ LEVELS = (0.1, 0.2, 0.3, 0.5)
 
 
 def expected(
-    x: Array = X, draw: Callable[[int], Array] | None = None, *, statistic: Any = None, seed: int = 0, **settings: Any
+    x: Array = X,
+    draw: Callable[[int], Array] | None = None,
+    *,
+    statistic: Any = None,
+    seed: int = 0,
+    **settings: Any,
 ) -> Expectation:
     draw = (lambda own: LAW.knockoffs(x, random_state=own)) if draw is None else draw
     statistic = LassoStatistic() if statistic is None else statistic
@@ -167,7 +172,9 @@ def test_responses_of_all_kinds_are_simulated_on_several_draws(exact: Expectatio
     assert told == [(k, DRAWS) for k in range(1, DRAWS + 1)]
     for run in (found.held_out, found.coefficients):
         assert run.ws.shape == run.relevant.shape == (DRAWS * RESPONSES, 20)
-        assert {kind: run.kinds.count(kind) for kind in KINDS} == dict.fromkeys(KINDS, DRAWS * RESPONSES // len(KINDS))
+        assert {kind: run.kinds.count(kind) for kind in KINDS} == dict.fromkeys(
+            KINDS, DRAWS * RESPONSES // len(KINDS)
+        )
     assert len({tuple(row) for row in found.held_out.relevant.tolist()}) > DRAWS * RESPONSES / 2
 
 

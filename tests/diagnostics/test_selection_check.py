@@ -72,7 +72,9 @@ def test_the_generator_itself_is_checked_on_all_rows_and_not_fitted_again() -> N
     assert found.found.rows == 150
     assert found.found.subject == "Spy, on the rows of the selection"
     assert np.isnan(found.found.share_of_fit)
-    assert not any("used to fit the generator" in reason for reason in found.reasons)  # these rows are what matters
+    assert not any(
+        "used to fit the generator" in reason for reason in found.reasons
+    )  # these rows are what matters
 
 
 def test_the_knockoffs_of_a_function_are_checked_as_they_are() -> None:
@@ -158,9 +160,7 @@ def test_the_other_statistic_is_advised_where_it_is_much_better_alone(statistic:
     found = check(Shuffling(), CORRELATED, statistic=statistic)
     expectation = found.expectation
     others = dict(
-        find_alternatives(
-            expectation, 0.2, table=read_table(CORRELATED, who="test"), groups=None, expect_of=None
-        )
+        find_alternatives(expectation, 0.2, table=read_table(CORRELATED, who="test"), groups=None, expect_of=None)
     )
     other = HoldoutStatistic() if isinstance(statistic, LassoStatistic) else LassoStatistic()
     rate = Expectation(expectation.held_out, expectation.coefficients, other).rate(0.2)

@@ -148,7 +148,9 @@ def test_little_freedom_costs_power() -> None:
 # false discoveries to expect
 
 
-def rate(fdp: float, error: float = 0.02, level: float = 0.1, *, power: float = 0.8, selecting: float = 0.9) -> Rate:
+def rate(
+    fdp: float, error: float = 0.02, level: float = 0.1, *, power: float = 0.8, selecting: float = 0.9
+) -> Rate:
     return Rate("all", level, fdp, error, power, 0.05, selecting, fdp / selecting)
 
 
@@ -174,7 +176,10 @@ def expecting(asked: Rate, judged: Rate | None = None, *, found: Findings | None
 def test_the_expected_share_of_false_discoveries_decides(fdp: float, error: float, validity: str) -> None:
     found = judge(expecting(rate(fdp, error)))
     assert verdicts(found) == (validity, validity, "pass")
-    assert f"At level 0.1 expect a share of {fdp:.2f} ± {error:.2f} of the discoveries to be false" in found.reasons[0]
+    assert (
+        f"At level 0.1 expect a share of {fdp:.2f} ± {error:.2f} of the discoveries to be false"
+        in found.reasons[0]
+    )
     assert "160 responses" in found.reasons[0]
     held = "as many as it allows or fewer" if validity == "pass" else f"{fdp / 0.1:.1f} times what it allows"
     assert held in found.reasons[0]

@@ -110,7 +110,9 @@ def coefficients_one_at_a_time(problem: Problem, y: Array) -> Array:
 
 
 @every_problem
-def test_coefficients_are_those_of_the_penalty_with_the_best_generalised_cross_validation(problem: Problem) -> None:
+def test_coefficients_are_those_of_the_penalty_with_the_best_generalised_cross_validation(
+    problem: Problem,
+) -> None:
     y = responses(problem)
     found = ridge_coefficients(problem, y, np.random.default_rng(0))
     np.testing.assert_allclose(found, coefficients_one_at_a_time(problem, y), rtol=1e-6, atol=1e-9)
