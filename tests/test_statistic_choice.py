@@ -184,7 +184,7 @@ def test_the_global_null() -> None:
 
 @pytest.mark.slow
 def test_exact_knockoffs_hold_the_level_with_the_candidates_themselves() -> None:
-    shares, found = false_discoveries(60, 300, 0.2)
+    shares, found = false_discoveries(30, 200, 0.2)
     error = shares.std(ddof=1) / np.sqrt(len(shares))
     print(f"auto: FDP {shares.mean():.3f} ± {error:.3f} at 0.2, power {found.mean():.2f}")
     assert shares.mean() <= 0.2 + 2 * error
@@ -193,6 +193,6 @@ def test_exact_knockoffs_hold_the_level_with_the_candidates_themselves() -> None
 
 @pytest.mark.slow
 def test_the_global_null_with_the_candidates_themselves() -> None:
-    share = any_selected(60, 200, 0.2)
+    share = any_selected(30, 150, 0.2)
     print(f"auto: share of runs with any selection {share:.3f}")
-    assert share <= 0.2 + 2 * np.sqrt(0.2 * 0.8 / 60)
+    assert share <= 0.2 + 2 * np.sqrt(0.2 * 0.8 / 30)
