@@ -76,10 +76,14 @@ def test_exact_knockoffs_get_a_pass_and_no_warning() -> None:
         assert fitted.selection_.cautions == ()
 
 
+CORRELATED = AutoregressiveGaussian(features=30, rho=0.9).sample(400, random_state=0)
+
+
 @pytest.mark.parametrize(("generator", "verdict"), [(broken, "fail"), (copies, "warn")])
 def test_other_knockoffs_are_warned_of_once_and_in_the_report(generator: Any, verdict: str) -> None:
     fitted = selector(generator, correlations)
-    said = [message for message in fit_and_listen(fitted, X, Y) if message.startswith("Check of the knockoffs")]
+    said = fit_and_listen(fitted, CORRELATED, CORRELATED[:, :6].sum(1))
+    said = [message for message in said if message.startswith("Check of the knockoffs")]
     assert len(said) == 1
     assert said[0].startswith(f"Check of the knockoffs: {verdict}. {fitted.certificate_.reasons[0]}")
     for sentence in (*fitted.certificate_.reasons, *fitted.certificate_.advice):
@@ -93,7 +97,11 @@ def test_the_certificate_changes_nothing_of_the_selection() -> None:
     with_it, without = selector().fit(X, Y), selector(certify=False).fit(X, Y)
     assert without.certificate_ is None
     np.testing.assert_array_equal(with_it.w_, without.w_)
-    assert with_it.selection_.to_dict() == without.selection_.to_dict()
+    said, unsaid = with_it.selection_.to_dict(), without.selection_.to_dict()
+    assert said.pop("explanation").startswith(unsaid.pop("explanation"))
+    assert unsaid.pop("expected_false") is None
+    assert said.pop("expected_false") == with_it.selection_.expected_false > 0
+    assert said == unsaid
 
 
 def test_a_second_fit_forgets_the_first_certificate() -> None:
@@ -117,7 +125,7 @@ def test_a_fitted_generator_is_checked_as_it_is() -> None:
     for generator in (model, FrozenEstimator(model)):
         found = selector(generator).fit(X, Y).certificate_
         assert found.found.rows == 200
-        assert "as passed" in found.found.subject
+        assert found.found.subject == f"{type(generator).__name__}, on the rows of the selection"
 
 
 def test_a_generator_with_a_seed_of_its_own_is_left_alone() -> None:
@@ -213,14 +221,57 @@ def test_calibration_does_not_touch_w_and_has_a_seed() -> None:
 
 
 @nothing_found
-def test_the_certificate_shows_the_dry_run() -> None:
-    fitted = selector(statistic=correlations, calibrate=True)
-    fit_and_listen(fitted, X, Y)
-    levels = {rate.level for rate in fitted.certificate_.found.dry_run}
-    assert {0.05, 0.1, 0.2, 0.25, 0.3, fitted.selection_.level} == levels
-    held = [r for r in fitted.certificate_.found.dry_run if r.level == fitted.selection_.level]
-    assert all(rate.fdp + rate.fdp_error <= 0.25 for rate in held)
-    assert selector(certify=False, statistic=correlations, calibrate=True).fit(X, Y).certificate_ is None
+@pytest.mark.parametrize("generator", [GaussianKnockoffs(), broken], ids=["model", "broken"])
+def test_the_calibrated_level_is_expected_to_hold_the_rate(generator: Any) -> None:
+    fitted = selector(generator, correlations, calibrate=True)
+    fit_and_listen(fitted, CORRELATED, CORRELATED[:, :6].sum(1))
+    assert fitted.selection_.level == fitted.expectation_.calibrated_level(0.25)
+    assert fitted.expectation_.rate(fitted.selection_.level).fdp <= 0.25
+    assert (fitted.selection_.level < 0.25) == (fitted.expectation_.rate(0.25).fdp > 0.25) == (generator is broken)
+    assert fitted.certificate_.expected == fitted.expectation_.rate(0.25)  # of the level asked for
+
+
+def test_without_a_certificate_a_level_can_be_calibrated() -> None:
+    fitted = selector(certify=False, statistic=correlations, calibrate=True).fit(X, Y)
+    assert fitted.certificate_ is None
+    assert fitted.expectation_ is not None
+    assert selector(certify=False).fit(X, Y).expectation_ is None
+
+
+# how many are expected to be false
+
+
+def test_the_number_expected_to_be_false_is_said() -> None:
+    fitted = selector().fit(X, Y)
+    selection, found = fitted.selection_, int(fitted.selection_.selected.sum())
+    opposed = (selection.w <= -selection.threshold).sum()
+    factor = max(1.0, fitted.expectation_.inflation())
+    assert selection.expected_false == pytest.approx(min(found, (1 + opposed) * factor))
+    assert selection.to_dict()["expected_false"] == selection.expected_false
+    assert selection.explanation.endswith(
+        f"Expect about {selection.expected_false:.1f} of these {found} to be false; you accepted "
+        f"{0.25 * found:.1f} on average."
+    )
+
+
+def test_large_numbers_are_said_without_powers_of_ten() -> None:
+    law = AutoregressiveGaussian(features=300, rho=0.1)
+    x = law.sample(120, random_state=0)
+    fitted = selector(lambda t: law.knockoffs(np.asarray(t), random_state=1), lambda *_: np.ones(300), fdr=0.5)
+    fit_and_listen(fitted, x, x[:, 0])
+    assert "of these 300 to be false; you accepted 150 on average." in fitted.selection_.explanation
+    assert "e+" not in fitted.selection_.explanation
+
+
+def test_nothing_is_expected_where_nothing_is_known() -> None:
+    without = selector(certify=False).fit(X, Y).selection_
+    several = selector(n_draws=3)
+    fit_and_listen(several, X, Y)
+    none_found = selector(statistic=lambda *_: -np.ones(12))
+    fit_and_listen(none_found, X, Y)
+    for selection in (without, several.selection_, none_found.selection_):
+        assert selection.expected_false is None
+        assert "Expect about" not in selection.explanation
 
 
 def test_broken_knockoffs_get_a_lower_level() -> None:
@@ -252,15 +303,20 @@ def test_a_classifier_of_the_users_own_can_be_calibrated() -> None:
 
 
 @nothing_found
-def test_a_function_gets_the_users_kind_of_table_in_the_dry_run_too() -> None:
-    kinds = []
+def test_a_function_is_called_once_for_its_knockoffs_and_gets_the_users_kind_of_table() -> None:
+    kinds, calls = [], []
 
     def statistic(table: Any, knockoffs: Any, y: Any) -> Any:
         kinds.append((type(table), type(knockoffs)))
         return correlations(table, knockoffs, y)
 
-    selector(statistic=statistic, calibrate=True, certify=False).fit(FRAME, Y)
-    assert set(kinds) == {(pd.DataFrame, pd.DataFrame)}
+    def generator(table: Any) -> Any:
+        calls.append(type(table))
+        return pd.DataFrame(exact(table), columns=table.columns, index=table.index)
+
+    selector(generator, statistic, calibrate=True).fit(FRAME, Y)
+    assert kinds == [(pd.DataFrame, pd.DataFrame)]  # quick statistics stand in for it
+    assert calls == [pd.DataFrame]
 
 
 @nothing_found
@@ -273,5 +329,4 @@ def test_a_rate_of_many_digits_is_not_exceeded(fdr: float) -> None:
 @pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
 def test_two_columns_can_be_calibrated() -> None:
     fitted = selector(statistic=correlations, calibrate=True, fdr=0.6).fit(X[:, :2], Y)
-    assert {rate.response for rate in fitted.certificate_.found.dry_run} == {"linear"}
     assert 0 < fitted.selection_.level <= 0.6

@@ -19,7 +19,7 @@ from knockoffs.completion import complete_rows
 from knockoffs.conditioning import conditioned_columns, keep_conditioned
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.expectation import Expectation
-from knockoffs.diagnostics.selection_check import check_selection
+from knockoffs.diagnostics.selection_check import check_selection, enough_rows
 from knockoffs.diagnostics.source import find_source, table_for
 from knockoffs.filtering import combine_draws, draw_threshold, explain_selection
 from knockoffs.generator_choice import checked_knockoffs, generator_for, is_ready, row_handling, with_defaults
@@ -40,6 +40,7 @@ from knockoffs.statistics.base import Task, TaskChoice, read_target
 from knockoffs.statistics.draws import compute_draws
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.tables import Table, read_table
+from knockoffs.words import amount
 
 
 class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
@@ -258,7 +259,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         """Check the knockoffs where asked for, and return the level of the filter."""
         self.expectation_: Expectation | None = None
         self.certificate_: Certificate | None = None
-        if not (self.certify or self.calibrate):
+        if not (self.calibrate or (self.certify and enough_rows(table, groups))):
             return float(self.fdr)
         expectation, certificate = check_selection(
             self.generator_,
@@ -346,8 +347,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         expected_false = self._expected_false(ws[0], thresholds[0])
         if expected_false is not None:
             explanation += (
-                f" Expect about {expected_false:.2g} of these {found} to be false; you accepted "
-                f"{self.fdr * found:.2g} on average."
+                f" Expect about {amount(expected_false)} of these {found} to be false; you accepted "
+                f"{amount(self.fdr * found)} on average."
             )
         labels = tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
         self.selection_ = Selection(

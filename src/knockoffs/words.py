@@ -15,3 +15,8 @@ def listing(items: list[str], most: int = 5) -> str:
     """At most `most` of the items, and how many more there are."""
     more = f" and {len(items) - most} more" if len(items) > most else ""
     return ", ".join(items[:most]) + more
+
+
+def amount(count: float) -> str:
+    """Return a mean number of features as text: with a decimal where it is small."""
+    return f"{count:.1f}" if count < 9.95 else f"{count:.0f}"

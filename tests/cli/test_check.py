@@ -15,6 +15,7 @@ import pytest
 from knockoffs import GaussianKnockoffs, KnockoffSelector, check_swap
 from knockoffs.cli import COMMANDS
 from knockoffs.cli.check import check as check_command
+from knockoffs.diagnostics.simulated import KINDS
 
 from .conftest import FEATURES, Invoke, contents
 
@@ -124,7 +125,7 @@ def test_names_are_text_and_not_markup(invoke: Invoke, tmp_path: Path) -> None:
 def test_a_dry_run_shows_its_rates(invoke: Invoke, file: Path, model: GaussianKnockoffs) -> None:
     arguments = ("check", file, *MODEL, "--dry-run", "--statistic", "lasso", "--n-jobs", 1)
     found = json.loads(invoke(*arguments, "--json").stdout)
-    assert {rate["response"] for rate in found["dry_run"]} == {"linear", "non-linear"}
+    assert {rate["response"] for rate in found["dry_run"]} == set(KINDS)
     assert "false discoveries" in invoke(*arguments).stdout
 
 

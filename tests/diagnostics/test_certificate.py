@@ -15,7 +15,7 @@ from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.verdict import RULE
 
 from .conftest import exact_pair
-from .test_verdict import findings
+from .test_verdict import NAN, findings
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def test_to_dict_is_plain_and_strict_json(certificate: Certificate) -> None:
     assert plain(found)
     text = json.dumps(found, allow_nan=False)
     assert json.loads(text) == found
-    with_rates = certificate.with_dry_run([Rate("linear", 0.1, 0.2, float("nan"), 0.5, float("inf"))]).to_dict()
+    with_rates = certificate.with_dry_run([Rate("linear", 0.1, 0.2, NAN, 0.5, float("inf"), 0.0, NAN)]).to_dict()
     json.dumps(with_rates, allow_nan=False)
-    assert with_rates["dry_run"][0]["fdp_error"] is None
+    assert with_rates["dry_run"][0]["fdp_error"] is with_rates["dry_run"][0]["fdp_of_selections"] is None
 
 
 def test_to_dict_holds_what_the_attributes_say(certificate: Certificate) -> None:
@@ -52,6 +52,16 @@ def test_to_dict_holds_what_the_attributes_say(certificate: Certificate) -> None
     assert (found["reasons"], found["advice"]) == ([*certificate.reasons], [*certificate.advice])
     assert found["rule"] == certificate.rule == RULE
     assert len(found["tests"]) == 12
+    assert found["expected"]["level"] == certificate.expected.level == 0.1
+    assert found["expected"]["power"] == certificate.expected.power
+    assert found["simulated_responses"] == certificate.found.simulated == 160
+    assert found["alternatives"] == [
+        {"what": what} | {name: value if value == value else None for name, value in rate._asdict().items()}
+        for what, rate in certificate.found.alternatives
+    ]
+    wins = dict(zip(certificate.found.names, certificate.found.null_wins[0], strict=True))
+    for row in found["features"]:
+        assert row["null_wins"] == (None if row["copied"] else wins[row["feature"]])
     assert sorted(row["feature"] for row in found["features"]) == [f"x{j}" for j in range(6)]
     (copied,) = [row for row in found["features"] if row["copied"]]
     assert copied["feature"] == "x4"
@@ -71,9 +81,9 @@ def test_the_frame_begins_with_what_differs_most(certificate: Certificate) -> No
 
 def test_a_dry_run_gives_a_new_certificate() -> None:
     before = Certificate(findings())
-    after = before.with_dry_run([Rate("linear", 0.1, 0.5, 0.01, 0.9, 0.01)])
-    assert (before.verdict, after.verdict) == ("pass", "warn")
-    assert before.found.dry_run == ()
+    rate = Rate("linear", 0.1, 0.5, 0.01, 0.9, 0.01, 1.0, 0.5)
+    after = before.with_dry_run([rate])
+    assert (before.found.dry_run, after.found.dry_run) == ((), (rate,))
     assert after.found._replace(dry_run=()) == before.found
 
 

@@ -16,11 +16,13 @@ import torch
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
-from knockoffs import DDLK, GaussianKnockoffs, LassoStatistic, check_swap
+from knockoffs import DDLK, GaussianKnockoffs, HoldoutStatistic, LassoStatistic, check_swap
 from knockoffs.arrays import Array
-from knockoffs.datasets import symmetrised
+from knockoffs.datasets import AutoregressiveGaussian, symmetrised
 from knockoffs.diagnostics import check
 from knockoffs.diagnostics.certificate import Certificate
+from knockoffs.diagnostics.expectation import DRAWS
+from knockoffs.diagnostics.simulated import KINDS
 
 from .conftest import LAW, discrete_pair, exact_pair
 
@@ -70,10 +72,54 @@ BROKEN = {
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN.keys())
 def test_broken_knockoffs_fail(change: Callable[[Array], Array]) -> None:
-    found = checked(changed(change))
+    """Nothing can be selected of six features at 0.03, nor at five times that level: the tests decide."""
+    found = checked(changed(change), fdr=0.03)
+    assert found.found.judged is None
     assert found.verdict == found.validity == "fail"
     assert found.p_value < 0.01
     assert found.advice
+
+
+@pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN.keys())
+def test_where_selections_are_made_their_false_ones_decide_and_the_tests_explain(
+    change: Callable[[Array], Array],
+) -> None:
+    """At level 0.5 of the filter almost every response leads to a selection."""
+    found = checked(changed(change), fdr=0.5, statistic=LassoStatistic())
+    rate = found.found.judged
+    assert rate == found.expected
+    above = rate.fdp - 2 * rate.fdp_error > 0.5
+    wins, counted = found.found.null_wins
+    slight = "warn" if ((wins >= 0.8) & (counted >= 40)).any() else "pass"
+    assert found.validity == (("fail" if rate.fdp > 0.75 else "warn") if above else slight)
+    assert found.p_value < 0.01
+    told = "tell rows from rows with", "tells rows from rows with", "the knockoff's own distribution differs"
+    assert any(words in reason for reason in found.reasons[1:] for words in told)
+
+
+CORRELATED = AutoregressiveGaussian(features=30, rho=0.9)
+MANY = CORRELATED.sample(500, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "knockoffs"),
+    [
+        pytest.param(LassoStatistic(), np.random.default_rng(0).permutation(MANY), id="lasso, rows shuffled"),
+        pytest.param(HoldoutStatistic(), np.random.default_rng(0).normal(size=MANY.shape), id="mixture, noise"),
+    ],
+)
+def test_the_verdict_is_fail_where_false_discoveries_are_far_above_the_level(
+    statistic: Any, knockoffs: Array
+) -> None:
+    found = check_swap((MANY, knockoffs), fdr=0.2, statistic=statistic, random_state=0)
+    assert found.validity == "fail"
+    assert found.expected.fdp > 0.3
+    assert found.reasons[0].startswith("At level 0.2 expect a share of")
+
+
+def test_exact_knockoffs_of_correlated_features_pass() -> None:
+    found = check_swap((MANY, CORRELATED.knockoffs(MANY, random_state=1)), fdr=0.2, random_state=0)
+    assert (found.validity, found.found.alternatives) == ("pass", ())
 
 
 EXACT = {
@@ -119,7 +165,9 @@ def test_exact_knockoffs_of_groups_pass() -> None:
 def test_knockoffs_that_are_exact_for_rows_alone_fail_where_rows_belong_together() -> None:
     for seed in range(5):
         pair, groups = clustered_pairs(False, seed)
-        assert check_swap(pair, groups=groups, random_state=seed).validity == "fail"
+        found = check_swap(pair, groups=groups, fdr=0.03, random_state=seed)
+        assert found.found.judged is None  # six features: no selections, so the tests decide
+        assert found.validity == "fail"
         one_row_each = tuple(table[::5] for table in pair)
         assert check_swap(one_row_each, random_state=seed).validity == "pass"  # the fault is not in single rows
 
@@ -190,6 +238,12 @@ def test_huge_and_tiny_units_do_not_matter() -> None:
         assert checked(unit * X_TILDE, unit * X).verdict == "pass"
 
 
+def test_a_table_of_constants_has_nothing_to_find() -> None:
+    found = checked(np.ones((50, 4)), np.ones((50, 4)))
+    assert (found.validity, found.power) == ("pass", "warn")
+    assert found.expected.power == found.expected.fdp == 0
+
+
 def test_a_rare_indicator_that_no_row_here_has() -> None:
     x, x_tilde = X.copy(), X_TILDE.copy()
     x[:, 1], x_tilde[:, 1] = 0.0, np.arange(ROWS) == 9
@@ -216,18 +270,23 @@ def test_generators_of_all_kinds_agree() -> None:
     model = GaussianKnockoffs(random_state=0).fit(frame[:100])
     expected = check_swap(model, frame[100:], random_state=0)
     assert same(check_swap(FrozenEstimator(model), frame[100:], random_state=0), expected, but=("subject",))
-    seed = []
+    seeds = []
 
     class Told:
         def sample(self, table: Any, *, random_state: int) -> Any:
-            seed.append(random_state)
+            seeds.append(random_state)
             return model.sample(table, random_state=random_state)
 
     assert same(check_swap(Told(), frame[100:], random_state=0), expected, but=("subject",))
-    by_function = check_swap(lambda t: model.sample(t, random_state=seed[0]), frame[100:], random_state=0)
+    assert len(set(seeds)) == len(seeds) == DRAWS + 1  # for the simulated responses, and for the tests
+    remaining = iter(seeds)
+    by_function = check_swap(lambda t: model.sample(t, random_state=next(remaining)), frame[100:], random_state=0)
     assert same(by_function, expected, but=("subject",))
-    pair = (frame[100:], model.sample(frame[100:], random_state=seed[0]))
-    assert same(check_swap(pair, random_state=0), expected, but=("subject",))
+
+
+def test_a_pair_is_what_a_function_would_have_drawn_each_time() -> None:
+    by_function = check_swap(lambda _: X_TILDE, X, random_state=0)
+    assert same(checked(X_TILDE), by_function, but=("subject",))
 
 
 def test_knockoffs_are_drawn_with_the_seed_passed() -> None:
@@ -266,14 +325,15 @@ def test_more_rows_than_the_tests_use_are_thinned_out(monkeypatch: pytest.Monkey
         assert checked(x_tilde, random_state=seed).validity in ("pass", "warn", "fail")
     assert checked(X_TILDE).verdict == "pass"
     assert checked(X_TILDE).found.rows == ROWS
-    assert checked(changed(BROKEN["noise"])).validity == "fail"
+    assert checked(changed(BROKEN["noise"])).p_value < 0.01
 
 
 def test_a_dry_run_counts_false_discoveries() -> None:
     settings = {"dry_run": True, "statistic": LassoStatistic(), "replicates": 2, "levels": (0.2, 0.5)}
     model = GaussianKnockoffs().fit(X[:100])
     found = check_swap(model, X[100:], random_state=0, **settings)
-    assert [(r.response, r.level) for r in found.found.dry_run] == [("linear", 0.2), ("linear", 0.5)]
+    rates = found.found.dry_run
+    assert [(r.response, r.level) for r in rates] == [(kind, q) for kind in KINDS for q in (0.2, 0.5)]
     assert same(found, check_swap(model, X[100:], random_state=0, **settings))
     assert check_swap(model, X[100:], random_state=0).found.dry_run == ()
 
@@ -301,6 +361,8 @@ ERRORS = {
     "other columns first": ((lambda t: t[NAMES[::-1]], FRAME), {}, r"the columns of X in another order"),
     "rows in another order": (((FRAME, OTHER[::-1]),), {}, r"row labels of X in another order.*\.loc\[X\.index\]"),
     "an offset": (((X, X_TILDE),), {"offset": 2}, r"offset=2 is not valid"),
+    "a rate": (((X, X_TILDE),), {"fdr": 10}, r"fdr=10 is not valid"),
+    "a task": (((X, X_TILDE),), {"task": "auto"}, r"task='auto' is not valid.*regression.*classification"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Simulated responses depend on what they say, rates are counted right, and the level follows them."""
+"""Rates of simulated responses are counted right, and the level follows them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from joblib import parallel_config
 from knockoffs import LassoStatistic, fdp, knockoff_select, power
 from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.diagnostics.dry_run import DryRun, respond, simulate
+from knockoffs.diagnostics.dry_run import DryRun, calibrated_level, simulate
+from knockoffs.diagnostics.simulated import KINDS
 
+NAN = float("nan")
 LAW = AutoregressiveGaussian(features=12, rho=0.5)
 X = LAW.sample(150, random_state=0)
 X.flags.writeable = False
@@ -40,7 +42,7 @@ def by_truth(signs_of_nulls: object, replicates: int = 6, features: int = 40) ->
     rng = np.random.default_rng(0)
     relevant = np.tile(np.arange(features) < features // 2, (replicates, 1))
     w = rng.uniform(1, 1.1, size=relevant.shape) * np.where(relevant, 2, signs_of_nulls(rng, relevant.shape))
-    return DryRun({"linear": w}, {"linear": relevant})
+    return DryRun(w, relevant, ("linear",) * replicates)
 
 
 def coins(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
@@ -62,15 +64,66 @@ def too_large(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
 def test_rates_are_means_with_standard_errors() -> None:
     found = run(replicates=5)
     rates = found.rates([0.1, 0.25])
-    assert [(r.response, r.level) for r in rates] == [
-        *(("linear", 0.1), ("linear", 0.25), ("non-linear", 0.1), ("non-linear", 0.25)),
-    ]
-    for rate in rates:
-        ws, truths = found.ws[rate.response], found.relevant[rate.response]
+    assert [(r.response, r.level) for r in rates] == [(kind, q) for kind in KINDS for q in (0.1, 0.25)]
+    for rate in [*rates, found.rate(0.25), found.rate(0.6)]:
+        of_kind = np.array([rate.response in (kind, "all") for kind in found.kinds])
+        ws, truths = found.ws[of_kind], found.relevant[of_kind]
+        assert len(ws) == (20 if rate.response == "all" else 5)
+        selections = [knockoff_select(w, rate.level) for w in ws]
         for score, mean, error in ((fdp, rate.fdp, rate.fdp_error), (power, rate.power, rate.power_error)):
-            values = [score(knockoff_select(w, rate.level), t) for w, t in zip(ws, truths, strict=True)]
+            values = [score(selected, t) for selected, t in zip(selections, truths, strict=True)]
             assert mean == pytest.approx(np.mean(values))
-            assert error == pytest.approx(np.std(values, ddof=1) / np.sqrt(5))
+            assert error == pytest.approx(np.std(values, ddof=1) / np.sqrt(len(ws)))
+        some = [s.any() for s in selections]
+        assert rate.selecting == np.mean(some)
+        assert rate.fdp_of_selections == pytest.approx(
+            rate.fdp / rate.selecting if any(some) else NAN, nan_ok=True
+        )
+    assert found.rate(0.6).selecting > 0
+
+
+def random_run(responses: int = 60, features: int = 15) -> DryRun:
+    rng = np.random.default_rng(3)
+    relevant = rng.random((responses, features)) < rng.uniform(0.1, 0.9, size=(responses, 1))
+    relevant[:, 0] = True
+    w = rng.normal(size=relevant.shape) + 2 * relevant
+    return DryRun(np.where(rng.random(w.shape) < 0.1, 0.0, w), relevant, ("linear",) * responses)
+
+
+def test_inflation_is_the_ratio_of_irrelevant_features_far_above_and_far_below_zero() -> None:
+    found = random_run()
+    above = below = 0
+    for w, relevant in zip(found.ws, found.relevant, strict=True):
+        far = np.abs(w) >= np.quantile(np.abs(w), 0.8)
+        above += (far & ~relevant & (w > 0)).sum()
+        below += (far & ~relevant & (w < 0)).sum()
+    assert found.inflation() == pytest.approx((above + 1) / (below + 1))
+
+
+def test_coins_give_what_exact_knockoffs_would() -> None:
+    exact, broken = by_truth(coins, replicates=200), by_truth(too_large, replicates=60)
+    assert exact.inflation() == pytest.approx(1, abs=0.15)
+    assert exact.fdp_of_exact(0.2) == pytest.approx(exact.rate(0.2).fdp, abs=0.04)
+    assert broken.inflation() > 2
+    assert broken.fdp_of_exact(0.3) < 0.3 < broken.rate(0.3).fdp
+
+
+def test_where_nothing_was_ever_selected_no_share_is_known() -> None:
+    nothing = DryRun(-np.ones((5, 8)), np.ones((5, 8), dtype=bool), ("linear",) * 5)
+    assert nothing.fdp_of_exact(0.2) == 0
+    assert np.isnan(nothing.rate(0.2).fdp_of_selections)
+    assert nothing.rate(0.2)[2:7] == (0, 0, 0, 0, 0)
+
+
+def test_wins_of_features_that_have_no_part_are_counted() -> None:
+    found = random_run()
+    wins, counts = found.null_wins()
+    for j in range(1, 15):
+        own = found.ws[~found.relevant[:, j], j]
+        assert counts[j] == (own != 0).sum()
+        assert wins[j] == pytest.approx((own > 0).sum() / (own != 0).sum())
+    assert np.isnan(wins[0])  # always relevant
+    assert counts[0] == 0
 
 
 def test_coins_for_nulls_hold_the_level() -> None:
@@ -90,40 +143,43 @@ def test_one_replicate_has_no_standard_error() -> None:
 
 @given(fdr=st.floats(0.01, 0.99), seed=st.integers(0, 20))
 def test_the_level_is_at_most_the_rate_asked_for(fdr: float, seed: int) -> None:
-    level = by_truth(lambda rng, shape: coins(np.random.default_rng(seed), shape)).calibrated_level(fdr)
-    assert 0 < level <= fdr
+    found = by_truth(lambda rng, shape: coins(np.random.default_rng(seed), shape))
+    assert 0 < calibrated_level(found.rate, fdr) <= fdr
 
 
 @given(fdr=st.floats(0.01, 0.99))
 def test_the_level_stays_where_no_discovery_is_false(fdr: float) -> None:
-    assert by_truth(all_negative).calibrated_level(fdr) == fdr
+    """Not even the last bit of it is lost."""
+    assert calibrated_level(by_truth(all_negative).rate, fdr) == fdr
 
 
 def test_the_level_is_the_largest_of_the_grid_that_holds() -> None:
     for make in (coins, too_large):
         found, fdr = by_truth(make), 0.3
-        level = found.calibrated_level(fdr)
-        held = [q for q in fdr * np.arange(1, 21) / 20 if max_excess(found, q, fdr) <= 0]
-        assert level == pytest.approx(max(held))
-    assert by_truth(too_large).calibrated_level(0.3) < 0.3
+        held = [q for q in fdr * np.arange(1, 21) / 20 if found.rate(q).fdp <= fdr]
+        assert calibrated_level(found.rate, fdr) == pytest.approx(max(held))
+    assert calibrated_level(by_truth(too_large).rate, 0.3) < 0.3
 
 
-def max_excess(found: DryRun, level: float, fdr: float) -> float:
-    return max(rate.fdp + rate.fdp_error - fdr for rate in found.rates([level]))
+def test_a_larger_rate_never_gets_a_much_smaller_level() -> None:
+    """What holds for a rate holds for a larger one, up to the steps of its coarser grid."""
+    for make in (coins, too_large):
+        rates = np.linspace(0.05, 0.95, 10)
+        levels = np.array([calibrated_level(by_truth(make).rate, q) for q in rates])
+        assert (np.diff(levels) >= -rates[1:] / 20).all()
 
 
-def test_the_worst_kind_of_response_counts() -> None:
-    good, bad = by_truth(all_negative), by_truth(too_large)
-    both = DryRun({"a": good.ws["linear"], "b": bad.ws["linear"]}, dict.fromkeys("ab", good.relevant["linear"]))
-    assert both.calibrated_level(0.3) == bad.calibrated_level(0.3) < good.calibrated_level(0.3)
+def test_where_no_level_holds_it_is_the_smallest() -> None:
+    all_false = DryRun(np.ones((5, 50)), np.zeros((5, 50), dtype=bool), ("linear",) * 5)
+    assert calibrated_level(all_false.rate, 0.5) == pytest.approx(0.5 / 20)
 
 
 def test_broken_knockoffs_lower_the_level() -> None:
     law = AutoregressiveGaussian(features=30, rho=0.9)
     x = law.sample(300, random_state=0)
-    exact = run(lambda seed: law.knockoffs(x, random_state=seed), x=x, replicates=6, statistic=LassoStatistic())
+    exact = run(lambda seed: law.knockoffs(x, random_state=seed), x=x, replicates=6)
     noise = run(lambda seed: np.random.default_rng(seed).normal(size=x.shape), x=x, replicates=6)
-    assert noise.calibrated_level(0.3) < 0.2 < exact.calibrated_level(0.3)
+    assert calibrated_level(noise.rate, 0.3) < 0.2 < calibrated_level(exact.rate, 0.3)
 
 
 # simulation
@@ -133,10 +189,10 @@ def test_the_same_seed_gives_the_same_bits_on_any_number_of_cores() -> None:
     first, again, other = run(), run(), run(seed=1)
     with parallel_config(backend="threading", n_jobs=3):
         threads = run()
-    for kind, w in first.ws.items():
-        np.testing.assert_array_equal(again.ws[kind], w)
-        np.testing.assert_array_equal(threads.ws[kind], w)
-        assert not np.array_equal(other.ws[kind], w)
+    np.testing.assert_array_equal(again.ws, first.ws)
+    np.testing.assert_array_equal(threads.ws, first.ws)
+    np.testing.assert_array_equal(threads.relevant, first.relevant)
+    assert not np.array_equal(other.ws, first.ws)
 
 
 def test_every_replicate_has_its_own_knockoffs_and_response() -> None:
@@ -152,67 +208,20 @@ def test_every_replicate_has_its_own_knockoffs_and_response() -> None:
         return correlations(x, x_tilde, y)
 
     found = run(draw, statistic=statistic)
-    assert len(set(seeds)) == len(seeds) == 8
-    assert len({y.tobytes() for y in seen}) == 8
-    assert {kind: w.shape for kind, w in found.ws.items()} == {"linear": (4, 12), "non-linear": (4, 12)}
+    assert len(set(seeds)) == len(seeds) == 16
+    assert len({y.tobytes() for y in seen}) == 16
+    assert found.ws.shape == found.relevant.shape == (16, 12)
+    assert found.kinds == (*KINDS,) * 4
 
 
 def test_statistics_are_cloned_and_told_the_task() -> None:
     statistic = LassoStatistic(task="classification", random_state=3)
     found = run(statistic=statistic, replicates=1)
     assert (statistic.task, statistic.random_state) == ("classification", 3)
-    assert np.isfinite(found.ws["linear"]).all()
+    assert np.isfinite(found.ws).all()
 
 
 def test_progress_is_reported() -> None:
     told: list[tuple[object, ...]] = []
     run(report=lambda *what: told.append(what))
-    assert [what[1:3] for what in told] == [(k, 8) for k in range(1, 9)]
-
-
-# responses
-
-
-@pytest.mark.parametrize("kind", ["linear", "non-linear"])
-def test_a_response_depends_on_the_relevant_columns_alone(kind: str) -> None:
-    y, relevant = respond(X, kind, 5)
-    changed = X.copy()
-    changed[:, ~relevant] = changed[::-1, ~relevant] ** 3
-    again = respond(changed, kind, 5)
-    np.testing.assert_allclose(again.y, y, rtol=1e-9)
-    np.testing.assert_array_equal(again.relevant, relevant)
-    for j in np.flatnonzero(relevant):
-        one = X.copy()
-        one[:, j] = one[::-1, j]
-        assert np.abs(respond(one, kind, 5).y - y).max() > 1e-3
-
-
-@pytest.mark.parametrize("kind", ["linear", "non-linear"])
-def test_units_do_not_matter_and_constants_are_never_relevant(kind: str) -> None:
-    y = respond(X, kind, 6).y
-    np.testing.assert_allclose(respond(7 + 1e4 * X, kind, 6).y, y, rtol=1e-6, atol=1e-8)
-    constant = X.copy()
-    constant[:, 1::3] = 2.0
-    for seed in range(5):
-        assert not respond(constant, kind, seed).relevant[1::3].any()
-
-
-@pytest.mark.parametrize(
-    ("features", "count"), [(1, 1), (2, 1), (5, 1), (7, 2), (8, 4), (30, 4), (60, 12), (300, 20)]
-)
-def test_how_many_columns_are_relevant(features: int, count: int) -> None:
-    x = np.random.default_rng(0).normal(size=(30, features))
-    assert respond(x, "linear", 0).relevant.sum() == count
-    if features >= 8:
-        assert respond(x, "non-linear", 0).relevant.sum() == count
-
-
-def test_few_columns_have_a_linear_response_alone() -> None:
-    narrow = run(lambda seed: draw_exact(seed)[:, :7], x=X[:, :7])
-    assert [*narrow.ws] == ["linear"]
-    assert narrow.calibrated_level(0.5) <= 0.5
-
-
-def test_relevant_columns_are_chosen_evenly() -> None:
-    chosen = np.mean([respond(X, kind, seed).relevant for seed in range(150) for kind in ("linear", "x")], axis=0)
-    np.testing.assert_allclose(chosen, 4 / 12, atol=0.12)
+    assert [what[1:3] for what in told] == [(k, 16) for k in range(1, 17)]

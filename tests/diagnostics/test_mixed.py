@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,17 +13,19 @@ import pytest
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
 
-from knockoffs import GaussianKnockoffs, check_swap, tables
+from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, check_swap, tables
 from knockoffs.arrays import Array, Flags
 from knockoffs.datasets import AutoregressiveGaussian, symmetrised
+from knockoffs.datasets.responses import Response
 from knockoffs.design import aligned, copied_features, expand
 from knockoffs.diagnostics.columns import independent_pairs
-from knockoffs.diagnostics.dry_run import feature_scores, respond, simulate
+from knockoffs.diagnostics.dry_run import simulate
+from knockoffs.diagnostics.expectation import DRAWS
 from knockoffs.diagnostics.features import PerFeature, compare_features, near_duplicates
 from knockoffs.diagnostics.joint import compare_swaps
 from knockoffs.diagnostics.pairs import Pairs
 from knockoffs.diagnostics.randomisation import draw_signs
-from knockoffs.diagnostics.twin import certify
+from knockoffs.diagnostics.simulated import KINDS, feature_scores, simulated_response
 from knockoffs.tables import Table, read_table
 
 from .test_features import every_sign
@@ -157,7 +160,7 @@ CASES = [pytest.param(name, change, id=change.__name__) for name, changes in BRO
 def test_a_fault_is_found_and_the_feature_named(name: str, change: Callable[..., Any]) -> None:
     x, x_tilde = exact_tables(600, 2)
     broken = x_tilde.assign(**{name: change(x, x_tilde, np.random.default_rng(0))})
-    found = check_swap((x, broken), random_state=0)
+    found = check_swap((x, broken), fdr=0.03, random_state=0)  # six features are never selected: tests decide
     assert found.verdict == "fail"
     frame = found.to_frame()
     assert frame["feature"][0] == name
@@ -304,16 +307,18 @@ def test_a_check_reads_each_table_once(read_columns: list[str]) -> None:
     read_columns.clear()
     settings = {"dry_run": True, "statistic": lambda x, x_tilde, y: np.arange(6.0), "replicates": 3}
     check_swap(lambda table: x_tilde, x, random_state=0, **settings)
-    assert read_columns == NAMES * (1 + 1 + 3)  # the rows, and knockoffs each time that they are drawn
+    drawn = DRAWS + 1 + 3 * len(KINDS)  # for simulated responses, for the tests, for the dry run
+    assert read_columns == NAMES * (1 + drawn)  # the rows, and knockoffs each time that they are drawn
 
 
 @pytest.mark.parametrize("ready", [False, True])
-def test_a_certificate_reads_the_table_once(read_columns: list[str], ready: bool) -> None:
+def test_a_selection_with_its_certificate_reads_the_table_once(read_columns: list[str], ready: bool) -> None:
     x = pd.DataFrame(LAW.sample(150, random_state=0), columns=list("abcdefg"))
     model = GaussianKnockoffs(random_state=0)
     model = model.fit(x) if ready else model
     read_columns.clear()
-    assert certify(model, x, ready=ready, groups=None, seed=0, progress=False) is not None
+    selector = KnockoffSelector(model, "lasso", fdr=0.9, random_state=0).fit(x, x.sum(axis=1))
+    assert selector.certificate_ is not None
     assert read_columns == list("abcdefg")
 
 
@@ -324,32 +329,41 @@ class Resampler(BaseEstimator):
         self.seen_ = X
         return self
 
-    def sample(self, X: Any, *, random_state: int) -> Any:
+    def sample(self, X: Any, *, n_draws: int | None = None, random_state: int) -> Any:
         columns = {name: self.seen_[name].sample(len(X), replace=True, random_state=random_state) for name in X}
-        return pd.DataFrame({name: column.to_numpy() for name, column in columns.items()}, index=X.index)
+        drawn = pd.DataFrame({name: column.to_numpy() for name, column in columns.items()}, index=X.index)
+        return drawn if n_draws is None else [drawn] * n_draws
 
 
 def test_generators_that_know_no_tables_get_native_ones() -> None:
     x = exact_tables(400, 15)[0].astype({"stage": str})
-    found = certify(Resampler(), x, ready=False, groups=None, seed=0, progress=False)
+    selector = KnockoffSelector(Resampler(), "lasso", fdr=0.03, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KnockoffWarning)
+        found = selector.fit(x, x["age"]).certificate_
     assert found.validity == "fail"  # columns that depend on each other
-    assert found.found.rows == 120
+    assert found.found.rows == 400
 
 
 # simulated responses
 
 
-def test_every_kind_of_feature_can_be_relevant_and_others_have_no_part() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_feature_can_be_relevant_and_others_have_no_part(kind: str) -> None:
     x, other = (read_table(t, who="test") for t in exact_tables(200, 16))
     relevant_once = np.zeros(6, dtype=bool)
     for seed in range(12):
-        y, relevant = respond(scores(x, seed), "linear", seed)
+        y, relevant = respond(x, kind, seed)
         relevant_once |= relevant
-        np.testing.assert_allclose(respond(scores(mix(x, other, ~relevant), seed), "linear", seed).y, y)
+        np.testing.assert_allclose(respond(mix(x, other, ~relevant), kind, seed).y, y)
         for j in np.flatnonzero(relevant):
-            changed = respond(scores(mix(x, other, np.arange(6) == j), seed), "linear", seed).y
+            changed = respond(mix(x, other, np.arange(6) == j), kind, seed).y
             assert np.abs(changed - y).max() > 1e-3
     assert relevant_once.all()
+
+
+def respond(table: Table, kind: str, seed: int) -> Response:
+    return simulated_response(expand(table.schema, table.codes), kind, seed)
 
 
 def scores(table: Table, seed: int) -> Array:
@@ -392,7 +406,7 @@ def test_statistics_get_tables_and_functions_native_ones() -> None:
 
     for part in (statistic, OnTables()):
         found = simulate(x, lambda _: x_tilde, part, replicates=2, offset=1, rng=np.random.default_rng(0))
-        assert found.ws["linear"].shape == (2, 6)
+        assert found.ws.shape == (2 * len(KINDS), 6)
     for X, X_tilde in seen:
         pd.testing.assert_frame_equal(X, x)
         pd.testing.assert_frame_equal(X_tilde, x_tilde, check_dtype=False)

@@ -9,12 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knockoffs.diagnostics.divergence import Divergence
 from knockoffs.diagnostics.dry_run import Rate
+from knockoffs.diagnostics.expectation import HIGHEST, SELECTING
 from knockoffs.diagnostics.features import PerFeature
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.joint import SwapTest
-from knockoffs.diagnostics.verdict import ALPHA, WORST, Judgement, judge
+from knockoffs.diagnostics.verdict import (
+    ALPHA,
+    DISTANT,
+    ERRORS,
+    OFTEN,
+    RULE,
+    TOLD_APART,
+    TOO_MANY,
+    WORST,
+    Judgement,
+    judge,
+)
 
 NAN = float("nan")
 FINE = {"ks": 0.02, "ks_p": 0.9, "shift": 0.5, "shift_p": 0.8, "correlation": 0.3, "freedom": 0.8}
@@ -134,37 +145,175 @@ def test_little_freedom_costs_power() -> None:
     assert any("the others explain" in sentence for sentence in judge(findings(freedom=[0.1] * 3)).advice)
 
 
-def rate(fdp: float, error: float, level: float = 0.1) -> Rate:
-    return Rate("linear", level, fdp, error, 0.8, 0.05)
+# false discoveries to expect
 
 
-def test_false_discoveries_of_a_dry_run_warn() -> None:
-    assert judge(findings(more={"dry_run": (rate(0.15, 0.03),)})).verdict == "pass"
-    found = judge(findings(more={"dry_run": (rate(0.05, 0.01), rate(0.4, 0.03, 0.2))}))
+def rate(
+    fdp: float, error: float = 0.02, level: float = 0.1, *, power: float = 0.8, selecting: float = 0.9
+) -> Rate:
+    return Rate("all", level, fdp, error, power, 0.05, selecting, fdp / selecting)
+
+
+def expecting(asked: Rate, judged: Rate | None = None, *, found: Findings | None = None, **more: Any) -> Findings:
+    found = findings() if found is None else found
+    return found._replace(expected=asked, judged=asked if judged is None else judged, simulated=160, **more)
+
+
+@pytest.mark.parametrize(
+    ("fdp", "error", "validity"),
+    [
+        (0.05, 0.01, "pass"),
+        (0.1, 0.01, "pass"),
+        (0.139, 0.02, "pass"),  # two standard errors above the level, almost
+        (0.141, 0.02, "warn"),
+        (0.149, 0.01, "warn"),
+        (0.151, 0.01, "fail"),  # 1.5 times the level
+        (0.6, 0.02, "fail"),
+        (0.6, 0.26, "pass"),  # nothing is known
+        (0.16, 0.04, "pass"),
+    ],
+)
+def test_the_expected_share_of_false_discoveries_decides(fdp: float, error: float, validity: str) -> None:
+    found = judge(expecting(rate(fdp, error)))
+    assert verdicts(found) == (validity, validity, "pass")
+    assert (
+        f"At level 0.1 expect a share of {fdp:.2f} ± {error:.2f} of the discoveries to be false"
+        in found.reasons[0]
+    )
+    assert "160 responses" in found.reasons[0]
+    held = "about what it allows, or less" if validity == "pass" else f"{fdp / 0.1:.1f} times what it allows"
+    assert held in found.reasons[0]
+
+
+@given(
+    level=st.floats(0.01, 0.5),
+    fdp=st.floats(0, 1),
+    more=st.floats(0, 1),
+    error=st.floats(0.001, 0.2),
+)
+def test_more_false_discoveries_never_make_a_better_verdict(
+    level: float, fdp: float, more: float, error: float
+) -> None:
+    few, many = (judge(expecting(rate(share, error, level))) for share in (fdp, fdp + more))
+    assert WORST.index(few.verdict) <= WORST.index(many.verdict)
+    assert (few.verdict != "pass") == (fdp - 2 * error > level)
+    assert few.verdict != "fail" or fdp > 1.5 * level
+
+
+@pytest.mark.parametrize("told", [0.54, 0.9])
+def test_where_an_expectation_is_judged_tests_explain_and_do_not_decide(told: float) -> None:
+    differing = with_p(1e-4, told)
+    found = judge(expecting(rate(0.05), found=differing))
+    assert found.validity == "pass"
+    assert found.p_value == judge(differing).p_value < ALPHA
+    assert "tells rows from rows" in found.reasons[1]
+    assert judge(expecting(rate(0.5), found=findings())).validity == "fail"  # and what they miss, counts
+
+
+@pytest.mark.parametrize(("told", "validity"), [(0.54, "warn"), (0.9, "fail")])
+def test_tests_decide_where_nothing_is_selected(told: float, validity: str) -> None:
+    seldom = rate(0.01, selecting=0.1)
+    for found in (with_p(1e-4, told), with_p(1e-4, told)._replace(expected=seldom, judged=None, simulated=160)):
+        assert judge(found).validity == validity
+        assert "expect a share" not in " ".join(judge(found).reasons)
+    assert judge(findings(more={"expected": seldom, "judged": None})).validity == "pass"
+
+
+@pytest.mark.parametrize(("of_exact", "validity"), [(0.2, "fail"), (0.4, "warn"), (0.48, "pass")])
+def test_a_higher_level_is_judged_by_what_exact_knockoffs_would_give_there(of_exact: float, validity: str) -> None:
+    asked, judged = rate(0.02, selecting=0.12), rate(0.5, level=0.3)
+    found = judge(expecting(asked, judged, of_exact=of_exact))
+    assert found.validity == validity
+    said = "2.5 times what exact knockoffs would give" if validity == "fail" else "what exact knockoffs would give"
+    assert said in found.reasons[0]
+
+
+def test_a_higher_level_that_is_judged_is_named_and_so_is_why() -> None:
+    found = judge(expecting(rate(0.02, selecting=0.12), rate(0.5, level=0.3), of_exact=0.2))
+    assert found.validity == "fail"
+    assert "At level 0.3 expect a share of 0.50" in found.reasons[0]
+    assert "At level 0.1 only 12% of these responses led to a selection" in found.reasons[0]
+    assert "only" not in judge(expecting(rate(0.5))).reasons[0]
+
+
+# features that win where they have no part
+
+
+def with_wins(*wins: float, counted: float = 100) -> Findings:
+    return findings(more={"null_wins": (np.array(wins), np.full(3, counted))})
+
+
+def test_a_feature_that_beats_its_knockoff_without_cause_is_warned_of_and_named() -> None:
+    assert judge(with_wins(0.5, 0.79, 0.2)).verdict == "pass"
+    found = judge(with_wins(0.5, 0.8, 0.97))
     assert verdicts(found) == ("warn", "warn", "pass")
-    assert "level 0.2" in found.reasons[-1]
-    assert judge(findings(more={"dry_run": (rate(0.5, NAN),)})).verdict == "pass"  # one replicate tells nothing
-    worse = judge(with_p(1e-4, 0.9)._replace(dry_run=(rate(0.4, 0.03),)))
-    assert worse.validity == "fail"
+    assert found.reasons[0].startswith("'f2', 'f1': more telling than the knockoff in 80% or more")
+    assert "'f0'" not in found.reasons[0]
+    assert judge(with_wins(0.5, 0.9, 0.97, counted=39)).verdict == "pass"  # too few responses to say so
+    assert judge(with_wins(NAN, NAN, NAN, counted=0)).verdict == "pass"
 
 
-def test_reasons_of_a_verdict_do_not_contradict_it() -> None:
-    """Where a dry run warns, the first reason must not read as if all were well."""
-    found = judge(findings(more={"dry_run": (rate(0.4, 0.03),)}))
-    assert found.validity == "warn"
-    assert len(found.reasons) == 2
+def test_the_worse_of_wins_and_expectation_counts() -> None:
+    wins = with_wins(0.5, 0.9, 0.5)
+    assert judge(expecting(rate(0.05), found=wins)).validity == "warn"
+    assert judge(expecting(rate(0.5), found=wins)).validity == "fail"
+    assert judge(wins._replace(tests=with_p(1e-4, 0.9).tests)).validity == "fail"
+
+
+def test_rows_of_the_fit_are_spoken_of() -> None:
+    assert any("67% of these rows" in reason for reason in judge(findings(more={"share_of_fit": 0.67})).reasons)
+    for share in (0.01, NAN):
+        assert not any("of these rows" in r for r in judge(findings(more={"share_of_fit": share})).reasons)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "more than 1.5 times the level",
+        "two standard errors",
+        "at least 80 % of the responses",
+        "fewer than half of the responses",
+        "no level up to 0.35",
+        "at 1 % over all tests",
+        "0.05 in distribution",
+        "about 15 % in variance",
+        "at least 60 % of the cases",
+    ],
+)
+def test_the_rule_states_the_figures_that_the_code_uses(said: str) -> None:
+    assert said in RULE
+    used = (TOO_MANY, ERRORS, OFTEN, ALPHA, DISTANT, TOLD_APART, SELECTING, HIGHEST)
+    assert used == (1.5, 2, 0.8, 0.01, 0.05, 0.6, 0.5, 0.35)
+
+
+# the dry run, and advice
+
+
+def test_a_dry_run_is_shown_and_decides_nothing() -> None:
+    """A few responses with the statistic itself: the expectation rests on many more."""
+    for fdp in (0.05, 0.9):
+        assert judge(expecting(rate(0.05), dry_run=(rate(fdp, 0.01),))) == judge(expecting(rate(0.05)))
+
+
+def test_alternatives_that_were_computed_are_the_advice() -> None:
+    others = (
+        ("LassoStatistic() (--statistic lasso)", rate(0.08, power=0.7)),
+        ("GaussianKnockoffs() (--generator gaussian)", rate(0.12, power=0.65)),
+    )
+    found = judge(expecting(rate(0.3, power=0.85), alternatives=others))
+    assert found.validity == "fail"
+    assert found.advice[0] == (
+        "With LassoStatistic() (--statistic lasso) expect a share of 0.08 to be false, and 70% of the relevant "
+        "features of simulated responses to be found instead of 0.30 and 85%."
+    )
+    assert found.advice[1].startswith("With GaussianKnockoffs() (--generator gaussian) expect a share of 0.12")
+    assert judge(expecting(rate(0.05), alternatives=others)).advice == ()  # nothing to cure
 
 
 def test_advice_fits_what_was_checked() -> None:
     learned, pair = judge(with_p(1e-4, 0.9)), judge(with_p(1e-4, 0.9)._replace(learned=False))
-    assert "another generator" in learned.advice[0]
-    assert "another generator" not in pair.advice[0]
-    some = np.zeros(3)
-    divergence = Divergence(0.1, 0.01, some, some, some)
-    by_ddlk = judge(with_p(1e-4, 0.9)._replace(divergence=divergence))
-    assert "another generator" not in " ".join(by_ddlk.advice)  # it assumes least already
-    for judged in (learned, pair, by_ddlk):  # the command line has no such setting, and it would help one way only
-        assert "entropy" not in " ".join(judged.advice)
+    assert learned.advice[0].startswith("Fit on more rows")
+    assert "a generator that is fitted to these rows" in pair.advice[0]
     alike = judge(findings(more={"near_duplicates": ((0, 2),)}))
     assert alike.verdict == "pass"
     assert "'f0' and 'f2' are near-duplicates" in alike.advice[0]

@@ -36,6 +36,7 @@ def finished(
         fdr=fdr,
         offset=offset,
         n_draws=len(ws),
+        certify=len(x) >= 100,  # fewer rows have no certificate, and need no simulated responses
         random_state=0,
     )
     with warnings.catch_warnings():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -168,6 +169,7 @@ def examine(
         divergence = swap_divergence(
             source.swap_pairs(seed), len(copied), rng, swap_probability=source.swap_probability
         )
+    judged = expectation.judged(fdr)
     certificate = Certificate(
         Findings(
             names=source.names,
@@ -187,7 +189,8 @@ def examine(
             share_of_fit=source.share_of_fit,
             several_columns=tuple(int(differ[j]) for j in compared.several_columns),
             expected=expectation.rate(fdr),
-            judged=expectation.judged(fdr),
+            judged=judged,
+            of_exact=math.nan if judged is None else expectation.fdp_of_exact(judged.level),
             simulated=len(expectation.held_out.ws),
             null_wins=expectation.coefficients.null_wins(),
         )

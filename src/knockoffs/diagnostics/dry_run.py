@@ -23,6 +23,7 @@ from knockoffs.tables import Table, read_table
 LEVELS = (0.05, 0.1, 0.2, 0.3)
 STEPS = 20  # levels that a calibration tries, up to the level that is asked for
 EVERY_KIND = "all"
+COINS = 8  # tosses for each response
 FAR = 0.8  # quantile of |w| from which on features stand out
 
 
@@ -85,10 +86,24 @@ class DryRun:
         runs = [k for k, own in enumerate(self.kinds) if kind in (own, EVERY_KIND)]
         selections = [knockoff_select(self.ws[k], level, offset=self.offset) for k in runs]
         pairs = list(zip(selections, self.relevant[runs], strict=True))
-        false, found = (np.array([score(*pair) for pair in pairs]) for score in (fdp, power))
+        false, found = (np.array([score(*pair) for pair in pairs]) for score in (fdp, _power))
         some = np.array([selected.any() for selected in selections])
         among = float(false[some].mean()) if some.any() else math.nan
         return Rate(kind, level, *_mean_and_error(false), *_mean_and_error(found), float(some.mean()), among)
+
+    def fdp_of_exact(self, level: float) -> float:
+        """Return the false discovery proportion with the same |w| and fair coins for signs of irrelevant features.
+
+        That is what exact knockoffs would give.
+        """
+        rng = np.random.default_rng(0)
+        found = []
+        for w, relevant in zip(self.ws, self.relevant, strict=True):
+            for _ in range(COINS):
+                coins = rng.choice([-1.0, 1.0], size=len(w))
+                tossed = np.where(relevant, w, coins * np.abs(w))
+                found.append(fdp(knockoff_select(tossed, level, offset=self.offset), relevant))
+        return float(np.mean(found))
 
     def inflation(self) -> float:
         """Return how many irrelevant features stand far above zero for each one that stands as far below.
@@ -117,7 +132,7 @@ def calibrated_level(rate: Callable[[float], Rate], fdr: float) -> float:
 
     A heuristic: the true response may be harder than the simulated ones.
     """
-    levels = [fdr * step / STEPS for step in range(STEPS, 0, -1)]
+    levels = [fdr, *(fdr * step / STEPS for step in range(STEPS - 1, 0, -1))]
     return next((level for level in levels if rate(level).fdp <= fdr), levels[-1])
 
 
@@ -191,6 +206,11 @@ def _compute(
     settings = {"random_state": seed, "task": task}
     own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)})
     return own.compute(table, knockoffs, y, groups=groups)
+
+
+def _power(selected: Flags, relevant: Flags) -> float:
+    """The power; 0 in a table of constants, where nothing can be relevant."""
+    return power(selected, relevant) if relevant.any() else 0.0
 
 
 def _mean_and_error(values: Array) -> tuple[float, float]:

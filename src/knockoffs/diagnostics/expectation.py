@@ -7,6 +7,7 @@ all responses. docs/certificate.md says how well they predict.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +58,14 @@ class Expectation:
         # Coefficients of a lasso feel faults of the knockoffs less than those of a ridge regression, and more than
         # held-out losses do.
         both = zip(held_out[2:], self.coefficients.rate(level)[2:], strict=True)
-        return Rate(held_out.response, level, *(float(np.nanmean(pair)) for pair in both))
+        return Rate(held_out.response, level, *(_mean_of_known(*pair) for pair in both))
+
+    def fdp_of_exact(self, level: float) -> float:
+        """Return the false discovery proportion that exact knockoffs would give at a level."""
+        held_out = self.held_out.fdp_of_exact(level)
+        if isinstance(self.statistic, CrossFitted):
+            return held_out
+        return (held_out + self.coefficients.fdp_of_exact(level)) / 2
 
     def inflation(self) -> float:
         """Return by which factor more features than the filter takes into account are expected to be false."""
@@ -78,6 +86,12 @@ class Expectation:
     def calibrated_level(self, fdr: float) -> float:
         """Return the largest level up to `fdr` at which at most a share `fdr` is expected to be false."""
         return calibrated_level(self.rate, fdr)
+
+
+def _mean_of_known(one: float, other: float) -> float:
+    """Return the mean of two figures, or the only one that is known; nan where neither is."""
+    known = [figure for figure in (one, other) if not math.isnan(figure)]
+    return sum(known) / len(known) if known else math.nan
 
 
 def expect(
@@ -122,7 +136,7 @@ def expect(
     for draw in range(DRAWS):
         seed = int(rng.integers(2**31))
         knockoffs = like(table, draw_knockoffs(seed))
-        responses = [simulated_response(design, kind, seed + k, groups) for k, kind in enumerate(kinds)]
+        responses = [simulated_response(design, kind, seed + k, groups) for k, kind in enumerate(kinds, start=1)]
         y = np.stack([in_classes(response.y, task, class_shares) for response in responses], axis=1)
         problem, y = _problem(table, knockoffs, y, task, groups)
         copied = copied_features(table.codes, knockoffs.codes)

@@ -25,6 +25,7 @@ class Findings(NamedTuple):
         responses.
     judged : the same at the level that is judged, which is higher where that one seldom selects anything; None
         where there is no such level.
+    of_exact : the false discovery proportion that exact knockoffs would give at the level that is judged.
     null_wins : per feature, how often it beats its knockoff in responses that do not depend on it, and the number
         of these.
     alternatives : what is expected otherwise: how to ask for it, and the rate.
@@ -56,6 +57,7 @@ class Findings(NamedTuple):
     several_columns: tuple[int, ...] = ()
     expected: Rate | None = None
     judged: Rate | None = None
+    of_exact: float = math.nan
     simulated: int = 0
     null_wins: tuple[Array, Array] | None = None
     alternatives: tuple[tuple[str, Rate], ...] = ()

@@ -68,15 +68,17 @@ def check_selection(
             report=report,
         )
         expectation = expect_of(source.draw)
-        if len(table) < LEAST_ROWS or _independent(source.groups, len(table)) < MIN_ROWS:
+        if not enough_rows(table, groups):
             return SelectionCheck(expectation, None)
         exchangeable = learned and not isinstance(generator, GaussianKnockoffs) and not conditioned.any()
         other = expect_of if exchangeable else None
         return SelectionCheck(expectation, examine(source, expectation, fdr, rng, expect_of=other, report=report))
 
 
-def _independent(groups: Indices | None, rows: int) -> int:
-    return rows if groups is None else int(np.max(groups)) + 1
+def enough_rows(table: Table, groups: Indices | None) -> bool:
+    """Return whether there are enough rows, and groups of rows, to check knockoffs of these."""
+    independent = len(table) if groups is None else len(np.unique(groups))
+    return len(table) >= LEAST_ROWS and independent >= MIN_ROWS
 
 
 def _subject(generator: Any, learned: bool, groups: Indices | None) -> str:

@@ -10,9 +10,10 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.datasets.responses import Response
 from knockoffs.design import Design
 from knockoffs.statistics.problem import Task
+from knockoffs.statistics.units import standardise
 
 LEAST_SHARE, MOST_SHARE, MOST_RELEVANT = 0.1, 0.4, 40  # of the features that a response depends on
-LEAST_EXPLAINED, MOST_EXPLAINED = 0.2, 0.7  # share of the variance of y that these explain
+LEAST_EXPLAINED, MOST_EXPLAINED = 0.3, 0.8  # share of the variance of y that these explain
 
 
 def _linear(z: Array, rng: np.random.Generator) -> Array:
@@ -26,14 +27,19 @@ def _products(z: Array, rng: np.random.Generator) -> Array:
 
 
 def _steps(z: Array, rng: np.random.Generator) -> Array:
-    cuts = [np.quantile(column, rng.uniform(0.3, 0.7)) for column in z.T]
+    cuts = [min(np.quantile(column, rng.uniform(0.3, 0.7)), _second_largest(column)) for column in z.T]
     return np.where(z > cuts, 1.0, -1.0) @ _effects(z.shape[1], rng)
+
+
+def _second_largest(column: Array) -> float:
+    """The largest cut that has values on both sides, also where most cells hold the largest value."""
+    return column[column < column.max()].max()
 
 
 def _smooth(z: Array, rng: np.random.Generator) -> Array:
     """Saturating curves and parabolas in turn."""
     curves = np.tanh(1.5 * z + rng.standard_normal(z.shape[1]))
-    bowl = (np.arange(z.shape[1]) % 2 == 0) & np.array([len(np.unique(column)) > 2 for column in z.T])
+    bowl = (np.arange(z.shape[1]) % 2 == 0) & np.array([len(np.unique(column)) > 2 for column in z.T], dtype=bool)
     return np.where(bowl, z**2 / 2, curves) @ _effects(z.shape[1], rng)
 
 
@@ -53,10 +59,11 @@ def simulated_response(design: Design, kind: str, seed: int, groups: Indices | N
     """
     scores = feature_scores(design, seed)
     rng = np.random.default_rng(seed)
-    varying = rng.permutation(np.flatnonzero(scores.std(0) > 0))
+    (standard,), _, deviations = standardise(scores)
+    varying = rng.permutation(np.flatnonzero(deviations > 0))
     share = min(rng.uniform(LEAST_SHARE, MOST_SHARE) * len(varying), MOST_RELEVANT)
     chosen = varying[: max(1, min(len(varying) // 2, max(4, round(share))))]
-    z = (scores[:, chosen] - scores[:, chosen].mean(0)) / scores[:, chosen].std(0)
+    z = standard[:, chosen]
     signal = KINDS[kind](z, rng)
     deviation = signal.std()
     noise = np.sqrt(1 / rng.uniform(LEAST_EXPLAINED, MOST_EXPLAINED) - 1)
@@ -86,9 +93,9 @@ def feature_scores(design: Design, seed: int) -> Array:
         return columns
     rng = np.random.default_rng([seed, len(design.unit)])
     effects = rng.standard_normal(columns.shape[1])
-    deviation = columns.std(0)
+    deviation = standardise(columns).deviation
     has_gaps = (design.indicator >= 0) & (deviation > 0)  # beside an indicator, a value needs a unit of its own
-    terms = effects * columns / np.where(has_gaps, deviation, 1.0)
+    terms = effects * (columns / np.where(has_gaps, deviation, 1.0))
     alone = np.bincount(design.unit)[design.unit] == 1
     terms[:, alone] = columns[:, alone]
     starts = np.unique(design.unit, return_index=True)[1]

@@ -19,10 +19,11 @@ RULE = (
     "are simulated on these rows. Fail: more than 1.5 times the level. Warn: more than the level (by two standard "
     "errors); or a feature beats its knockoff in at least 80 % of the responses that it has nothing to do with; "
     "or knockoffs are so like their features that they cost power. Pass: none of these. Where fewer than half of "
-    "the responses lead to a selection at your level, a higher level is judged. Where no level up to 0.35 leads "
-    "to selections, exact tests decide instead: fail where one finds (at 1 % over all tests together) that a "
-    "feature differs from its knockoff by 0.05 in distribution or about 15 % in variance, or that rows are told "
-    "from their swapped selves in at least 60 % of the cases; warn where the fault found is slighter."
+    "the responses lead to a selection at your level, a higher level is judged, by what exact knockoffs would "
+    "give there instead of the level. Where no level up to 0.35 leads to selections, exact tests decide instead: "
+    "fail where one finds (at 1 % over all tests together) that a feature differs from its knockoff by 0.05 in "
+    "distribution or about 15 % in variance, or that rows are told from their swapped selves in at least 60 % of "
+    "the cases; warn where the fault found is slighter."
 )
 TOO_MANY = 1.5  # times the level: from here on it is a failure
 ERRORS = 2  # standard errors by which a level must be exceeded
@@ -87,16 +88,19 @@ def _by_expectation(found: Findings) -> _Opinion | None:
     rate, asked = found.judged, found.expected
     if rate is None or asked is None:
         return None
-    above = rate.fdp - ERRORS * rate.fdp_error > rate.level
+    higher = rate.level > asked.level
+    allowed = found.of_exact if higher else rate.level
+    above = rate.fdp - ERRORS * rate.fdp_error > allowed
     verdict: Verdict = "pass"
     if above:
-        verdict = "fail" if rate.fdp > TOO_MANY * rate.level else "warn"
-    held = f"{rate.fdp / rate.level:.1f} times what it allows" if above else "about what it allows, or less"
+        verdict = "fail" if rate.fdp > TOO_MANY * allowed else "warn"
+    norm = "what exact knockoffs would give" if higher else "what it allows"
+    held = f"{rate.fdp / max(allowed, 1e-3):.1f} times {norm}" if above else f"about {norm}, or less"
     sentence = (
         f"At level {rate.level:.2g} expect a share of {rate.fdp:.2f} ± {rate.fdp_error:.2f} of the discoveries to "
         f"be false, {held} (by {found.simulated} responses that were simulated on these rows)."
     )
-    if rate.level > asked.level:
+    if higher:
         sentence += (
             f" At level {asked.level:.2g} only {asked.selecting:.0%} of these responses led to a selection at all."
         )
@@ -222,6 +226,8 @@ def _advice(found: Findings, validity: Verdict, power: Verdict) -> list[str]:
         advice += [_about_alternative(found.expected, other) for other in found.alternatives]
         if not found.learned:
             advice.append("Make the knockoffs with a generator that is fitted to these rows, such as DDLK.")
+        elif not found.alternatives:
+            advice.append("Fit on more rows: nothing else that was tried is expected to have fewer false ones.")
     if power != "pass":
         advice.append("Leave out features that the others explain almost completely, or put their mean for them.")
     for j, k in list(found.near_duplicates)[:3]:

@@ -43,11 +43,12 @@ def held_out_ridge(problem: Problem, y: Array, rng: np.random.Generator) -> Arra
     y = _standard(y)
     totals = np.zeros((problem.features, y.shape[1]))
     wide = problem.x.shape[1] > WIDE
+    blocks = min(WIDE_BLOCKS if wide else BLOCKS, problem.features)
     for train, test in _folds(problem, WIDE_FOLDS if wide else FOLDS, rng):
         kept = rng.permutation(len(train)) < max(1, round(KEPT * len(train)))
         unseen = problem.rows(test)
         change = unseen.x_tilde - unseen.x
-        for block in np.array_split(rng.permutation(problem.features), WIDE_BLOCKS if wide else BLOCKS):
+        for block in np.array_split(rng.permutation(problem.features), blocks):
             lines = _fit_lines(_mixed(problem, train, block, rng), y[train], kept)
             residuals = lines.residuals(unseen.x, y[test])
             for j in block:
@@ -98,11 +99,13 @@ def _standard(y: Array) -> Array:
 
 
 def _folds(problem: Problem, folds: int, rng: np.random.Generator) -> Iterator[tuple[Indices, Indices]]:
-    """Random folds of about equal size; the rows of a group stay together."""
+    """Random folds of about equal size, those that leave rows to fit on; the rows of a group stay together."""
     group = np.arange(len(problem.x)) if problem.groups is None else problem.groups
     fold = (rng.permutation(group.max() + 1) % folds)[group]
     for number in range(folds):
-        yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        if len(train) > 1 and len(test):
+            yield train, test
 
 
 def _mixed(problem: Problem, rows: Indices, block: Indices, rng: np.random.Generator) -> Array:

@@ -1,0 +1,253 @@
+"""Exact knockoffs are expected to hold the level, broken ones not, and figures are counted right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from knockoffs import HoldoutStatistic, LassoStatistic, MidpointStatistic, knockoff_select
+from knockoffs.arrays import Array
+from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.diagnostics import expectation
+from knockoffs.diagnostics.dry_run import DryRun
+from knockoffs.diagnostics.expectation import DRAWS, HIGHER, HIGHEST, RESPONSES, Expectation, expect
+from knockoffs.diagnostics.simulated import KINDS
+from knockoffs.diagnostics.verdict import OFTEN
+from knockoffs.statistics.problem import Problem
+from knockoffs.tables import read_table
+
+LAW = AutoregressiveGaussian(features=20, rho=0.5)
+X = LAW.sample(200, random_state=0)
+LEVELS = (0.1, 0.2, 0.3, 0.5)
+
+
+def expected(
+    x: Array = X,
+    draw: Callable[[int], Array] | None = None,
+    *,
+    statistic: Any = None,
+    seed: int = 0,
+    **settings: Any,
+) -> Expectation:
+    draw = (lambda own: LAW.knockoffs(x, random_state=own)) if draw is None else draw
+    statistic = LassoStatistic() if statistic is None else statistic
+    settings = {"offset": 1} | settings
+    return expect(read_table(x, who="test"), draw, statistic, rng=np.random.default_rng(seed), **settings)
+
+
+@pytest.fixture(scope="module")
+def exact() -> Expectation:
+    return expected()
+
+
+def with_statistic(found: Expectation, statistic: Any) -> Expectation:
+    return Expectation(found.held_out, found.coefficients, statistic)
+
+
+# exact knockoffs and others
+
+
+@pytest.mark.parametrize("statistic", [LassoStatistic(), HoldoutStatistic()], ids=["lasso", "mixture"])
+def test_exact_knockoffs_are_expected_to_hold_every_level(exact: Expectation, statistic: Any) -> None:
+    for level in LEVELS:
+        rate = with_statistic(exact, statistic).rate(level)
+        assert rate.fdp <= level + 2 * rate.fdp_error
+    assert with_statistic(exact, statistic).rate(0.3).power > 0.3
+
+
+SETTINGS = {
+    "two classes": {"task": "classification"},
+    "a rare class": {"task": "classification", "class_shares": (0.9, 0.1)},
+    "three classes": {"task": "classification", "class_shares": (0.2, 0.3, 0.5)},
+    "groups": {"groups": np.arange(200) // 2},
+    "groups and classes": {"groups": np.arange(200) // 2, "task": "classification"},
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_classes_and_groups_hold_the_level_too(exact: Expectation, settings: dict[str, Any]) -> None:
+    found = expected(**settings)
+    for level in LEVELS:
+        rate = found.rate(level)
+        assert rate.fdp <= level + 2 * rate.fdp_error
+    assert found.rate(0.5).power > 0.3
+    np.testing.assert_array_equal(found.held_out.relevant, exact.held_out.relevant)  # of the same responses
+    assert not np.array_equal(found.coefficients.ws, exact.coefficients.ws)
+
+
+@pytest.mark.parametrize("statistic", [LassoStatistic(), HoldoutStatistic()], ids=["lasso", "mixture"])
+def test_permuted_columns_of_strongly_correlated_rows_exceed_it(statistic: Any) -> None:
+    x = AutoregressiveGaussian(features=30, rho=0.9).sample(300, random_state=0)
+
+    def permuted(seed: int) -> Array:
+        return np.random.default_rng(seed).permuted(x, axis=0)
+
+    found = expected(x, permuted, statistic=statistic)
+    judged = found.judged(0.2)
+    assert judged.fdp > max(judged.level, 1.5 * found.fdp_of_exact(judged.level)) + 2 * judged.fdp_error
+    assert found.inflation() > 1.5
+    assert found.calibrated_level(0.3) < 0.3
+    assert found.rate(found.calibrated_level(0.3)).fdp <= 0.3
+
+
+def test_exact_knockoffs_keep_the_level_asked_for_in_nearly_all_runs() -> None:
+    kept = 0
+    for seed in range(10):
+        x = LAW.sample(150, random_state=seed)
+        found = expected(x, lambda own, x=x: LAW.knockoffs(x, random_state=own), seed=seed)
+        levels = [found.calibrated_level(fdr) for fdr in (0.1, 0.2, 0.3)]
+        assert levels == sorted(levels)
+        kept += levels[1] == 0.2
+    assert kept >= 8
+
+
+# copies, wins
+
+
+def test_copied_features_have_no_statistic() -> None:
+    def draw(seed: int) -> Array:
+        drawn = LAW.knockoffs(X, random_state=seed)
+        drawn[:, [3, 7]] = X[:, [3, 7]]
+        return drawn
+
+    found = expected(draw=draw)
+    for run in (found.held_out, found.coefficients):
+        assert (run.ws[:, [3, 7]] == 0).all()
+        assert (np.delete(run.ws, [3, 7], axis=1) != 0).mean() > 0.99
+    wins, counts = found.coefficients.null_wins()
+    assert np.isnan(wins[[3, 7]]).all()
+    assert (counts[[3, 7]] == 0).all()
+
+
+def test_features_without_a_part_win_half_of_the_time(exact: Expectation) -> None:
+    for run in (exact.held_out, exact.coefficients):
+        wins, counts = run.null_wins()
+        assert (counts >= 80).all()
+        assert abs(wins.mean() - 0.5) < 0.05
+        assert (np.abs(wins - 0.5) < 0.25).all()
+
+
+def test_a_near_copy_of_others_wins_over_a_knockoff_of_noise() -> None:
+    """Features with one cause in common, given which they are independent; one knockoff ignores it."""
+    rng = np.random.default_rng(0)
+    cause = rng.exponential(size=(200, 1))  # skewed, so that products of features depend on it too
+    x = cause + 0.02 * rng.normal(size=(200, 4))
+
+    def draw(seed: int) -> Array:
+        drawn = cause + 0.02 * np.random.default_rng(seed).normal(size=x.shape)
+        drawn[:, 0] = np.random.default_rng(seed).exponential(size=200)
+        return drawn
+
+    wins, counts = expected(x, draw).coefficients.null_wins()
+    assert counts[0] >= 40
+    assert wins[0] > OFTEN
+    assert abs(np.mean(wins[1:]) - 0.5) < 0.1
+    assert (wins[1:] < 0.7).all()
+
+
+# seeds and shapes
+
+
+def test_the_same_seed_gives_the_same_bits(exact: Expectation) -> None:
+    again, other = expected(), expected(seed=1)
+    for name in ("held_out", "coefficients"):
+        one, two, three = (getattr(found, name) for found in (exact, again, other))
+        np.testing.assert_array_equal(two.ws, one.ws)
+        np.testing.assert_array_equal(two.relevant, one.relevant)
+        assert not np.array_equal(three.ws, one.ws)
+
+
+def test_responses_of_all_kinds_are_simulated_on_several_draws(exact: Expectation) -> None:
+    seeds: list[int] = []
+    told: list[tuple[Any, ...]] = []
+
+    def draw(seed: int) -> Array:
+        seeds.append(seed)
+        return LAW.knockoffs(X, random_state=seed)
+
+    found = expected(draw=draw, report=lambda *what: told.append(what[1:3]))
+    assert len(set(seeds)) == len(seeds) == DRAWS
+    assert told == [(k, DRAWS) for k in range(1, DRAWS + 1)]
+    for run in (found.held_out, found.coefficients):
+        assert run.ws.shape == run.relevant.shape == (DRAWS * RESPONSES, 20)
+        assert {kind: run.kinds.count(kind) for kind in KINDS} == dict.fromkeys(
+            KINDS, DRAWS * RESPONSES // len(KINDS)
+        )
+    assert len({tuple(row) for row in found.held_out.relevant.tolist()}) > DRAWS * RESPONSES / 2
+
+
+def test_classes_have_the_shares_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Array] = []
+
+    def spy(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
+        seen.append(y)
+        return np.zeros((y.shape[1], problem.features))
+
+    monkeypatch.setattr(expectation, "held_out_ridge", spy)
+    expected(task="classification", class_shares=(0.2, 0.5, 0.3))
+    assert np.concatenate(seen, axis=1).shape == (200, DRAWS * RESPONSES)
+    for y in np.concatenate(seen, axis=1).T:
+        np.testing.assert_allclose(np.bincount(y.astype(int)) / 200, (0.2, 0.5, 0.3), atol=0.006)
+
+
+# which figures count
+
+
+def run_of(ws: Array, relevant: Array) -> DryRun:
+    return DryRun(ws, relevant, ("linear",) * len(ws))
+
+
+@pytest.fixture(scope="module")
+def two_runs() -> tuple[DryRun, DryRun]:
+    rng = np.random.default_rng(0)
+    relevant = np.tile(np.arange(20) < 8, (80, 1))
+    return tuple(run_of(rng.normal(size=(80, 20)) + shift * relevant, relevant) for shift in (1.5, 3.0))
+
+
+def test_held_out_losses_stand_in_for_cross_fitted_statistics_and_both_for_others(
+    two_runs: tuple[DryRun, DryRun],
+) -> None:
+    held_out, coefficients = two_runs
+    for statistic in (HoldoutStatistic(), MidpointStatistic()):
+        found = Expectation(held_out, coefficients, statistic)
+        assert found.rate(0.2) == held_out.rate(0.2)
+        assert found.inflation() == held_out.inflation()
+        assert found.fdp_of_exact(0.2) == held_out.fdp_of_exact(0.2)
+    for statistic in (LassoStatistic(), lambda *_: None):
+        found = Expectation(held_out, coefficients, statistic)
+        pairs = zip(found.rate(0.2)[1:], held_out.rate(0.2)[1:], coefficients.rate(0.2)[1:], strict=True)
+        for figure, one, other in pairs:
+            assert figure == pytest.approx((one + other) / 2)
+        assert found.inflation() == pytest.approx((held_out.inflation() + coefficients.inflation()) / 2)
+
+
+def test_one_that_never_selects_has_no_share_and_leaves_that_of_the_other(two_runs: tuple[DryRun, DryRun]) -> None:
+    never = run_of(-np.ones((80, 20)), two_runs[0].relevant)
+    found = Expectation(never, two_runs[1], LassoStatistic())
+    assert found.rate(0.2).fdp_of_selections == two_runs[1].rate(0.2).fdp_of_selections
+    assert found.rate(0.2).fdp == two_runs[1].rate(0.2).fdp / 2
+    neither = Expectation(never, never, LassoStatistic())
+    assert np.isnan(neither.rate(0.2).fdp_of_selections)
+
+
+@pytest.mark.parametrize("positive", range(0, 20, 2))
+@pytest.mark.parametrize("fdr", [0.05, 0.1, 0.2, 0.3, 0.6])
+def test_the_lowest_level_that_usually_selects_is_judged(positive: int, fdr: float) -> None:
+    """All statistics of a response are positive in just more than half of them."""
+    ws = -np.ones((9, 20))
+    ws[:5, :positive] = 1.0
+    ws[:5, positive:] = 0.0
+    run = run_of(ws, np.tile(np.arange(20) < 10, (9, 1)))
+    found = Expectation(run, run, HoldoutStatistic()).judged(fdr)
+    levels = [fdr, *(times * fdr for times in HIGHER if times * fdr <= HIGHEST)]
+    selecting = [level for level in levels if knockoff_select(ws[0], level).any()]
+    assert (None if found is None else found.level) == (selecting[0] if selecting else None)
+    if found is not None:
+        assert found == run.rate(found.level)
+        seldom = run_of(ws[1:], run.relevant[1:])  # in half of them, which is enough; then in fewer
+        assert Expectation(seldom, seldom, HoldoutStatistic()).judged(fdr).level == found.level
+        seldom = run_of(ws[2:], run.relevant[2:])
+        assert Expectation(seldom, seldom, HoldoutStatistic()).judged(fdr) is None
