@@ -139,6 +139,7 @@ def test_every_option_is_known_to_these_tests() -> None:
             "--na-value",
             "--model",
             "--knockoffs",
+            "--fdr",
             "--dry-run",
             "--statistic",
             "--n-jobs",

@@ -166,20 +166,35 @@ def test_every_option_is_known_to_these_tests() -> None:
             "--statistic",
         ),
         *("--draws", "--offset", "--task", "--groups", "--n-jobs", "--out", "--report", "--json", "--seed"),
-        *("--certify", "--calibrate", "--kind", "--missing", "--quiet"),
+        *("--certify", "--calibrate", "--kind", "--condition-on", "--missing", "--quiet"),
     }
 
 
 def test_the_check_can_be_left_out(invoke: Invoke, file: Path) -> None:
     said = invoke("select", file, *FAST, "--out", "out").stdout
-    assert re.search(
-        r"Check of the knockoffs: (pass|warn|fail) \(GaussianKnockoffs, on the rows of the selection", said
-    )
-    verdict = json.loads(Path("out/certificate.json").read_text(encoding="utf-8"))["verdict"]
-    assert f"Check of the knockoffs: {verdict} (" in said
+    certificate = json.loads(Path("out/certificate.json").read_text(encoding="utf-8"))
+    assert f"Check of the knockoffs: {certificate['verdict']}." in said
+    assert certificate["subject"] == "GaussianKnockoffs, on the rows of the selection"
     said = invoke("select", file, *FAST, "--out", "new", "--no-certify").stdout
     assert "Check of the knockoffs" not in said
     assert not Path("new/certificate.json").exists()
+
+
+def test_columns_to_condition_on_are_never_selected(invoke: Invoke, file: Path, refused: Refused) -> None:
+    plain = printed(invoke, file, *FAST)
+    chosen = plain["discoveries"][:2]
+    given = printed(invoke, file, *FAST, "--condition-on", ",".join(chosen))
+    assert given["settings"]["condition_on"] == sorted(chosen, key=lambda name: int(name[1:]))
+    assert not set(chosen) & set(given["discoveries"])
+    assert given["settings"]["features"] == plain["settings"]["features"] - 2
+    assert "'y' is the target" in refused("select", file, *FAST, "--condition-on", "y")
+    assert "--condition-on" in refused("select", file, *FAST, "--condition-on", "nothing")
+
+
+def test_a_statistic_can_be_chosen(invoke: Invoke, file: Path) -> None:
+    chosen = [*FAST[: FAST.index("--statistic")], *FAST[FAST.index("--statistic") + 2 :], "--statistic", "auto"]
+    said = invoke("select", file, *chosen).stdout
+    assert "was chosen by responses simulated on X" in " ".join(said.split())
 
 
 def test_a_calibrated_level_is_said(invoke: Invoke, file: Path) -> None:

@@ -19,13 +19,14 @@ RULE = (
     "are simulated on these rows. Fail: more than 1.5 times the level. Warn: more than the level (by two standard "
     "errors); or a feature beats its knockoff in at least 80 % of the responses that it has nothing to do with; "
     "or knockoffs are so like their features that they cost power. Pass: none of these. Where fewer than half of "
-    "the responses lead to a selection at your level, a higher level is judged, by what exact knockoffs would "
-    "give there instead of the level. Where no level up to 0.35 leads to selections, exact tests decide instead: "
-    "fail where one finds (at 1 % over all tests together) that a feature differs from its knockoff by 0.05 in "
+    "the responses lead to a selection at your level, a higher level is judged, by 1.25 times what exact "
+    "knockoffs would give there instead of the level. Where no level up to 0.35 leads to selections, exact tests "
+    "decide instead: fail where one finds (at 1 % over all tests together) that a feature differs from its knockoff by 0.05 in "
     "distribution or about 15 % in variance, or that rows are told from their swapped selves in at least 60 % of "
     "the cases; warn where the fault found is slighter."
 )
 TOO_MANY = 1.5  # times the level: from here on it is a failure
+OVER_EXACT = 1.25  # times what exact knockoffs would give: what a higher level allows
 ERRORS = 2  # standard errors by which a level must be exceeded
 OFTEN, COUNTED = 0.8, 40  # wins of a feature over its knockoff where it is irrelevant, and responses it takes
 ALPHA = 0.01  # probability that the tests of validity reject exact knockoffs
@@ -89,13 +90,14 @@ def _by_expectation(found: Findings) -> _Opinion | None:
     if rate is None or asked is None:
         return None
     higher = rate.level > asked.level
-    allowed = found.of_exact if higher else rate.level
+    allowed = OVER_EXACT * found.of_exact if higher else rate.level
     above = rate.fdp - ERRORS * rate.fdp_error > allowed
     verdict: Verdict = "pass"
     if above:
         verdict = "fail" if rate.fdp > TOO_MANY * allowed else "warn"
     norm = "what exact knockoffs would give" if higher else "what it allows"
-    held = f"{rate.fdp / max(allowed, 1e-3):.1f} times {norm}" if above else f"about {norm}, or less"
+    times = rate.fdp / max(found.of_exact if higher else rate.level, 1e-3)
+    held = f"{times:.1f} times {norm}" if above else f"about {norm}, or less"
     sentence = (
         f"At level {rate.level:.2g} expect a share of {rate.fdp:.2f} ± {rate.fdp_error:.2f} of the discoveries to "
         f"be false, {held} (by {found.simulated} responses that were simulated on these rows)."
