@@ -21,9 +21,9 @@ RULE = (
     "or knockoffs are so like their features that they cost power. Pass: none of these. Where fewer than half of "
     "the responses lead to a selection at your level, a higher level is judged, by 1.25 times what exact "
     "knockoffs would give there instead of the level. Where no level up to 0.35 leads to selections, exact tests "
-    "decide instead: fail where one finds (at 1 % over all tests together) that a feature differs from its knockoff by 0.05 in "
-    "distribution or about 15 % in variance, or that rows are told from their swapped selves in at least 60 % of "
-    "the cases; warn where the fault found is slighter."
+    "decide instead: fail where one finds (at 1 % over all tests together) that a feature differs from its "
+    "knockoff by 0.05 in distribution or about 15 % in variance, or that rows are told from their swapped selves "
+    "in at least 60 % of the cases; warn where the fault found is slighter."
 )
 TOO_MANY = 1.5  # times the level: from here on it is a failure
 OVER_EXACT = 1.25  # times what exact knockoffs would give: what a higher level allows
