@@ -121,7 +121,7 @@ HANDLINGS: dict[str, Callable[[Rows, int], tuple[Rows, Array]]] = {
 
 
 def one_replicate(setting: str, handling: str, statistics: list[str], seed: int) -> dict[str, list[float]]:
-    """For each statistic FDP and then power at all levels."""
+    """Return, per statistic, FDP and then power at all levels."""
     torch.set_num_threads(1)
     rows = draw_rows(SETTINGS[setting], seed)
     found = {}

@@ -46,7 +46,7 @@ STATISTICS: dict[str, Statistic] = {
 
 
 def one_replicate(seed: int) -> dict[str, list[float]]:
-    """For each statistic FDP at all levels, power at 0.1, and seconds."""
+    """Return, per statistic, FDP at all levels, power at 0.1, and seconds."""
     _one_core()
     law = AutoregressiveGaussian()
     x = law.sample(ROWS, seed)
@@ -62,7 +62,7 @@ def one_replicate(seed: int) -> dict[str, list[float]]:
 
 
 def one_null(seed: int) -> dict[str, bool]:
-    """For each statistic whether anything is selected at 0.1 though y is independent of x."""
+    """Return, per statistic, whether anything is selected at 0.1 though y is independent of x."""
     _one_core()
     law = AutoregressiveGaussian(features=30)
     x = law.sample(500, seed)

@@ -69,7 +69,7 @@ def with_error(value: float, error: float) -> str:
 
 
 def marked_selections(experiment: Experiment, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """For each statistic: features, remarks on them, and the share of replicates that select them, by method."""
+    """Yield, per statistic, features, remarks on them, and the share of replicates that select them, by method."""
     for statistic, found in results.groupby("statistic", sort=False):
         frame = selections(found, experiment.levels[0]).reset_index()
         frame.insert(1, "remark", frame["feature"].map(lambda name: experiment.marks.get(name, "")))

@@ -87,7 +87,7 @@ class Pairs:
 
     @cached_property
     def covariance(self) -> Array:
-        """Of x as far as swaps cannot change it: exact knockoffs have no covariance between h of two features."""
+        """The covariance of x as far as no swap changes it: h of two features have none for exact knockoffs."""
         found = self.middle_covariance + np.diag(self.half_variance)
         for block in self.blocks:
             own = self.half[:, block].T @ self.half[:, block] / self.rows
@@ -116,7 +116,7 @@ class Pairs:
 
     @cached_property
     def weight(self) -> Array:
-        """Of each column in a distance of rows: a feature counts as one, however many columns encode it."""
+        """The weight of each column in a distance of rows: a feature counts as one, whatever its columns."""
         weight = np.ones(self.columns)
         for block in self.blocks:
             weight[block] = 1 / np.sqrt(len(block))

@@ -123,7 +123,7 @@ def _fine(nodes: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _locate(x: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-    """For each number its cell between increasing x, row by row, and the share of the cell below it."""
+    """Return, per number, its cell between increasing x, row by row, and the share of the cell below it."""
     right = torch.searchsorted(x, at.contiguous()).clamp(1, x.shape[1] - 1)
     low, high = x.gather(1, right - 1), x.gather(1, right)
     return right - 1, ((at - low) / (high - low).clamp(min=1e-300)).clamp(0, 1)

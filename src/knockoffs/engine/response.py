@@ -162,7 +162,7 @@ def fit_response(
 def swap_differences(
     networks: ResponseNetworks, base: Tensor, x: Tensor, x_tilde: Tensor, y: Tensor, loss: Loss
 ) -> Tensor:
-    """For each row and feature, the loss with x̃_j in the place of base_j minus that with x_j; `[rows, d]`."""
+    """Return, per row and feature, the loss with x̃_j in the place of base_j minus that with x_j; `[rows, d]`."""
     parts = []
     for rows in torch.arange(len(x)).split(max(1, 2**16 // x.shape[1])):
         with_x, with_knockoff = (

@@ -185,7 +185,7 @@ def _invert_base(based: Tensor, base: Tensor, floor: Tensor) -> Tensor:
 
 
 def _bin(edges: Tensor, points: Tensor) -> Tensor:
-    """For each point its interval between edges, clipped to the inner ones; `[d, rows]`."""
+    """Return, per point, its interval between edges, clipped to the inner ones; `[d, rows]`."""
     return (torch.searchsorted(edges, points, right=True) - 1).clamp(0, edges.shape[1] - 2)
 
 

@@ -28,7 +28,7 @@ def markov_knockoff_log_prob(initial: Array, transitions: Array, z: Indices, z_t
 
 
 def _steps(initial: Array, transitions: Array, z: Indices, z_tilde: Indices) -> Iterator[tuple[int, Array]]:
-    r"""For each place j the law of z̃_j given z and the z̃ before it, which must be filled in before the next step.
+    r"""Yield, place by place, the distribution of z̃_j given z and the z̃ before it, which must be filled in first.
 
     $P(\tilde z_j = k) \propto
     q_j(k \mid z_{j-1}) q_j(k \mid \tilde z_{j-1}) q_{j+1}(z_{j+1} \mid k) / N_{j-1}(k)$,
