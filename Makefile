@@ -5,7 +5,7 @@ INSTALLED := .venv/.installed
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality statistics groups methods certificate calibration draws mixed paper clean
+.PHONY: setup demo test check slow speed quality statistics groups methods certificate calibration draws mixed randomisation paper clean
 
 setup: $(INSTALLED)
 
@@ -49,6 +49,10 @@ certificate: setup
 
 calibration: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.calibration --data $(DATA)
+
+# DATA=FOLDER adds the real tables
+randomisation: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.randomisation null suite small cost $(if $(DATA),--data $(DATA))
 
 draws: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.draws
