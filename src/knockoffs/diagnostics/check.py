@@ -86,10 +86,12 @@ def check_swap(
     --------
     >>> import numpy as np
     >>> from knockoffs import check_swap
-    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 500, 10))  # exact: the columns are independent
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_tilde = rng.normal(size=(2, 500, 40))  # exact: the columns are independent
     >>> check_swap((X, X_tilde), random_state=0).verdict
     'pass'
-    >>> check_swap((X, X_tilde**2), random_state=0).verdict
+    >>> Z = X + 2 * rng.normal(size=(500, 1))  # columns with a cause in common, which other rows do not share
+    >>> check_swap((Z, rng.permutation(Z)), random_state=0).verdict
     'fail'
     """
     check_count("replicates", replicates)
