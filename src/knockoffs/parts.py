@@ -46,4 +46,4 @@ def described(part: Any) -> str:
     """Return how the part would be written in code, on one line."""
     if isinstance(part, BaseEstimator):
         return " ".join(repr(part).split())
-    return getattr(part, "__qualname__", type(part).__qualname__)
+    return part if isinstance(part, str) else getattr(part, "__qualname__", type(part).__qualname__)

@@ -27,5 +27,12 @@ def random_generator(random_state: RandomState, *, stream: int = 0) -> np.random
     return np.random.default_rng(np.random.SeedSequence(int(random_state), spawn_key=(_KEY, stream)))
 
 
+def reported_seed(random_state: RandomState) -> int:
+    """Return the seed that gives the same result again: the one passed, or one drawn from what was passed."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(random_generator(random_state).integers(2**31))
+
+
 def torch_generator(rng: np.random.Generator, device: torch.device) -> torch.Generator:
     return torch.Generator(device=device).manual_seed(int(rng.integers(2**62)))

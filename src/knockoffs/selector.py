@@ -29,7 +29,7 @@ from knockoffs.hazards import warn_of_hazards
 from knockoffs.parts import by_name, check_parts, described, is_auto
 from knockoffs.pictured import pictured
 from knockoffs.progress import progress_bars
-from knockoffs.randomness import RandomState, random_generator
+from knockoffs.randomness import RandomState, random_generator, reported_seed
 from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import row_structure
 from knockoffs.schema import Kind
@@ -236,10 +236,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
 
     def _seeds(self) -> tuple[int, list[int]]:
         """The seed to report, and those for the fit, the draws and the statistic."""
-        seed = self.random_state
-        if not isinstance(seed, (int, np.integer)):
-            seed = int(random_generator(seed).integers(2**31))
-        return int(seed), [int(s) for s in random_generator(seed, stream=4).integers(2**31, size=4)]
+        seed = reported_seed(self.random_state)
+        return seed, [int(s) for s in random_generator(seed, stream=4).integers(2**31, size=4)]
 
     def _fitted(self, generator: Any, table: Table, groups: Indices | None, seed: int) -> Any:
         if is_ready(generator):

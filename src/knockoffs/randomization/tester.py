@@ -18,6 +18,7 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.conditioning import conditioned_columns
+from knockoffs.parts import described
 from knockoffs.progress import progress_bars
 from knockoffs.randomization.choices import (
     check_density,
@@ -35,7 +36,7 @@ from knockoffs.randomization.redraws import fitted_density, redraws_of
 from knockoffs.randomization.refitted import refitted_statistic
 from knockoffs.randomization.residuals import Curves, Residuals, outputs
 from knockoffs.randomization.result import RandomizationResult
-from knockoffs.randomness import RandomState, random_generator
+from knockoffs.randomness import RandomState, random_generator, reported_seed
 from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import row_structure
 from knockoffs.schema import Kind
@@ -191,7 +192,7 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
         task, target = read_target(y, self.task, rows=len(table), who=WHO)
         self.schema_ = table.schema
         conditioned = conditioned_columns(self.condition_on, table)
-        seed = self._seed()
+        seed = reported_seed(self.random_state)
         for_density, for_latents, for_models, for_tests = map(
             int, random_generator(seed, stream=5).integers(2**31, size=4)
         )
@@ -282,12 +283,6 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
         check_density(self.density)
         check_statistic(self.variant, self.statistic)
 
-    def _seed(self) -> int:
-        seed = self.random_state
-        if not isinstance(seed, (int, np.integer)):
-            seed = int(random_generator(seed).integers(2**31))
-        return int(seed)
-
     def _conclude(
         self, table: Table, task: str, tested: Indices, conditioned: Flags, found: list[Tested], seed: int
     ) -> None:
@@ -327,16 +322,9 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
             most_resamples=int(self.resamples),
             task=task,
             rows=len(table),
-            density=_described(self.density_),
-            statistic="default" if self.statistic is None else _described(self.statistic),
+            density=described(self.density_),
+            statistic="default" if self.statistic is None else described(self.statistic),
             seed=seed,
             explanation=explain_tests(selected, pvalues[~conditioned], self.level, self.correction),
             versions=versions_in_use(),
         )
-
-
-def _described(part: Any) -> str:
-    """How the part would be written in code, on one line."""
-    if isinstance(part, BaseEstimator):
-        return " ".join(repr(part).split())
-    return part if isinstance(part, str) else getattr(part, "__qualname__", type(part).__qualname__)
