@@ -18,15 +18,14 @@ from joblib import Parallel, delayed
 from rich.console import Console
 from rich.table import Table as Shown
 from scipy.special import ndtri
-from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
 from knockoffs import DDLK, GaussianKnockoffs, HMMKnockoffs
 from knockoffs.arrays import Array
+from knockoffs.benchmarks import studies
 from knockoffs.cautions import collect_cautions
-from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, load_hiv, load_icu
-from knockoffs.datasets.mixed import load_acic2016, load_nhefs, load_support2
+from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
 from knockoffs.datasets.real import DataNotFoundError
 from knockoffs.generators.markov import markov_knockoffs
 from knockoffs.tables import read_table
@@ -41,14 +40,8 @@ GENERATORS: dict[str, Callable[[int], Any]] = {
     "Gaussian": lambda seed: GaussianKnockoffs(random_state=seed),
     "HMM": lambda seed: HMMKnockoffs(random_state=seed),
 }
-REAL: dict[str, Callable[[str], pd.DataFrame]] = {
-    "support2": lambda data: load_support2(data).X,
-    "nhefs": lambda data: load_nhefs(data).X,
-    "acic2016": load_acic2016,
-    "ICU stays": lambda data: load_icu(data, missing="keep").X,
-    "HIV": lambda data: load_hiv(data).X,
-    "digits": lambda data: pd.DataFrame(load_digits().data).add_prefix("p"),
-}
+SHOWN = {"icu": "ICU stays", "hiv": "HIV"}
+REAL = {SHOWN.get(name, name): load for name, load in studies.REAL.items()}
 
 
 class Rows(NamedTuple):
@@ -185,7 +178,7 @@ def synthetic_jobs(generators: list[str], seeds: range, only: str) -> Iterator[A
 def real_jobs(generators: list[str], seeds: range, data: str | None, only: list[str]) -> Iterator[Any]:
     for name in only:
         try:
-            table = REAL[name](data)  # pyrefly: ignore[bad-argument-type]
+            table = REAL[name](data)
         except DataNotFoundError:
             continue
         for seed in seeds:

@@ -38,7 +38,7 @@ DRUGS = {
 
 def some_rows(name: str, data: str | None, fit: int) -> Table:
     """Random rows of a real table, as a user would pass them."""
-    table = REAL[name](data)  # pyrefly: ignore[bad-argument-type]
+    table = REAL[name](data)
     order = np.random.default_rng(500 + fit).permutation(len(table))
     return read_table(table.iloc[order[:MOST_ROWS]], who="mixed")
 

@@ -7,16 +7,23 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import validate_data
 
 
 class TypedSelectorMixin(SelectorMixin):
-    """A selector of columns that keeps their types, also those of polars.
+    """A selector of columns by a target, with missing cells or without, that keeps types, also those of polars.
 
     scikit-learn keeps the types of pandas columns where `set_output` asks for tables, but makes one array of the
     columns of a polars table, which turns those of several types into objects.
     """
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        return tags
 
     def transform(self, X: Any) -> Any:
         """Reduce X to the selected features.

@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Flags, Indices
@@ -216,12 +215,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> Flags:
         check_is_fitted(self, "selection_")
         return self.selection_.selected
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _check_settings(self) -> None:
         check_fraction("fdr", self.fdr)

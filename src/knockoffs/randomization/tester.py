@@ -10,13 +10,12 @@ from typing import Any, Self, get_args
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.conditioning import conditioned_columns
 from knockoffs.parts import described
 from knockoffs.progress import progress_bars
@@ -50,7 +49,7 @@ from knockoffs.tables import Table, read_table
 WHO = "RandomizationTest"
 
 
-class RandomizationTest(SelectorMixin, BaseEstimator):
+class RandomizationTest(TypedSelectorMixin, BaseEstimator):
     """Test, feature by feature, whether it tells something of y beyond all the others.
 
     A conditional randomisation test: redraw the feature given all the others, and count how often a redrawn one
@@ -267,12 +266,6 @@ class RandomizationTest(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> Flags:
         check_is_fitted(self, "result_")
         return self.result_.selected
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _check_settings(self) -> None:
         check_choice("variant", self.variant, get_args(Variant))
