@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knockoffs.explanation import explain_empty_selection
 from knockoffs.filtering import (
     combine_draws,
     evalue_threshold,
-    explain_empty_selection,
     fdp,
     knockoff_evalues,
     knockoff_select,

@@ -206,53 +206,6 @@ def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tu
     return selected, evalues
 
 
-def explain_selection(ws: Array, selected: Flags, evalues: Array, fdr: float, *, offset: int = 1) -> str:
-    """Say in a sentence how many features were selected, or why none: from w of each draw and mean e-values."""
-    if selected.any():
-        return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
-    if len(ws) == 1:
-        return explain_empty_selection(ws[0], fdr, offset=offset)
-    levels = smallest_evalue_levels(evalues)
-    found = np.mean([np.isfinite(draw_threshold(w, fdr, len(ws), offset=offset)) for w in ws])
-    first = levels.min()
-    attempt = int(np.count_nonzero(levels == first))
-    outcome = (
-        f"which fdr={math.ceil(1000 * first - 1e-9) / 1000:g} allows" if first < 1 else "too little at any fdr"
-    )
-    return (
-        f"No feature has a mean e-value over {len(ws)} draws that is large enough: k features pass where each has "
-        f"{len(evalues) / fdr:.4g}/k, and an e-value is at most {len(evalues)}. The best attempt is the {attempt} "
-        f"largest: each has {np.sort(evalues)[-attempt]:.3g} or more, where fdr={fdr:g} needs "
-        f"{len(evalues) / fdr / attempt:.3g}, {outcome}. {found:.0%} of the draws have "
-        "features that stand out."
-    )
-
-
-def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str:
-    """Why nothing was selected: what is needed, what the best threshold gives, and the level that allows it."""
-    w = read_statistics(w)
-    positive = int(np.count_nonzero(w > 0))
-    if positive == 0:
-        return f"No feature of {len(w)} has w > 0: none looks more useful than its knockoff."
-    thresholds, above, below = counts_beyond(w)
-    _, estimates = estimated_fdp(w, offset=offset)
-    best = int(np.argmin(np.where(above > 0, estimates, np.inf)))
-    selected, opposed, share = int(above[best]), int(below[best]), float(estimates[best])
-    needed = [max(math.ceil((offset + negative) / fdr - 1e-9), 1) for negative in (0, 1)]
-    if share < 1:
-        level = math.ceil(1000 * share - 1e-9) / 1000
-        outcome = f"these {selected} would be selected at fdr={level:g}"
-    else:
-        outcome = "no level below 1 selects any"
-    return (
-        f"fdr={fdr:g} with offset={offset} needs at least {needed[0]} features that stand out: w at or above some "
-        f"threshold, and no w at or below its negative ({needed[1]} features with one such w, and so on). "
-        f"{positive} of {len(w)} have w > 0, but the best threshold, {thresholds[best]:.3g}, has {selected} at or "
-        f"above it and {opposed} at or below {-thresholds[best]:.3g}: an estimated share of false ones of "
-        f"({offset} + {opposed}) / {selected} = {share:.2g}, and {outcome}."
-    )
-
-
 def fdp(selected: ArrayLike, relevant: ArrayLike) -> float:
     """The share of the selected features that are not relevant; 0 where none is selected. Both as flags."""
     chosen, true = read_flags("selected", selected), read_flags("relevant", relevant)

@@ -10,7 +10,7 @@ import numpy as np
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.doubts import doubts
-from knockoffs.statistics.base import MOST_CLASSES
+from knockoffs.statistics.targets import MOST_CLASSES
 from knockoffs.statistics.units import standardise
 from knockoffs.tables import Table
 from knockoffs.words import column_name, listing

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from knockoffs.arrays import Array, Flags
+from knockoffs.effects.result import Effects
 from knockoffs.filtering import draw_level, smallest_evalue_levels, smallest_levels
 from knockoffs.notebook import html_table
 from knockoffs.words import listing
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 
 RowHandling = Literal["independent", "groups modelled", "groups ignored by the generator"]
+MOST_DESCRIBED, NEXT_DESCRIBED = 40, 5  # discoveries, and features that come next, whose effects are described
 UNBOUNDED: RowHandling = "groups ignored by the generator"  # false discoveries are then not bounded
 
 
@@ -45,6 +47,12 @@ class Selection:
     cautions : what was warned of on the way.
     conditioned : columns that were conditioned on; they are never selected.
     target : the name of y, where it has one.
+    target_kind : what y is, in words: its range, or its classes.
+    kept : names of features with the largest w that `keep_at_least` keeps although they are not selected; nothing
+        bounds the share of false ones among them.
+    advice : what can be done where nothing is selected.
+    twins : pairs of features that hardly differ, so that neither tells much once the other is known.
+    effects : what the features with the largest w do to y. They describe, and have no part in the selection.
     """
 
     names: tuple[str, ...]
@@ -71,6 +79,11 @@ class Selection:
     expected_false: float | None = None
     conditioned: tuple[str, ...] = ()
     target: str | None = None
+    target_kind: str = ""
+    kept: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    twins: tuple[tuple[str, str], ...] = ()
+    effects: Effects = field(default_factory=Effects)
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.
@@ -80,9 +93,9 @@ class Selection:
     def __repr__(self) -> str:
         false = "" if self.expected_false is None else f", about {self.expected_false:.2g} of them false"
         found = listing(self.discoveries) if self.selected.any() else "none"
-        return (
-            f"Selection({found}: {self.selected.sum()} of {len(self.names)} features at fdr={self.fdr:g}{false})"
-        )
+        kept = f"; kept without guarantee: {listing(list(self.kept))}" if self.kept else ""
+        count = f"{self.selected.sum()} of {len(self.names)} features at fdr={self.fdr:g}"
+        return f"Selection({found}: {count}{false}{kept})"
 
     def _repr_html_(self) -> str:
         of = "" if self.target is None else f" of {self.target}"
@@ -91,7 +104,9 @@ class Selection:
             for row in self.to_frame().itertuples()
             if row.selected
         ]
-        lines = [self.explanation, *self.cautions]
+        lines = [self.explanation, *(f"→ {step}" for step in self.advice), *self.cautions]
+        if self.kept:
+            lines.append(f"Kept without any guarantee: {listing(list(self.kept))}.")
         return html_table(f"Features that tell{of}", lines, ("feature", "w", "selected from level"), rows)
 
     @property
@@ -117,6 +132,16 @@ class Selection:
     def discoveries(self) -> list[str]:
         """Names of the selected features, those with the largest w first."""
         return [self.names[j] for j in np.argsort(-self.w, kind="stable") if self.selected[j]]
+
+    def worth_describing(self) -> list[int]:
+        """Numbers of the features whose effects are described: selected and kept ones, and the next few.
+
+        Those with the largest w come first.
+        """
+        order = np.argsort(-self.w, kind="stable").tolist()
+        taken = [j for j in order if self.selected[j] or self.names[j] in self.kept][:MOST_DESCRIBED]
+        rest = [j for j in order if self.w[j] > 0 and j not in taken and self.names[j] not in self.conditioned]
+        return taken + [j for j in rest if not self.selected[j]][:NEXT_DESCRIBED]
 
     def to_frame(self) -> pd.DataFrame:
         """One row per feature, the largest w first; levels, seed and versions are in `.attrs`."""
@@ -150,6 +175,7 @@ class Selection:
             "groups": self.groups,
             "row_handling": self.row_handling,
             "target": self.target,
+            "target_kind": self.target_kind,
             "features": len(self.names) - len(self.conditioned),
             "condition_on": list(self.conditioned),
             "generator": self.generator,
@@ -165,8 +191,12 @@ class Selection:
             "explanation": self.explanation,
             "cautions": list(self.cautions),
             "discoveries": self.discoveries,
+            "kept_without_guarantee": list(self.kept),
+            "advice": list(self.advice),
             "expected_false": self.expected_false,
             "settings": self.settings(),
+            "twins": [list(pair) for pair in self.twins],
+            "effects": self.effects.to_dict(),
             "thresholds": [float(t) if math.isfinite(t) else None for t in self.thresholds],
             "features": [
                 {

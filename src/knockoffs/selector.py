@@ -15,31 +15,31 @@ from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.completion import complete_rows
+from knockoffs.conclusion import conclude
 from knockoffs.conditioning import conditioned_columns, keep_conditioned
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.diagnostics.selection_check import check_selection, enough_rows
 from knockoffs.diagnostics.source import find_source, table_for
-from knockoffs.filtering import combine_draws, draw_threshold, explain_selection
+from knockoffs.effects import Effects, describe_effects
 from knockoffs.generator_choice import checked_knockoffs, generator_for, is_ready, row_handling, with_defaults
 from knockoffs.generators.hierarchical import draw_knockoffs, fit_generator
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.hazards import warn_of_hazards
-from knockoffs.parts import by_name, check_parts, described, is_auto
+from knockoffs.parts import by_name, check_parts, is_auto
 from knockoffs.pictured import pictured
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, reported_seed
 from knockoffs.row_labels import require_same_order
-from knockoffs.row_structure import row_structure
+from knockoffs.row_structure import RowStructure, row_structure
 from knockoffs.schema import Kind
-from knockoffs.selection import UNBOUNDED, RowHandling, Selection, versions_in_use
 from knockoffs.statistic_choice import choose_statistic
 from knockoffs.statistics import HoldoutStatistic
-from knockoffs.statistics.base import Task, TaskChoice, read_target
-from knockoffs.statistics.draws import compute_draws
+from knockoffs.statistics.draws import Draws, compute_draws
 from knockoffs.statistics.registry import STATISTICS
+from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.tables import Table, read_table
-from knockoffs.words import amount
+from knockoffs.words import listing
 
 
 class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
@@ -77,13 +77,17 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     condition_on : sequence of column names or numbers, default=None
         Columns that are never tested, such as age, sex, batch or site: hypotheses are about the other features
         given these, the generator and the statistic take them into account, and they are never selected.
+    keep_at_least : int, default=0
+        Columns that `transform` keeps at least, so that a pipeline does not end where nothing is selected: those
+        with the largest w beside the selected ones. They are no discoveries, and nothing bounds the share of false
+        ones among them: they are listed in `selection_.kept` alone.
     random_state : seed for generator and statistic, where they have none of their own.
     n_jobs : cores for the statistic, where it has no setting of its own.
     progress : show progress bars.
 
     Attributes
     ----------
-    selection_ : the frozen result; `.to_frame()` gives it as a table.
+    selection_ : the frozen result; `.to_frame()` gives it as a table, `.effects` says what each discovery does.
     certificate_ : what the check of the knockoffs found, or None; a verdict other than "pass" is warned of.
     expectation_ : w of simulated responses, where `certify=True` or `calibrate=True`; else None.
     w_, threshold_ : the statistic of each feature, and the threshold (`nan` with several draws).
@@ -117,6 +121,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         kinds: Mapping[Any, Kind] | None = None,
         missing: Literal["value", "complete"] = "value",
         condition_on: Sequence[Any] | None = None,
+        keep_at_least: int = 0,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
@@ -132,6 +137,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.kinds = kinds
         self.missing = missing
         self.condition_on = condition_on
+        self.keep_at_least = keep_at_least
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -177,9 +183,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             )
         validate_data(self, X, skip_check_array=True, reset=True)
         require_same_order(X, y=y, groups=groups, who="KnockoffSelector")
-        name = getattr(y, "name", None)  # of a pandas or polars series
-        self._target = None if name is None or callable(name) else str(name)
-        task, target = read_target(y, self.task, rows=len(table), who="KnockoffSelector")
+        target = Target.read(y, self.task, rows=len(table), who="KnockoffSelector")
         self._check_groups(groups)
         self.schema_ = table.schema
         self._conditioned = conditioned_columns(self.condition_on, table)
@@ -190,19 +194,40 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             X = table.to_native()
         generator = generator_for(by_name(self.generator, GENERATORS), rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
-        warn_of_hazards(table, target, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
+        warn_of_hazards(table, target.values, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
         distinct = rows.distinct_rows(table)
         self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
-        shares = tuple(np.bincount(target.astype(int)) / len(target)) if task == "classification" else ()
-        self.statistic_ = self._prepared_statistic(distinct, rows.groups, task, shares, for_statistic)
+        self.statistic_ = self._prepared_statistic(distinct, rows.groups, target, for_statistic)
         drawn = self._draw(rows.distinct_rows(X), distinct, rows.groups, for_draws)
-        level = self._check(distinct, drawn[0], rows.groups, task, shares, for_checks)
+        level = self._check(distinct, drawn[0], rows.groups, target, for_checks)
         knockoffs = [rows.all_rows(own) for own in drawn]
         with progress_bars(self.progress) as report:
-            ws = compute_draws(self.statistic_, X, table, knockoffs, y, groups=rows.kept_together, report=report)
+            found = compute_draws(
+                self.statistic_, X, table, knockoffs, y, groups=rows.kept_together, report=report
+            )
         self._warn_of_certificate()
-        self.pictured_ = pictured(table, knockoffs[0], ws.mean(0))
-        self._conclude(ws, level, table.names, task, len(table), seed, rows.group_count, handling)
+        self.pictured_ = pictured(table, knockoffs[0], found.ws.mean(0))
+        self.selection_ = conclude(
+            found.ws,
+            names=table.schema.names,
+            conditioned=self._conditioned,
+            target=target,
+            level=level,
+            fdr=self.fdr,
+            offset=self.offset,
+            calibrated=self.calibrate,
+            keep_at_least=self.keep_at_least,
+            generator=self.generator_,
+            statistic=self.statistic_,
+            expectation=self.expectation_,
+            certificate=self.certificate_,
+            groups=rows.group_count,
+            row_handling=handling,
+            seed=seed,
+        )
+        effects = self._described(table, knockoffs[0], target, found, rows)
+        self.selection_ = replace(self.selection_, effects=effects)
+        self._warn_of_result()
 
     @property
     def w_(self) -> Array:
@@ -214,12 +239,13 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> Flags:
         check_is_fitted(self, "selection_")
-        return self.selection_.selected
+        return self.selection_.selected | np.isin(self.selection_.names, self.selection_.kept)
 
     def _check_settings(self) -> None:
         check_fraction("fdr", self.fdr)
         check_choice("offset", self.offset, (0, 1))
         check_count("n_draws", self.n_draws)
+        check_count("keep_at_least", self.keep_at_least, least=0)
         check_choice("missing", self.missing, ("value", "complete"))
         check_parts(self.generator, self.statistic)
 
@@ -243,8 +269,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         table: Table,
         knockoffs: Table,
         groups: Indices | None,
-        task: Task,
-        shares: Sequence[float],
+        target: Target,
         seed: int,
     ) -> float:
         """Check the knockoffs where asked for, and return the level of the filter."""
@@ -261,8 +286,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             statistic=self.statistic_,
             fdr=self.fdr,
             offset=self.offset,
-            task=task,
-            class_shares=shares,
+            task=target.task,
+            class_shares=target.class_shares,
             seed=seed,
             progress=self.progress,
         )
@@ -270,15 +295,22 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.certificate_ = certificate if self.certify else None
         return expectation.calibrated_level(self.fdr) if self.calibrate else float(self.fdr)
 
+    def _warn_of_result(self) -> None:
+        if not self.selection_.selected.any():
+            caution(self.selection_.explanation)
+        if self.selection_.kept:
+            caution(
+                f"keep_at_least={self.keep_at_least} keeps {listing(list(self.selection_.kept))} without any "
+                "guarantee: the share of false ones among these is not bounded."
+            )
+
     def _warn_of_certificate(self) -> None:
         found = self.certificate_
         if found is not None and found.verdict != "pass":
             said = " ".join([*found.reasons, *found.advice])
             caution(f"Check of the knockoffs: {found.verdict}. {said}")
 
-    def _prepared_statistic(
-        self, table: Table, groups: Indices | None, task: Task, shares: Sequence[float], seed: int
-    ) -> Any:
+    def _prepared_statistic(self, table: Table, groups: Indices | None, target: Target, seed: int) -> Any:
         statistic, self.statistic_reason_ = self.statistic, None
         if is_auto(statistic):
             with progress_bars(self.progress) as report:
@@ -287,8 +319,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                     find_source(self.generator_, table, groups).given(self._conditioned).draw,
                     fdr=self.fdr,
                     offset=self.offset,
-                    task=task,
-                    class_shares=shares,
+                    task=target.task,
+                    class_shares=target.class_shares,
                     groups=groups,
                     seed=seed,
                     n_jobs=self.n_jobs,
@@ -297,7 +329,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         statistic = HoldoutStatistic() if statistic is None else by_name(statistic, STATISTICS)
         if not hasattr(statistic, "compute"):
             return statistic
-        return with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=task)
+        return with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=target.task)
 
     def _draw(self, X: Any, table: Table, groups: Indices | None, seed: int) -> list[Table]:
         """Knockoffs of the rows of X, which `table` holds too; a function is given X itself."""
@@ -314,69 +346,19 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             drawn = [self.generator_(X) for _ in range(self.n_draws)]
         return [keep_conditioned(table, checked_knockoffs(X, table, own), self._conditioned) for own in drawn]
 
-    def _conclude(
-        self,
-        ws: Array,
-        working_level: float,
-        names: list[str] | None,
-        task: str,
-        rows: int,
-        seed: int,
-        groups: int | None,
-        row_handling: RowHandling,
-    ) -> None:
-        tested = ~self._conditioned
-        selected, evalues = np.zeros(len(tested), dtype=bool), np.zeros(len(tested))
-        selected[tested], evalues[tested] = combine_draws([*ws[:, tested]], working_level, offset=self.offset)
-        thresholds = np.array([draw_threshold(w[tested], working_level, len(ws), offset=self.offset) for w in ws])
-        explanation = explain_selection(
-            ws[:, tested], selected[tested], evalues[tested], working_level, offset=self.offset
+    def _described(
+        self, table: Table, knockoffs: Table, target: Target, found: Draws, rows: RowStructure
+    ) -> Effects:
+        """What the selected features do, and those that come next."""
+        selection = self.selection_
+        return describe_effects(
+            table,
+            knockoffs,
+            target,
+            selection.worth_describing(),
+            names=selection.names,
+            selected=selection.selected.tolist(),
+            draws=found.ws,
+            others=found.others,
+            groups=rows.kept_together,
         )
-        if self.calibrate:
-            explanation += f" This level was calibrated for fdr={self.fdr:g} by simulated responses, a heuristic."
-        found = int(selected.sum())
-        expected_false = self._expected_false(ws[0], thresholds[0])
-        if expected_false is not None:
-            explanation += (
-                f" Expect about {amount(expected_false)} of these {found} to be false; you accepted "
-                f"{amount(self.fdr * found)} on average."
-            )
-        labels = tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
-        self.selection_ = Selection(
-            names=labels,
-            selected=selected,
-            w=ws.mean(0),
-            evalues=evalues,
-            frequency=(ws >= thresholds[:, None]).mean(0),
-            draws=ws,
-            thresholds=thresholds,
-            fdr=float(self.fdr),
-            level=working_level,
-            offset=int(self.offset),
-            task=getattr(self.statistic_, "task", task),
-            rows=rows,
-            generator=described(self.generator_),
-            statistic=described(self.statistic_),
-            groups=groups,
-            row_handling=row_handling,
-            exact=False if row_handling == UNBOUNDED else getattr(self.statistic_, "exact", None),
-            seed=seed,
-            explanation=explanation,
-            expected_false=expected_false,
-            target=self._target,
-            conditioned=tuple(labels[j] for j in np.flatnonzero(self._conditioned)),
-            versions=versions_in_use(),
-        )
-        if not selected.any():
-            caution(explanation)
-
-    def _expected_false(self, w: Array, threshold: float) -> float | None:
-        """Return how many of the selected features are expected to be false, where that is known.
-
-        One more than stand as far below zero, as the filter has it, times what simulated responses say.
-        """
-        selected = int(np.count_nonzero(w >= threshold))
-        if self.expectation_ is None or self.n_draws > 1 or selected == 0:
-            return None
-        opposed = int(np.count_nonzero(w <= -threshold))
-        return min(float(selected), (1 + opposed) * max(1.0, self.expectation_.inflation()))

@@ -12,9 +12,10 @@ from knockoffs.arrays import Indices
 from knockoffs.diagnostics.dry_run import Rate, simulate
 from knockoffs.diagnostics.expectation import expect
 from knockoffs.engine.training import Report
-from knockoffs.statistics.base import Statistic, Task
+from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
+from knockoffs.statistics.problem import Task
 from knockoffs.tables import Table
 
 AUTO = "auto"

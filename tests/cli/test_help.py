@@ -14,8 +14,8 @@ from knockoffs.cli import COMMANDS, choices, main
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.randomization.corrections import Correction
 from knockoffs.randomization.features import Variant
-from knockoffs.statistics.base import TaskChoice
 from knockoffs.statistics.registry import STATISTICS
+from knockoffs.statistics.targets import TaskChoice
 
 from .conftest import Invoke
 

@@ -29,9 +29,10 @@ from knockoffs.statistics import (
     MidpointStatistic,
     Statistic,
 )
-from knockoffs.statistics.base import Problem, read_target
 from knockoffs.statistics.crossfit import Split
 from knockoffs.statistics.models import make_model
+from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.targets import read_target
 
 LAW = AutoregressiveGaussian(features=8, rho=0.4)
 X = LAW.sample(400, random_state=0)

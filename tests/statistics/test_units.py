@@ -16,8 +16,8 @@ from knockoffs import knockoff_select
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.hazards import copies_of_target
 from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, MidpointStatistic, Statistic
-from knockoffs.statistics.base import read_target
 from knockoffs.statistics.registry import STATISTICS
+from knockoffs.statistics.targets import read_target
 from knockoffs.statistics.units import standardise
 
 LAW = AutoregressiveGaussian(features=8, rho=0.4)

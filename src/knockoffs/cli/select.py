@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     import pandas as pd
 
     from knockoffs.schema import Kind
-    from knockoffs.statistics.base import TaskChoice
+    from knockoffs.statistics.targets import TaskChoice
 
 
 @click.command(epilog=EXIT_CODES)
@@ -208,7 +208,7 @@ def refuse_copies(
 ) -> None:
     """Refuse features that are the target under another name, and tables that cannot be read."""
     from knockoffs.hazards import copies_of_target
-    from knockoffs.statistics.base import read_target
+    from knockoffs.statistics.targets import read_target
     from knockoffs.tables import read_table
 
     _, values = read_target(y, task, rows=len(y), who=f"the target {target!r}")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     from knockoffs.randomization import RandomizationResult, RandomizationTest
     from knockoffs.randomization.corrections import Correction
     from knockoffs.randomization.features import Variant
-    from knockoffs.statistics.base import TaskChoice
+    from knockoffs.statistics.targets import TaskChoice
 
 SHOWN = 30
 TABLE, JSON = "tests.csv", "tests.json"

@@ -25,8 +25,8 @@ from knockoffs.diagnostics.source import Source, find_source
 from knockoffs.engine.training import Report
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
-from knockoffs.statistics.base import Task
 from knockoffs.statistics.holdout import HoldoutStatistic
+from knockoffs.statistics.problem import Task
 from knockoffs.tables import Table
 
 MIN_ROWS = 20

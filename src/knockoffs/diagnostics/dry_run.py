@@ -17,7 +17,7 @@ from knockoffs.design import expand
 from knockoffs.diagnostics.simulated import KINDS, in_classes, simulated_response
 from knockoffs.engine.training import Report
 from knockoffs.filtering import fdp, knockoff_select, power
-from knockoffs.statistics.base import Task
+from knockoffs.statistics.problem import Task
 from knockoffs.tables import Table, read_table
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)

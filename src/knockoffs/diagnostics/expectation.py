@@ -19,10 +19,9 @@ from knockoffs.design import aligned, copied_features, expand, paired_design
 from knockoffs.diagnostics.dry_run import EVERY_KIND, DryRun, Rate, calibrated_level, like
 from knockoffs.diagnostics.simulated import KINDS, in_classes, simulated_response
 from knockoffs.engine.training import Report
-from knockoffs.statistics.base import Task
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
-from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.problem import Problem, Task
 from knockoffs.statistics.quick import held_out_ridge, ridge_coefficients
 from knockoffs.tables import Table
 

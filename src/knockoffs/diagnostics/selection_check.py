@@ -17,7 +17,7 @@ from knockoffs.diagnostics.source import find_source
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import random_generator
-from knockoffs.statistics.base import Task
+from knockoffs.statistics.problem import Task
 from knockoffs.tables import Table
 
 LEAST_ROWS = 100

@@ -171,3 +171,22 @@ def swap_differences(
         )
         parts.append((with_knockoff - with_x).T)
     return torch.cat(parts)
+
+
+@torch.no_grad()
+def predictions_by_others(
+    networks: ResponseNetworks, base: Tensor, x: Tensor, orders: Sequence[Tensor], *, classes: bool
+) -> Tensor:
+    """Return, per row and feature, what all other features predict, `[rows, d, outputs]`.
+
+    That is the mean prediction with the feature's value replaced by those of other rows: x in each of the
+    `orders` of its rows. Of classes the probabilities.
+    """
+    parts = []
+    for rows in torch.arange(len(x)).split(max(1, 2**16 // x.shape[1])):
+        total = torch.zeros(())
+        for order in orders:
+            outputs = networks.with_one_changed(base[rows], x[order[rows]] - base[rows])
+            total = total + (outputs.softmax(dim=1) if classes else outputs)
+        parts.append(total.permute(2, 0, 1) / len(orders))
+    return torch.cat(parts)

@@ -40,9 +40,9 @@ from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import row_structure
 from knockoffs.schema import Kind
 from knockoffs.selection import versions_in_use
-from knockoffs.statistics.base import TaskChoice, read_target
 from knockoffs.statistics.models import make_model
 from knockoffs.statistics.problem import Task
+from knockoffs.statistics.targets import TaskChoice, read_target
 from knockoffs.statistics.units import standardise
 from knockoffs.tables import Table, read_table
 

@@ -1,27 +1,21 @@
-"""What all statistics share: reading the tables and the target."""
+"""What all statistics share: reading the tables and the target into one problem."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from knockoffs.arrays import Array
-from knockoffs.checks import check_choice
+from knockoffs.arrays import Array, Flags
 from knockoffs.design import aligned, copied_features, paired_design
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
-from knockoffs.statistics.problem import Problem, Task
-from knockoffs.statistics.units import varies
-from knockoffs.tables import as_numpy, group_labels, read_table
-
-MOST_CLASSES = 20
-TaskChoice = Literal["auto", "regression", "classification"]
+from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.targets import TaskChoice, read_target
+from knockoffs.tables import group_labels, read_table
 
 
 class Statistic(BaseEstimator, ABC):
@@ -53,6 +47,12 @@ class Statistic(BaseEstimator, ABC):
         `groups` (one label per row) keeps rows on one side of every split, and what the rows of a group have in
         common beyond the features is filtered out of a quantity y; `report` is called as the work goes on.
         """
+        problem, copied = self._read(X, X_tilde, y, groups)
+        w = self._compute(problem, random_generator(self.random_state), report or say_nothing)
+        return np.where(copied, 0.0, w)  # a copy tells no more than its feature
+
+    def _read(self, X: Any, X_tilde: Any, y: Any, groups: Any) -> tuple[Problem, Flags]:
+        """Return what models see, and which knockoffs are copies of their features."""
         who = type(self).__name__
         x, x_tilde = read_table(X, who=who), read_table(X_tilde, who=who)
         if x.shape != x_tilde.shape:
@@ -66,88 +66,14 @@ class Statistic(BaseEstimator, ABC):
         problem = Problem.of(paired_design(x, x_tilde), target, task, labels)
         if self.standardise:
             problem = problem.in_standard_units().without_group_effects()
-        w = self._compute(problem, random_generator(self.random_state), report or _say_nothing)
-        return np.where(copied_features(x.codes, x_tilde.codes), 0.0, w)  # a copy tells no more than its feature
+        return problem, copied_features(x.codes, x_tilde.codes)
 
     @abstractmethod
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array: ...
 
 
-def _say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
+def say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
     pass
-
-
-def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task, Array]:
-    """The task (by the type of y where it is "auto") and y as numbers: values, or classes from 0 on."""
-    check_choice("task", task, ("auto", "regression", "classification"))
-    target = _read_vector(y, rows, who)
-    if task != "classification" and target.dtype.kind in "cmMV":
-        raise ValueError(
-            f"{who}: y of type {target.dtype} does not hold real numbers. Pass numbers (such as days since a "
-            "date), or task='classification'."
-        )
-    if task == "auto":
-        task = "regression" if _is_quantity(target) else "classification"
-    return task, _classes(target, who) if task == "classification" else _quantity(target, who)
-
-
-def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:
-    """One finite value per row, under the simplest type that holds them all."""
-    try:
-        target = np.asarray(as_numpy(y))
-    except ValueError as error:
-        raise ValueError(f"{who}: y is no array ({error}). Pass one value for each of the {rows} rows.") from None
-    if target.ndim == 2 and target.shape[1] == 1:
-        target = target[:, 0]
-    if target.shape != (rows,):
-        raise ValueError(f"{who}: y has shape {target.shape}; pass one value for each of the {rows} rows.")
-    missing = np.asarray(pd.isna(target))
-    if missing.any():
-        raise ValueError(f"{who}: y has {missing.sum()} missing values. Drop those rows from X and y.")
-    if target.dtype.kind == "O":
-        target = pd.Series(target.tolist()).infer_objects().to_numpy()
-        if pd.api.types.infer_dtype(target) in ("decimal", "integer"):  # exact numbers that numpy has no type for
-            target = target.astype(np.float64)
-    if target.dtype.kind == "f" and not np.isfinite(target).all():
-        raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
-    return target
-
-
-def _is_quantity(target: NDArray[Any]) -> bool:
-    """Return whether y is a number, not a class: any fraction, or over 20 different whole numbers (counts)."""
-    if target.dtype.kind not in "iuf":
-        return False
-    return bool((target != np.rint(target)).any()) or len(np.unique(target)) > MOST_CLASSES
-
-
-def _classes(target: NDArray[Any], who: str) -> Array:
-    try:
-        classes, codes = np.unique(target, return_inverse=True)
-    except TypeError:
-        raise ValueError(
-            f"{who}: y holds classes of several types, such as text and numbers. Pass classes of one type, for "
-            "example by y.astype(str)."
-        ) from None
-    if len(classes) < 2:
-        raise ValueError(
-            f"{who}: y has one class only ({classes.tolist()[0]!r}). Pass rows of at least two classes."
-        )
-    return codes.astype(np.float64)
-
-
-def _quantity(target: NDArray[Any], who: str) -> Array:
-    try:
-        values = target.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{who}: y of type {target.dtype} does not hold numbers, as task='regression' needs. "
-            "Pass numbers, or task='classification'."
-        ) from None
-    if not np.isfinite(values).all():
-        raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
-    if not varies(values.min(), values.max()):
-        raise ValueError(f"{who}: y is constant ({values[0]:g}) up to rounding. There is nothing to explain.")
-    return values
 
 
 def require_estimator_for(standardise: bool, estimator: Any) -> None:

@@ -21,10 +21,11 @@ from sklearn.model_selection import (
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.training import Report
-from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Statistic, TaskChoice, require_enough_for, require_estimator_for
+from knockoffs.randomness import RandomState, random_generator
+from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for, say_nothing
 from knockoffs.statistics.models import NAMED, make_model
 from knockoffs.statistics.problem import GivenTarget, Problem
+from knockoffs.statistics.targets import TaskChoice
 
 
 class Split(NamedTuple):
@@ -69,7 +70,28 @@ class CrossFitted(Statistic):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def compute_with_predictions(
+        self, X: Any, X_tilde: Any, y: Any, *, groups: Any = None, report: Report | None = None
+    ) -> tuple[Array, Array | None]:
+        """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
+
+        The predictions have shape (rows, features, outputs): y in standard units, or the probability of each
+        class. They are those of the default networks; None for other estimators.
+        """
+        problem, copied = self._read(X, X_tilde, y, groups)
+        others = None
+        if self.estimator is None:
+            outputs = int(problem.y.max()) + 1 if problem.task == "classification" else 1
+            others = np.full((len(problem.y), problem.features, outputs), np.nan, dtype=np.float32)
+        w = self._cross_fit(problem, random_generator(self.random_state), report or say_nothing, others)
+        return np.where(copied, 0.0, w), others
+
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
+        return self._cross_fit(problem, rng, report, None)
+
+    def _cross_fit(
+        self, problem: Problem, rng: np.random.Generator, report: Report, others: Array | None
+    ) -> Array:
         self._check_settings()
         if isinstance(self.estimator, str):  # trees, which divide missing values from others by themselves
             problem = problem.with_gaps()
@@ -79,7 +101,7 @@ class CrossFitted(Statistic):
         report("statistic", done, steps, None)
         for split in splits:
             if self.estimator is None:
-                values = self._network_differences(problem, split, rng)
+                values = self._network_differences(problem, split, rng, others)
                 parts: Iterable[Part] = [Part(np.arange(problem.features), values)]
             else:
                 model = make_model(self.estimator, problem.task, int(rng.integers(2**31)))
@@ -97,7 +119,9 @@ class CrossFitted(Statistic):
         return 1
 
     @abstractmethod
-    def _network_differences(self, problem: Problem, split: Split, rng: np.random.Generator) -> Array: ...
+    def _network_differences(
+        self, problem: Problem, split: Split, rng: np.random.Generator, others: Array | None
+    ) -> Array: ...
 
     @abstractmethod
     def _model_differences(

@@ -13,10 +13,10 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.checks import check_count, check_number
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import TaskChoice
 from knockoffs.statistics.crossfit import CrossFitted, Part, Split, differences_of
 from knockoffs.statistics.networks import network_differences
 from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.targets import TaskChoice
 
 
 class HoldoutStatistic(CrossFitted):
@@ -108,9 +108,13 @@ class HoldoutStatistic(CrossFitted):
             return 1
         return problem.features if self.blocks is None else min(self.blocks, problem.features)
 
-    def _network_differences(self, problem: Problem, split: Split, rng: np.random.Generator) -> Array:
+    def _network_differences(
+        self, problem: Problem, split: Split, rng: np.random.Generator, others: Array | None
+    ) -> Array:
         blocks = self._blocks(problem, rng) if self.mixture > 0 else [np.arange(problem.features)]
-        return network_differences(problem, problem.x, split, rng, blocks=blocks, mixture=self.mixture)
+        return network_differences(
+            problem, problem.x, split, rng, blocks=blocks, mixture=self.mixture, others=others
+        )
 
     def _model_differences(
         self, model: Any, problem: Problem, split: Split, rng: np.random.Generator

@@ -11,8 +11,9 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from knockoffs.arrays import Array
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Statistic, TaskChoice, require_estimator_for
+from knockoffs.statistics.base import Statistic, require_estimator_for
 from knockoffs.statistics.problem import Problem, Task, in_random_pair_order
+from knockoffs.statistics.targets import TaskChoice
 
 
 class ImportanceStatistic(Statistic):

@@ -12,10 +12,11 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from knockoffs.arrays import Array, Indices
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Statistic, TaskChoice, require_enough_for
+from knockoffs.statistics.base import Statistic, require_enough_for
 from knockoffs.statistics.group_lasso import Groups, group_lasso
 from knockoffs.statistics.importance import importances
 from knockoffs.statistics.problem import Problem, in_random_pair_order
+from knockoffs.statistics.targets import TaskChoice
 
 SMALLEST = 1e-9  # variance of the columns of a feature, in standard units; below it they are constant
 

@@ -49,9 +49,13 @@ class MidpointStatistic(CrossFitted):
 
     exact = True
 
-    def _network_differences(self, problem: Problem, split: Split, rng: np.random.Generator) -> Array:
+    def _network_differences(
+        self, problem: Problem, split: Split, rng: np.random.Generator, others: Array | None
+    ) -> Array:
         together = [np.arange(problem.features)]
-        return network_differences(problem, _midpoints(problem), split, rng, blocks=together, mixture=0.0)
+        return network_differences(
+            problem, _midpoints(problem), split, rng, blocks=together, mixture=0.0, others=others
+        )
 
     def _model_differences(
         self, model: Any, problem: Problem, split: Split, rng: np.random.Generator

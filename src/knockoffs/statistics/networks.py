@@ -16,6 +16,7 @@ from knockoffs.engine.response import (
     ResponseNetworks,
     cross_entropy,
     fit_response,
+    predictions_by_others,
     squared_error,
     swap_differences,
 )
@@ -29,6 +30,7 @@ WIDTH = 64
 BATCH = 128
 PENALTY = 0.025  # on the use of columns, in nats
 LEAST_RESIDUAL = 1e-6  # share of the variance of y that straight lines are taken to leave at least
+ORDERS = 4  # of the held-out rows, by which a feature's values are replaced by those of other rows
 STEEPNESS = (0.0, 0.25, 0.5, 1.0, 2.0)
 
 
@@ -50,8 +52,12 @@ def network_differences(
     *,
     blocks: Sequence[Indices],
     mixture: float,
+    others: Array | None = None,
 ) -> Array:
     """Held-out losses with x̃_j in `base` minus those with x_j; networks are fitted to rows of `base`.
+
+    What all features but one predict for the held-out rows is written into `others`, `[rows, features, outputs]`,
+    where it is given.
 
     There is a network for each block of features, fitted on mixtures of these alone. It begins at straight lines,
     which networks with few rows are slow to find where columns are strongly correlated.
@@ -87,6 +93,12 @@ def network_differences(
         generator=generator,
     )
     found = swap_differences(networks, b[test], x[test], x_tilde[test], task.y[test], task.loss)
+    if others is not None:
+        own = np.random.default_rng(0)  # so that w stays as it is
+        orders = [torch.as_tensor(own.permutation(len(split.test))) for _ in range(ORDERS)]
+        classes = problem.task == "classification"
+        others[split.test] = predictions_by_others(networks, b[test], x[test], orders, classes=classes).numpy()
+        others[split.test] *= 1.0 if classes else task.unit**0.5
     return found.double().numpy() * task.unit
 
 

@@ -1,0 +1,115 @@
+"""From the statistics of all draws to the finished selection, in words and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from knockoffs.arrays import Array, Flags
+from knockoffs.diagnostics.certificate import Certificate
+from knockoffs.diagnostics.expectation import Expectation
+from knockoffs.explanation import Outlook, explain_selection, next_steps
+from knockoffs.filtering import combine_draws, draw_threshold
+from knockoffs.parts import described
+from knockoffs.selection import UNBOUNDED, RowHandling, Selection, versions_in_use
+from knockoffs.statistics.targets import Target
+from knockoffs.words import amount
+
+
+def conclude(
+    ws: Array,
+    *,
+    names: Sequence[str],
+    conditioned: Flags,
+    target: Target,
+    level: float,
+    fdr: float,
+    offset: int,
+    calibrated: bool,
+    keep_at_least: int,
+    generator: Any,
+    statistic: Any,
+    expectation: Expectation | None,
+    certificate: Certificate | None,
+    groups: int | None,
+    row_handling: RowHandling,
+    seed: int,
+) -> Selection:
+    """Filter the statistics of the tested features at `level`, and say what was found of a target."""
+    tested = ~conditioned
+    selected, evalues = np.zeros(len(tested), dtype=bool), np.zeros(len(tested))
+    selected[tested], evalues[tested] = combine_draws([*ws[:, tested]], level, offset=offset)
+    thresholds = np.array([draw_threshold(w[tested], level, len(ws), offset=offset) for w in ws])
+    explanation = explain_selection(ws[:, tested], selected[tested], evalues[tested], level, offset=offset)
+    if calibrated:
+        explanation += f" This level was calibrated for fdr={fdr:g} by simulated responses, a heuristic."
+    found = int(selected.sum())
+    expected_false = None if len(ws) > 1 else _expected_false(ws[0], thresholds[0], expectation)
+    if expected_false is not None:
+        explanation += (
+            f" Expect about {amount(expected_false)} of these {found} to be false; you accepted "
+            f"{amount(fdr * found)} on average."
+        )
+    twins = _twins(certificate)
+    advice: list[str] = []
+    if not found:
+        power = None if expectation is None else expectation.rate(level).power
+        of_tested = [name for name, own in zip(names, tested, strict=True) if own]
+        outlook = Outlook(len(target.values), twins, power)
+        advice = next_steps(ws[:, tested], evalues[tested], of_tested, level, outlook, offset=offset)
+    return Selection(
+        names=tuple(names),
+        selected=selected,
+        w=ws.mean(0),
+        evalues=evalues,
+        frequency=(ws >= thresholds[:, None]).mean(0),
+        draws=ws,
+        thresholds=thresholds,
+        fdr=float(fdr),
+        level=level,
+        offset=int(offset),
+        task=getattr(statistic, "task", target.task),
+        rows=len(target.values),
+        generator=described(generator),
+        statistic=described(statistic),
+        groups=groups,
+        row_handling=row_handling,
+        exact=False if row_handling == UNBOUNDED else getattr(statistic, "exact", None),
+        seed=seed,
+        explanation=explanation,
+        expected_false=expected_false,
+        target=target.name,
+        target_kind=target.described,
+        conditioned=tuple(name for name, own in zip(names, conditioned, strict=True) if own),
+        versions=versions_in_use(),
+        kept=_kept(names, ws.mean(0), selected, tested, keep_at_least),
+        advice=tuple(advice),
+        twins=tuple(twins),
+    )
+
+
+def _expected_false(w: Array, threshold: float, expectation: Expectation | None) -> float | None:
+    """Return how many of the selected features are expected to be false, where that is known.
+
+    One more than stand as far below zero, as the filter has it, times what simulated responses say.
+    """
+    selected = int(np.count_nonzero(w >= threshold))
+    if expectation is None or selected == 0:
+        return None
+    opposed = int(np.count_nonzero(w <= -threshold))
+    return min(float(selected), (1 + opposed) * max(1.0, expectation.inflation()))
+
+
+def _twins(certificate: Certificate | None) -> list[tuple[str, str]]:
+    if certificate is None:
+        return []
+    names = certificate.found.names
+    return [(names[j], names[k]) for j, k in certificate.found.near_duplicates]
+
+
+def _kept(names: Sequence[str], w: Array, selected: Flags, tested: Flags, least: int) -> tuple[str, ...]:
+    """Return the features with the largest w that are kept beside the selected ones, until there are enough."""
+    best = [names[j] for j in np.argsort(-w, kind="stable") if tested[j] and not selected[j]]
+    return tuple(best[: max(0, least - int(selected.sum()))])

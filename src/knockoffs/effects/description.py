@@ -1,0 +1,157 @@
+"""Describe what some features do to y, after the selection and without any part in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.design import Design, aligned, expand, pooled_schema
+from knockoffs.effects.bins import Bins, bins_of, within_bins
+from knockoffs.effects.regression import Adjusted, Adjustment
+from knockoffs.effects.result import Curve, Effect, Effects
+from knockoffs.effects.shape import shape_of
+from knockoffs.statistics.targets import Target
+from knockoffs.statistics.units import standardise
+from knockoffs.tables import Table
+
+MOST_ROWS = 10_000
+LEAST_ROWS = 5  # of a bin that is described
+MOST_CLASSES = 4
+MOST_CURVED = 500  # columns that have their squares beside them
+FIRST_ROWS = 1000  # by which columns of two values are known
+FAR = 3.0  # standard deviations beyond which squares grow no more
+DIGITS = 6
+
+
+def describe_effects(
+    table: Table,
+    knockoffs: Table,
+    target: Target,
+    features: Sequence[int],
+    *,
+    names: Sequence[str],
+    selected: Sequence[bool],
+    draws: Array,
+    others: Array | None = None,
+    groups: Indices | None = None,
+) -> Effects:
+    """Describe the relation of some features to y: adjusted means in bins, beside those of their knockoffs.
+
+    Parameters
+    ----------
+    table, knockoffs : Table
+        The rows and their knockoffs.
+    target : Target
+        The response y of the rows.
+    features : sequence of int
+        The features to describe.
+    names, selected : sequences with one entry per feature of the table
+        Names, and which features are discoveries.
+    draws : array of shape (draws, features)
+        The knockoff statistic w.
+    others : array of shape (rows, features, outputs), default=None
+        What models predict from all features but one, for rows that they were not fitted on.
+    groups : array of int, default=None
+        Rows that belong together.
+    """
+    some = np.linspace(0, len(table) - 1, min(len(table), MOST_ROWS)).astype(int)
+    x, x_tilde = aligned(table.rows(some), knockoffs.rows(some), who="effects")
+    schema = pooled_schema(x, x_tilde)
+    design = expand(schema, x.codes)
+    y, kept = _columns(target)
+    groups = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
+    z, unit = _curved(standardise(design.tables[0]).tables[0], design)
+    adjustment = Adjustment(z, y[some], groups)
+    each = []
+    for j in features:
+        bins = bins_of(schema[j], x.codes[:, j], x_tilde.codes[:, j])
+        by_others = np.empty((len(some), 0)) if others is None else others[some, j].astype(np.float64)
+        sides = [_indicators(side, len(bins.labels)) for side in (bins.x, bins.x_tilde)]
+        own = np.flatnonzero(unit == j)
+        within = [
+            within_bins(codes[:, j], side)
+            for codes, side in ((x.codes, bins.x), (x_tilde.codes, bins.x_tilde))
+            if any(place is not None for place in bins.places)
+        ]
+        found = adjustment.coefficients(np.hstack([*sides, *within, by_others]), own)
+        rows = np.bincount(bins.x, minlength=len(bins.labels))
+        scale = 1.0 if target.classes else float(y.std())
+        each.append(
+            Effect(
+                feature=names[j],
+                selected=bool(selected[j]),
+                ordered=sum(bins.ordered) > 2,
+                bins=bins.labels,
+                places=tuple(None if p is None else _short(p) for p in bins.places),
+                rows=tuple(rows.tolist()),
+                curves=tuple(_curve(found, k, bins, of, scale) for k, of in kept),
+                importance=float(draws[:, j].mean()),
+                importance_error=float(draws[:, j].std(ddof=1)) if len(draws) > 1 else None,
+            )
+        )
+    return Effects(tuple(each), by_models=others is not None)
+
+
+def _curved(z: Array, design: Design) -> tuple[Array, Indices]:
+    """Columns beside their squares, for all that have more than two values, and the feature of each."""
+    if z.shape[1] > MOST_CURVED:
+        return z, design.unit
+    several = np.array([len(np.unique(column[:FIRST_ROWS])) > 2 for column in z.T], dtype=bool)
+    (squares,) = standardise(np.clip(z[:, several], -FAR, FAR) ** 2).tables
+    return np.hstack([z, squares]), np.concatenate([design.unit, design.unit[several]])
+
+
+def _columns(target: Target) -> tuple[Array, list[tuple[int, str | None]]]:
+    """What is explained, and the columns of it that are described: of two classes the second, of many some."""
+    y = target.columns()
+    if not target.classes:
+        return y, [(0, None)]
+    frequent = np.argsort(-y.mean(0), kind="stable")[:MOST_CLASSES]
+    shown = [1] if len(target.classes) == 2 else sorted(frequent.tolist())
+    return y, [(k, target.classes[k]) for k in shown]
+
+
+def _indicators(which: Indices, bins: int) -> Array:
+    return (which[:, None] == np.arange(bins)).astype(np.float64)
+
+
+def _curve(found: Adjusted, output: int, bins: Bins, of: str | None, scale: float) -> Curve:
+    count = len(bins.labels)
+    sides = []
+    for start, which in ((0, bins.x), (count, bins.x_tilde)):
+        own = slice(start, start + count)
+        rows = np.bincount(which, minlength=count)
+        shares = rows / rows.sum()
+        centred = np.eye(count) - shares  # the mean over rows is 0
+        mean = centred @ found.coefficients[own, output]
+        covariance = centred @ found.covariances[output, own, own] @ centred.T
+        known = rows >= LEAST_ROWS
+        sides.append((mean, covariance, shares, known))
+    mean, covariance, shares, known = sides[0]
+    shape = shape_of(mean, covariance, shares, bins.labels, np.array(bins.ordered), known)
+    (plain, errors), (plain_tilde, errors_tilde) = (
+        (_known(m, k), _known(np.sqrt(np.maximum(np.diag(v), 0.0)), k)) for m, v, _, k in sides
+    )
+    strengths = [_short(float(np.sqrt((s * m**2 * k).sum())) / scale) for m, _, s, k in sides]
+    return Curve(
+        of=of,
+        mean=plain,
+        error=errors,
+        knockoff=plain_tilde,
+        knockoff_error=errors_tilde,
+        change=None if shape.change is None else _short(shape.change),
+        change_error=None if shape.error is None else _short(shape.error),
+        strength=strengths[0],
+        knockoff_strength=strengths[1],
+        shape=shape.words,
+    )
+
+
+def _known(values: Array, known: Flags) -> tuple[float | None, ...]:
+    return tuple(_short(v) if k else None for v, k in zip(values.tolist(), known, strict=True))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,178 @@
+"""Effects as results: plain numbers, a sentence for each, tables and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from knockoffs.notebook import html_table
+from knockoffs.words import listing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CLEAR = 2.0  # standard errors
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Adjusted means of y, or of the share of a class, in each bin of a feature.
+
+    Attributes
+    ----------
+    of : str or None
+        The class whose share it is; None for a quantity.
+    mean, error : tuple of float or None
+        How far y is above its mean in each bin, all other features being equal, with standard errors; None where
+        a bin has too few rows.
+    knockoff, knockoff_error : tuple of float or None
+        The same along the knockoff, which is zero but for noise.
+    change, change_error : float or None
+        The last bin's mean minus the first's where bins have an order, else the highest minus the lowest mean; of
+        a curve that turns, the smaller of its two parts.
+    strength, knockoff_strength : float
+        The standard deviation of the means over the rows, in units of that of y (shares of classes as they are).
+    shape : str
+        What the means do along the bins, in words.
+    """
+
+    of: str | None
+    mean: tuple[float | None, ...]
+    error: tuple[float | None, ...]
+    knockoff: tuple[float | None, ...]
+    knockoff_error: tuple[float | None, ...]
+    change: float | None
+    change_error: float | None
+    strength: float
+    knockoff_strength: float
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one feature does.
+
+    Attributes
+    ----------
+    feature : str
+        Its name.
+    selected : bool
+        Whether it is a discovery.
+    ordered : bool
+        Whether its bins have an order: a quantity or grades, not levels without one.
+    bins : tuple of str
+        What each bin holds: a level, a range of values, or missing cells.
+    places : tuple of float or None
+        The mean value of the feature in each bin of a quantity.
+    rows : tuple of int
+        The number of rows in each bin.
+    curves : tuple of Curve
+        One for a quantity y and for two classes, else one for each class.
+    importance : float
+        The knockoff statistic w, the mean over draws.
+    importance_error : float or None
+        Its standard deviation over draws; None for a single draw.
+    """
+
+    feature: str
+    selected: bool
+    ordered: bool
+    bins: tuple[str, ...]
+    places: tuple[float | None, ...]
+    rows: tuple[int, ...]
+    curves: tuple[Curve, ...]
+    importance: float
+    importance_error: float | None
+
+    @property
+    def said(self) -> str:
+        """What it does, in a sentence."""
+        return "; ".join(_said(self, curve) for curve in self.curves)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values for JSON."""
+        return {"said": self.said} | _lists(asdict(self))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Effects:
+    """What features do to y, those with the largest w first.
+
+    They describe; no part of the selection depends on them. All other features are adjusted for: by lines and
+    squares with a ridge penalty and, where the statistic has networks, by what these predict from the other
+    features for rows that they were not fitted on (`by_models`).
+    """
+
+    each: tuple[Effect, ...] = ()
+    by_models: bool = False
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def __iter__(self) -> Iterator[Effect]:
+        return iter(self.each)
+
+    def __getitem__(self, feature: str) -> Effect:
+        """Return the effect of a feature, by its name."""
+        for effect in self.each:
+            if effect.feature == feature:
+                return effect
+        known = listing([repr(effect.feature) for effect in self.each]) or "none"
+        raise KeyError(f"no effect of {feature!r} was described. Described are: {known}.")
+
+    def __repr__(self) -> str:
+        said = [f"{effect.feature}: {effect.said}" for effect in self.each[:5]]
+        more = f"; and {len(self) - 5} more" if len(self) > 5 else ""
+        return f"Effects({'; '.join(said)}{more})" if said else "Effects(none)"
+
+    def _repr_html_(self) -> str:
+        rows = [(effect.feature, effect.said) for effect in self.each]
+        return html_table("What each feature does, all others being equal", [], ("feature", "effect"), rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per feature, bin and class: the adjusted mean of y, its standard error, and the knockoff's."""
+        import pandas as pd
+
+        rows = [
+            {
+                "feature": effect.feature,
+                "selected": effect.selected,
+                "class": curve.of,
+                "bin": effect.bins[k],
+                "place": effect.places[k],
+                "rows": effect.rows[k],
+                "mean": curve.mean[k],
+                "error": curve.error[k],
+                "knockoff": curve.knockoff[k],
+                "knockoff_error": curve.knockoff_error[k],
+            }
+            for effect in self.each
+            for curve in effect.curves
+            for k in range(len(effect.bins))
+        ]
+        columns = ["feature", "selected", "class", "bin", "place", "rows"]
+        return pd.DataFrame(rows, columns=[*columns, "mean", "error", "knockoff", "knockoff_error"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values for JSON."""
+        return {"by_models": self.by_models, "each": [effect.to_dict() for effect in self.each]}
+
+
+def _lists(value: Any) -> Any:
+    """Return tuples as lists, as JSON has them."""
+    if isinstance(value, dict):
+        return {name: _lists(own) for name, own in value.items()}
+    return [_lists(own) for own in value] if isinstance(value, (list, tuple)) else value
+
+
+def _said(effect: Effect, curve: Curve) -> str:
+    """A curve in words: what it does, and by how much."""
+    what = "" if curve.of is None else f"share of {curve.of!r} "
+    if curve.change is None or curve.change_error is None:
+        return f"{what}{curve.shape}"
+    if curve.of is None:
+        size = f"{abs(curve.change):.3g} ± {curve.change_error:.2g}"
+    else:
+        size = f"{100 * abs(curve.change):.0f} ± {100 * curve.change_error:.0f} percentage points"
+    return f"{what}{curve.shape} ({size})"

@@ -1,0 +1,151 @@
+"""What y is: its task, its values as numbers, and how it is spoken of."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from knockoffs.arrays import Array
+from knockoffs.checks import check_choice
+from knockoffs.statistics.problem import Task
+from knockoffs.statistics.units import varies
+from knockoffs.tables import as_numpy
+from knockoffs.words import listing
+
+MOST_CLASSES = 20
+SAID_CLASSES = 4
+TaskChoice = Literal["auto", "regression", "classification"]
+
+
+class Target(NamedTuple):
+    """The response y.
+
+    Attributes
+    ----------
+    task : {"regression", "classification"}
+        What is to be predicted: a quantity, or a class.
+    values : array of shape (rows,)
+        The quantity, or the number of the class, from 0 on.
+    classes : tuple of str
+        The classes as they stand in y, in the order of their numbers; empty for a quantity.
+    name : str or None
+        What y is called: the name of the series that was passed.
+    """
+
+    task: Task
+    values: Array
+    classes: tuple[str, ...] = ()
+    name: str | None = None
+
+    @classmethod
+    def read(cls, y: Any, task: TaskChoice, *, rows: int, who: str) -> Target:
+        """Read y; its kind is found out by its type where `task` is "auto"."""
+        name = getattr(y, "name", None)  # of a pandas or polars series
+        name = None if name is None or callable(name) else str(name)
+        task, values = read_target(y, task, rows=rows, who=who)
+        if task == "regression":
+            return cls(task, values, name=name)
+        return cls(task, values, tuple(map(str, np.unique(_read_vector(y, rows, who)).tolist())), name)
+
+    @property
+    def class_shares(self) -> tuple[float, ...]:
+        """The shares of the rows of each class; empty for a quantity."""
+        return tuple(np.bincount(self.values.astype(int)) / len(self.values)) if self.classes else ()
+
+    @property
+    def described(self) -> str:
+        """What y is, in words.
+
+        >>> Target("regression", np.array([1.0, 2.0, 9.0])).described
+        'a quantity: 1 to 9, median 2'
+        >>> Target("classification", np.array([0.0, 1.0, 1.0]), ("ill", "well")).described
+        '2 classes: ill (1), well (2)'
+        """
+        if not self.classes:
+            low, middle, high = np.quantile(self.values, (0, 0.5, 1))
+            return f"a quantity: {low:.4g} to {high:.4g}, median {middle:.4g}"
+        counts = np.bincount(self.values.astype(int))
+        said = [f"{name} ({count:,})" for name, count in zip(self.classes, counts, strict=True)]
+        return f"{len(said)} classes: {listing(said, SAID_CLASSES)}"
+
+    def columns(self) -> Array:
+        """Return what a regression explains, `[rows, outputs]`: the quantity, or a column of 0 and 1 per class."""
+        if not self.classes:
+            return self.values[:, None]
+        return (self.values[:, None] == np.arange(len(self.classes))).astype(np.float64)
+
+
+def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task, Array]:
+    """The task (by the type of y where it is "auto") and y as numbers: values, or classes from 0 on."""
+    check_choice("task", task, ("auto", "regression", "classification"))
+    target = _read_vector(y, rows, who)
+    if task != "classification" and target.dtype.kind in "cmMV":
+        raise ValueError(
+            f"{who}: y of type {target.dtype} does not hold real numbers. Pass numbers (such as days since a "
+            "date), or task='classification'."
+        )
+    if task == "auto":
+        task = "regression" if _is_quantity(target) else "classification"
+    return task, _classes(target, who) if task == "classification" else _quantity(target, who)
+
+
+def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:
+    """One finite value per row, under the simplest type that holds them all."""
+    try:
+        target = np.asarray(as_numpy(y))
+    except ValueError as error:
+        raise ValueError(f"{who}: y is no array ({error}). Pass one value for each of the {rows} rows.") from None
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    if target.shape != (rows,):
+        raise ValueError(f"{who}: y has shape {target.shape}; pass one value for each of the {rows} rows.")
+    missing = np.asarray(pd.isna(target))
+    if missing.any():
+        raise ValueError(f"{who}: y has {missing.sum()} missing values. Drop those rows from X and y.")
+    if target.dtype.kind == "O":
+        target = pd.Series(target.tolist()).infer_objects().to_numpy()
+        if pd.api.types.infer_dtype(target) in ("decimal", "integer"):  # exact numbers that numpy has no type for
+            target = target.astype(np.float64)
+    if target.dtype.kind == "f" and not np.isfinite(target).all():
+        raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
+    return target
+
+
+def _is_quantity(target: NDArray[Any]) -> bool:
+    """Return whether y is a number, not a class: any fraction, or over 20 different whole numbers (counts)."""
+    if target.dtype.kind not in "iuf":
+        return False
+    return bool((target != np.rint(target)).any()) or len(np.unique(target)) > MOST_CLASSES
+
+
+def _classes(target: NDArray[Any], who: str) -> Array:
+    try:
+        classes, codes = np.unique(target, return_inverse=True)
+    except TypeError:
+        raise ValueError(
+            f"{who}: y holds classes of several types, such as text and numbers. Pass classes of one type, for "
+            "example by y.astype(str)."
+        ) from None
+    if len(classes) < 2:
+        raise ValueError(
+            f"{who}: y has one class only ({classes.tolist()[0]!r}). Pass rows of at least two classes."
+        )
+    return codes.astype(np.float64)
+
+
+def _quantity(target: NDArray[Any], who: str) -> Array:
+    try:
+        values = target.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{who}: y of type {target.dtype} does not hold numbers, as task='regression' needs. "
+            "Pass numbers, or task='classification'."
+        ) from None
+    if not np.isfinite(values).all():
+        raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
+    if not varies(values.min(), values.max()):
+        raise ValueError(f"{who}: y is constant ({values[0]:g}) up to rounding. There is nothing to explain.")
+    return values

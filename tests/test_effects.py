@@ -1,0 +1,236 @@
+"""What each feature does: adjusted means against arithmetic, and against truths that are known."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from knockoffs import GaussianKnockoffs, HoldoutStatistic, KnockoffSelector, LassoStatistic, MidpointStatistic
+from knockoffs.effects import Effects, describe_effects
+from knockoffs.effects.regression import Adjustment
+from knockoffs.statistics.targets import Target
+from knockoffs.tables import read_table
+
+ROWS = 1200
+
+
+def effects_of(X: pd.DataFrame, y: Any, *, seed: int = 0, **settings: Any) -> Effects:
+    """Effects of all columns, with knockoffs that are independent draws of the rows' own distribution."""
+    knockoffs = GaussianKnockoffs(random_state=seed).fit(X).sample(X)
+    target = Target.read(y, "auto", rows=len(X), who="test")
+    return describe_effects(
+        read_table(X, who="test"),
+        read_table(knockoffs, who="test"),
+        target,
+        range(X.shape[1]),
+        names=list(X.columns),
+        selected=[True] * X.shape[1],
+        draws=np.zeros((1, X.shape[1])),
+        **settings,
+    )
+
+
+def correlated(rng: np.random.Generator, columns: int = 6, rows: int = ROWS) -> pd.DataFrame:
+    covariance = 0.7 ** np.abs(np.subtract.outer(np.arange(columns), np.arange(columns)))
+    return pd.DataFrame(rng.multivariate_normal(np.zeros(columns), covariance, size=rows)).add_prefix("f")
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Effects:
+    """y = 2 f0 + f1² - f2, an own value for level "a" of f3 and for missing cells of f2, and noise."""
+    rng = np.random.default_rng(0)
+    X = correlated(rng)
+    level = np.where(X["f3"] > 0.6, "a", np.where(X["f3"] > -0.6, "b", "c"))
+    missing = rng.random(ROWS) < 0.2
+    y = 2 * X["f0"] + X["f1"] ** 2 - np.where(missing, -3, X["f2"]) + 2 * (level == "a") + rng.normal(size=ROWS)
+    return effects_of(X.assign(f3=level, f2=X["f2"].mask(missing)), y)
+
+
+# the regression --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", [5, 40])  # fewer than rows, and more
+def test_a_column_is_left_out_as_if_it_had_never_been_there(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    z, y = rng.normal(size=(25, columns)), rng.normal(size=(25, 2))
+    adjustment = Adjustment(z, y)
+    own = np.array([1, 3])
+    rest = np.delete(adjustment.z, own, axis=1)
+    v = rng.normal(size=(25, 3))
+    b = np.linalg.solve(rest.T @ rest + adjustment.penalty * np.eye(columns - 2), rest.T @ v)
+    np.testing.assert_allclose(adjustment.leave(v, own), v - rest @ b, atol=1e-8)
+
+
+def test_coefficients_solve_the_penalised_problem() -> None:
+    rng = np.random.default_rng(0)
+    z, y, c = rng.normal(size=(60, 8)), rng.normal(size=(60, 1)), rng.normal(size=(60, 2))
+    adjustment = Adjustment(z, y)
+    found = adjustment.coefficients(c, np.array([0]))
+    rest = np.delete(adjustment.z, 0, axis=1)
+    both = np.hstack([c - c.mean(0), rest])
+    penalty = np.diag([0.0, 0.0] + [adjustment.penalty] * 7)
+    solved = np.linalg.solve(both.T @ both + penalty, both.T @ adjustment.y)
+    np.testing.assert_allclose(found.coefficients, solved[:2], atol=1e-8)
+
+
+def test_intervals_of_two_standard_errors_hold_the_truth_in_most_cases() -> None:
+    """The step of a yes or no feature is 1; noise has a larger variance where it is yes."""
+    inside = []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        X = correlated(rng, 4, 300)
+        yes = X["f0"] > 0
+        y = yes + X["f1"] + (1 + yes) * rng.normal(size=300)
+        (curve,) = effects_of(X.assign(f0=yes), y, seed=seed)["f0"].curves
+        assert curve.change is not None
+        assert curve.change_error is not None
+        inside.append(abs(abs(curve.change) - 1) < 2 * curve.change_error)
+    assert 0.87 <= np.mean(inside) <= 1
+
+
+def test_errors_of_groups_are_those_of_groups() -> None:
+    """Ten copies of each row say no more than one, and standard errors by groups know it."""
+    rng = np.random.default_rng(0)
+    X = correlated(rng, 3, 200)
+    y = X["f0"] + rng.normal(size=200)
+    groups = np.repeat(np.arange(200), 10)
+    copied, y_copied = X.loc[groups].reset_index(drop=True), y.loc[groups].reset_index(drop=True)
+    once, naive = effects_of(X, y), effects_of(copied, y_copied)
+    known = effects_of(copied, y_copied, groups=groups)
+    errors = [np.mean([e for e in found["f0"].curves[0].error if e is not None]) for found in (once, naive, known)]
+    assert errors[1] < 0.5 * errors[0]
+    assert errors[2] == pytest.approx(errors[0], rel=0.4)
+
+
+# curves ----------------------------------------------------------------------------------------------------------
+
+
+def test_curves_follow_the_truth_and_knockoffs_are_flat(mixed: Effects) -> None:
+    straight = mixed["f0"]
+    (curve,) = straight.curves
+    assert straight.ordered
+    truth = 2 * (np.array(straight.places) - np.average(straight.places, weights=straight.rows))
+    np.testing.assert_array_less(np.abs(np.array(curve.mean) - truth), 4 * np.array(curve.error))
+    for effect in mixed:
+        (curve,) = effect.curves
+        assert curve.knockoff_strength < 0.35 * curve.strength or effect.feature in ("f4", "f5")
+        flat = np.abs([m / e for m, e in zip(curve.knockoff, curve.knockoff_error, strict=True) if m is not None])
+        assert np.mean(flat < 3) > 0.8
+
+
+def test_shapes_are_said_in_words(mixed: Effects) -> None:
+    assert mixed["f0"].said.startswith("rises (")
+    assert mixed["f1"].said.startswith("falls, then rises (")
+    assert mixed["f2"].said.startswith("falls (")
+    assert "is higher at 'a' than at" in mixed["f3"].said
+    for feature in ("f4", "f5"):
+        assert mixed[feature].curves[0].strength < 0.1
+
+
+def test_missing_cells_have_a_bin_of_their_own(mixed: Effects) -> None:
+    effect = mixed["f2"]
+    assert effect.bins[-1] == "missing"
+    assert effect.places[-1] is None
+    (curve,) = effect.curves
+    assert curve.mean[-1] == max(m for m in curve.mean if m is not None)  # 3 more than the others on average
+    assert sum(effect.rows) == ROWS
+
+
+def test_shares_of_classes_rise_and_fall_together() -> None:
+    rng = np.random.default_rng(1)
+    X = correlated(rng, 4)
+    score = 1.5 * X["f0"].to_numpy() + rng.logistic(size=ROWS)
+    two = effects_of(X, pd.Series(np.where(score > 0, "ill", "well"), name="state"))
+    (curve,) = two["f0"].curves
+    assert curve.of == "well"
+    assert two["f0"].said.startswith("share of 'well' falls (")
+    assert "percentage points" in two["f0"].said
+    three = effects_of(X, pd.Series(np.digitize(score, [-1, 1]).astype(str)))
+    assert [own.of for own in three["f0"].curves] == ["0", "1", "2"]
+    np.testing.assert_allclose(sum(np.array(own.mean) for own in three["f0"].curves), 0, atol=1e-4)
+    assert [own.shape for own in three["f0"].curves] == ["falls", "rises, then falls", "rises"]
+
+
+def test_bins_with_too_few_rows_are_left_open() -> None:
+    rng = np.random.default_rng(2)
+    X = correlated(rng, 3, 200)
+    X["f0"] = np.where(np.arange(200) < 3, "rare", np.where(X["f0"] > 0, "x", "y"))
+    effect = effects_of(X, X["f1"] + rng.normal(size=200))["f0"]
+    (curve,) = effect.curves
+    assert curve.mean[effect.bins.index("rare")] is None
+    assert "rare" not in effect.said
+
+
+def test_models_make_curves_surer() -> None:
+    """What networks know of a product elsewhere is no noise any more."""
+    rng = np.random.default_rng(3)
+    X = correlated(rng, 6, 800)
+    y = X["f0"] + 3 * X["f3"] * X["f5"] + rng.normal(size=800)
+    table = read_table(X, who="test")
+    knockoffs = read_table(GaussianKnockoffs(random_state=0).fit(X).sample(X), who="test")
+    _, others = HoldoutStatistic(random_state=0, folds=2).compute_with_predictions(table, knockoffs, y)
+    errors = [
+        np.mean([e for e in effects_of(X, y, others=own)["f0"].curves[0].error if e is not None])
+        for own in (None, others)
+    ]
+    assert errors[1] < 0.9 * errors[0]
+
+
+# beside the selection --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("statistic", [HoldoutStatistic, MidpointStatistic])
+@pytest.mark.parametrize("classes", [False, True])
+def test_predictions_change_no_bit_of_w(statistic: Any, classes: bool) -> None:
+    rng = np.random.default_rng(4)
+    x, x_tilde = rng.normal(size=(2, 150, 4))
+    y = x[:, 0] + rng.normal(size=150)
+    y = np.digitize(y, [-0.5, 0.5]) if classes else y
+    own = statistic(folds=2, random_state=0)
+    w, others = own.compute_with_predictions(x, x_tilde, y)
+    np.testing.assert_array_equal(w, own.compute(x, x_tilde, y))
+    assert np.isfinite(others).all()
+    if classes:
+        np.testing.assert_allclose(others.sum(-1), 1, atol=1e-5)
+    assert statistic("boosting").compute_with_predictions(x, x_tilde, y)[1] is None
+
+
+def test_the_selector_describes_discoveries_and_those_that_come_next() -> None:
+    rng = np.random.default_rng(5)
+    X = correlated(rng, 40, 500)
+    y = pd.Series(X.iloc[:, ::4].sum(axis=1) + rng.normal(size=500), name="score")
+    fitted = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.2, certify=False, random_state=0)
+    selection = fitted.fit(X, y).selection_
+    discoveries = [effect.feature for effect in selection.effects if effect.selected]
+    assert discoveries == selection.discoveries
+    assert 0 < len(selection.effects) - len(discoveries) <= 5
+    assert all(selection.effects[f"f{j}"].said.startswith("rises") for j in range(0, 40, 4))
+    said = json.loads(json.dumps(selection.to_dict(), allow_nan=False))["effects"]
+    assert said == selection.effects.to_dict()
+    frame = selection.effects.to_frame()
+    assert set(frame["feature"]) == {effect.feature for effect in selection.effects}
+    assert "rises" in repr(selection.effects)
+    assert "rises" in selection.effects._repr_html_()
+    with pytest.raises(KeyError, match="no effect of 'nothing' was described"):
+        _ = selection.effects["nothing"]
+
+
+def test_uncertainty_over_draws_is_told_where_there_are_several() -> None:
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(200, 6))
+    y = x[:, :5].sum(axis=1) + rng.normal(size=200)
+    one, three = (
+        KnockoffSelector(
+            GaussianKnockoffs(), LassoStatistic(), fdr=0.5, n_draws=draws, certify=False, random_state=0
+        )
+        .fit(x, y)
+        .selection_
+        for draws in (1, 3)
+    )
+    assert one.effects["x0"].importance_error is None
+    assert three.effects["x0"].importance_error == pytest.approx(three.draws[:, 0].std(ddof=1))
+    assert three.effects["x0"].importance == pytest.approx(three.w[0])
