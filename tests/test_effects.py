@@ -138,6 +138,9 @@ def test_missing_cells_have_a_bin_of_their_own(mixed: Effects) -> None:
     (curve,) = effect.curves
     assert curve.mean[-1] == max(m for m in curve.mean if m is not None)  # 3 more than the others on average
     assert sum(effect.rows) == ROWS
+    assert curve.missing == pytest.approx(3, abs=4 * curve.missing_error)
+    assert ", higher where it is missing (" in effect.said
+    assert mixed["f0"].curves[0].missing is None
 
 
 def test_shares_of_classes_rise_and_fall_together() -> None:
@@ -147,8 +150,8 @@ def test_shares_of_classes_rise_and_fall_together() -> None:
     two = effects_of(X, pd.Series(np.where(score > 0, "ill", "well"), name="state"))
     (curve,) = two["f0"].curves
     assert curve.of == "well"
-    assert two["f0"].said.startswith("share of 'well' falls (")
-    assert "percentage points" in two["f0"].said
+    assert two["f0"].said.startswith("share of well falls (")
+    assert " points)" in two["f0"].said
     three = effects_of(X, pd.Series(np.digitize(score, [-1, 1]).astype(str)))
     assert [own.of for own in three["f0"].curves] == ["0", "1", "2"]
     np.testing.assert_allclose(sum(np.array(own.mean) for own in three["f0"].curves), 0, atol=1e-4)

@@ -22,6 +22,7 @@ LAYERS = (
         "selection",
         "pictured",
         "conclusion",
+        "twins",
         "effects",
         "explanation",
         "randomization",

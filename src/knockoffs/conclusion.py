@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from knockoffs.arrays import Array, Flags
-from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.explanation import Outlook, explain_selection, next_steps
 from knockoffs.filtering import combine_draws, draw_threshold
@@ -32,7 +31,7 @@ def conclude(
     generator: Any,
     statistic: Any,
     expectation: Expectation | None,
-    certificate: Certificate | None,
+    twins: Sequence[tuple[str, str]],
     groups: int | None,
     row_handling: RowHandling,
     seed: int,
@@ -52,7 +51,6 @@ def conclude(
             f" Expect about {amount(expected_false)} of these {found} to be false; you accepted "
             f"{amount(fdr * found)} on average."
         )
-    twins = _twins(certificate)
     advice: list[str] = []
     if not found:
         power = None if expectation is None else expectation.rate(level).power
@@ -100,13 +98,6 @@ def _expected_false(w: Array, threshold: float, expectation: Expectation | None)
         return None
     opposed = int(np.count_nonzero(w <= -threshold))
     return min(float(selected), (1 + opposed) * max(1.0, expectation.inflation()))
-
-
-def _twins(certificate: Certificate | None) -> list[tuple[str, str]]:
-    if certificate is None:
-        return []
-    names = certificate.found.names
-    return [(names[j], names[k]) for j, k in certificate.found.near_duplicates]
 
 
 def _kept(names: Sequence[str], w: Array, selected: Flags, tested: Flags, least: int) -> tuple[str, ...]:

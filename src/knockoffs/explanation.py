@@ -75,16 +75,17 @@ def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str
     chance = "None has w < 0."
     if negative:
         chance = (
-            f"{negative} have w < 0, and a feature without a link of its own is as likely to be above zero as "
-            f"below: about {min(positive, negative)} of the {positive} are there by chance."
+            f"{_count(negative, 'has', 'have')} w < 0, and a feature without a link of its own is as likely to be "
+            f"above zero as below: about {min(positive, negative)} of the {positive} may be there by chance."
         )
+    standing = _count(standing_out(w), "of them stands", "of them stand")
     if share < 1:
         outcome = f"these {selected} would be selected at fdr={rounded_up(share):g}"
     else:
         outcome = "no level below 1 selects any"
     return (
         f"At fdr={fdr:g} nothing is selected. {positive} of {len(w)} have w > 0. {chance} "
-        f"{standing_out(w)} of them stand out, further above zero than any feature is below; fdr={fdr:g} with "
+        f"{standing} out, further above zero than any feature is below; fdr={fdr:g} with "
         f"offset={offset} needs at least {needed[0]} features that stand out ({needed[1]} where one is as far "
         f"below zero, and so on). The best threshold, {thresholds[best]:.3g}, has {selected} at or above it "
         f"and {opposed} at or below {-thresholds[best]:.3g}: an estimated share of false ones of "
@@ -135,6 +136,10 @@ def standing_out(w: Array) -> int:
     2
     """
     return int(np.count_nonzero(w > max(-w.min(), 0.0)))
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def rounded_up(level: float) -> float:

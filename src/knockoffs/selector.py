@@ -39,6 +39,7 @@ from knockoffs.statistics.draws import Draws, compute_draws
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.tables import Table, read_table
+from knockoffs.twins import find_twins
 from knockoffs.words import listing
 
 
@@ -220,7 +221,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             generator=self.generator_,
             statistic=self.statistic_,
             expectation=self.expectation_,
-            certificate=self.certificate_,
+            twins=find_twins(table),
             groups=rows.group_count,
             row_handling=handling,
             seed=seed,

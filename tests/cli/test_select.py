@@ -312,7 +312,9 @@ def test_task_is_found_out_or_told(invoke: Invoke, table: pd.DataFrame) -> None:
     found = printed(invoke, "codes.csv", *FAST)
     assert found["settings"]["task"] == "classification"
     assert printed(invoke, "codes.csv", *FAST, "--task", "classification") == found
-    assert printed(invoke, "words.csv", *FAST) == found  # classes by name
+    by_name = printed(invoke, "words.csv", *FAST)
+    assert by_name["features"] == found["features"]
+    assert "share of yes" in by_name["effects"]["each"][0]["said"]
     told = printed(invoke, "codes.csv", *FAST, "--task", "regression")
     assert told["settings"]["task"] == "regression"
     assert w_of(told) != w_of(found)
@@ -336,7 +338,8 @@ def test_report_is_written_where_asked(invoke: Invoke, file: Path) -> None:
     assert invoke("select", file, *FAST, "--report", "report.html").exit_code == 0
     page = Path("report.html").read_text(encoding="utf-8")
     assert page.lstrip().startswith("<!doctype html>")
-    assert "of 20 features selected at fdr=0.1." in page
+    assert "of 20 features tell something about y that the others do not" in page
+    assert "table.csv" in page
     assert sorted(path.name for path in Path().iterdir()) == ["report.html", "table.csv"]
 
 

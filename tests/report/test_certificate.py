@@ -93,7 +93,7 @@ def test_the_dry_run_is_pictured(calibrated: KnockoffSelector) -> None:
     tags.feed(page)
     assert tags.open == []
     assert f"{calibrated.selection_.level:.3g}" in page
-    settings = page.split("<h2>Settings</h2>")[1]
+    settings = page.split("<h2>How it was made</h2>")[1]
     assert f"<dt>level</dt><dd>{calibrated.selection_.level}</dd>" in settings
 
 

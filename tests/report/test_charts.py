@@ -13,19 +13,16 @@ from hypothesis import strategies as st
 
 from knockoffs import KnockoffSelector
 from knockoffs.engine.training import History
+from knockoffs.report.axes import Axis, Chart, nice_numbers
 from knockoffs.report.charts import (
     MOST_FREQUENCIES,
-    Axis,
-    Chart,
     draw,
     fdp_chart,
     frequency_charts,
-    marginal_chart,
-    nice_numbers,
-    pair_chart,
     statistics_chart,
     training_chart,
 )
+from knockoffs.report.data_charts import marginal_chart, pair_chart
 from knockoffs.report.summary import summarise
 
 from .conftest import finished, standing_out
@@ -44,7 +41,7 @@ def places(chart: Chart) -> Iterator[tuple[float, float]]:
                 yield middle_x, mark["y"]
             case "rule":
                 yield mark["x"], middle_y
-            case "line" | "cloud":
+            case "line" | "cloud" | "band":
                 yield from mark["points"]
             case "dots":
                 yield from ((p["x"], p["y"]) for p in mark["points"])
@@ -54,12 +51,18 @@ def places(chart: Chart) -> Iterator[tuple[float, float]]:
                     assert bar["height"] >= 0
                     yield bar["x"], bar["y"]
                     yield bar["x"] + bar["width"], bar["y"] + bar["height"]
+            case "whiskers":
+                for x1, y1, x2, y2 in mark["lines"]:
+                    yield x1, y1
+                    yield x2, y2
             case kind:
                 raise AssertionError(f"unknown mark {kind}")
 
 
 def all_charts(summary: dict[str, Any]) -> list[Chart]:
-    return [chart for charts in draw(summary).values() for chart in charts]
+    drawn = draw(summary)
+    effects = [chart for charts in drawn.pop("effects") for chart in charts]
+    return effects + [chart for charts in drawn.values() for chart in charts]
 
 
 def require_inside(chart: Chart) -> None:
@@ -295,7 +298,15 @@ def test_pairs_show_every_point_of_both(fitted: KnockoffSelector) -> None:
 
 
 def test_a_constant_pair_is_in_the_middle() -> None:
-    chart = pair_chart({"first": "a", "second": "b", "data": [[7, 7], [1, 2]], "knockoffs": [[7, 7], [2, 1]]})
+    chart = pair_chart(
+        {
+            "first": "a",
+            "second": "b",
+            "log": [False, False],
+            "data": [[7, 7], [1, 2]],
+            "knockoffs": [[7, 7], [2, 1]],
+        }
+    )
     assert {x for mark in chart.marks for x, _ in mark["points"]} == {(chart.left + chart.right) / 2}
 
 

@@ -156,7 +156,7 @@ def show_certificate(certificate: Certificate) -> None:
         terminal.print(text(f"  → {sentence}"))
     terminal.print(_tests_table(certificate))
     terminal.print(_features_table(certificate))
-    if found.divergence is not None:
+    if found.divergence is not None and found.divergence.telling:
         total, error = found.divergence.total, found.divergence.total_error
         terminal.print(
             text(f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats a row.")

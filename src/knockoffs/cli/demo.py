@@ -47,7 +47,7 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
         say(f"{len(table):,} images, {table.shape[1]} columns, half of them shuffled copies. A minute or two …")
     selector = KnockoffSelector(fdr=fdr, n_draws=draws, random_state=seed, progress=shows_progress(quiet))
     selector.fit(table, y)
-    written = write_results(selector, out, report, None)
+    written = write_results(selector, "handwritten digits of scikit-learn", out, report, None)
     if not quiet:
         show_selection(selector.selection_)
         say_verdict(selector)

@@ -29,9 +29,9 @@ def result_files(out: str | None, report: str | None, model: str | None) -> list
 
 
 def write_results(
-    selector: KnockoffSelector, out: str | None, report: str | None, model: str | None
+    selector: KnockoffSelector, file: str, out: str | None, report: str | None, model: str | None
 ) -> dict[str, list[str]]:
-    """Write each file complete or not at all, and return what was written, by kind.
+    """Write each file complete or not at all, and return what was written, by kind; `file` held the table.
 
     A certificate of an earlier selection in the folder is removed where there is no new one: it says nothing about
     this selection.
@@ -45,7 +45,7 @@ def write_results(
     if report is not None:
         from knockoffs.report import write_report
 
-        write_report(selector, report)
+        write_report(selector, report, source_name="standard input" if file == "-" else Path(file).name)
         written["Report"] = [report]
     return written
 

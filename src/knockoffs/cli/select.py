@@ -159,7 +159,7 @@ def select(
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
     ).fit(X, y, groups=labels)
-    written = write_results(selector, out, report, save_model)
+    written = write_results(selector, file, out, report, save_model)
     if as_json:
         click.echo(json.dumps(selector.selection_.to_dict(), indent=1))
     elif not quiet:

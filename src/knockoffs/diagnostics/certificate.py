@@ -121,6 +121,7 @@ class Certificate:
             total = {
                 "total": found.divergence.total,
                 "standard_error": found.divergence.total_error,
+                "telling": found.divergence.telling,
                 "worst_swap": [{"feature": name, "chance": chance} for name, chance in self.worst_swap()],
             }
         return _plain(

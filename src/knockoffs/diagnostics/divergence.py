@@ -10,6 +10,7 @@ from knockoffs.arrays import Array, Flags, Indices
 
 SINGLE_ROWS = 500  # for d single swaps, each as expensive as one swap of all
 ALL_SWAPS = 4
+LEAST_ERROR = 0.5  # nats; no larger error hides anything
 
 
 class EncodedPairs(Protocol):
@@ -48,6 +49,14 @@ class Divergence(NamedTuple):
     single: Array
     single_error: Array
     worst: Array
+
+    @property
+    def telling(self) -> bool:
+        """Return whether the total says something: not where its error is large, or where it is far below zero.
+
+        A few rows to which the model gives hardly any density decide on it then.
+        """
+        return self.total_error <= max(LEAST_ERROR, abs(self.total) / 3) and self.total > -3 * self.total_error
 
 
 def has_densities(generator: Any) -> bool:

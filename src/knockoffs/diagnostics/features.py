@@ -145,7 +145,7 @@ def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]
     feature = pairs.feature[main]
     precision = np.linalg.inv(pairs.covariance[np.ix_(main, main)])
     columns = [np.flatnonzero(feature == j) for j in range(pairs.features)]
-    alike = np.argwhere(np.triu(_likeness(pairs.x[:, main], feature), k=1) > SAME)
+    alike = np.argwhere(np.triu(likeness(pairs.x[:, main], feature), k=1) > SAME)
     return [
         (int(j), int(k))
         for j, k in alike
@@ -154,7 +154,7 @@ def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]
     ]
 
 
-def _likeness(x: Array, feature: Indices) -> Array:
+def likeness(x: Array, feature: Indices) -> Array:
     """|correlation| of each two features: the mean over one's columns of the largest with a column of the other.
 
     So two nominal features are alike if each level of one stands for a level of the other, and two quantities are

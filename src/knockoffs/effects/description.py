@@ -8,7 +8,7 @@ import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.design import Design, aligned, expand, pooled_schema
-from knockoffs.effects.bins import Bins, bins_of, within_bins
+from knockoffs.effects.bins import MISSING, Bins, bins_of, within_bins
 from knockoffs.effects.regression import Adjusted, Adjustment
 from knockoffs.effects.result import Curve, Effect, Effects
 from knockoffs.effects.shape import shape_of
@@ -131,6 +131,7 @@ def _curve(found: Adjusted, output: int, bins: Bins, of: str | None, scale: floa
         sides.append((mean, covariance, shares, known))
     mean, covariance, shares, known = sides[0]
     shape = shape_of(mean, covariance, shares, bins.labels, np.array(bins.ordered), known)
+    missing = _where_missing(mean, covariance, shares, bins, known)
     (plain, errors), (plain_tilde, errors_tilde) = (
         (_known(m, k), _known(np.sqrt(np.maximum(np.diag(v), 0.0)), k)) for m, v, _, k in sides
     )
@@ -143,10 +144,22 @@ def _curve(found: Adjusted, output: int, bins: Bins, of: str | None, scale: floa
         knockoff_error=errors_tilde,
         change=None if shape.change is None else _short(shape.change),
         change_error=None if shape.error is None else _short(shape.error),
+        missing=missing[0],
+        missing_error=missing[1],
         strength=strengths[0],
         knockoff_strength=strengths[1],
         shape=shape.words,
     )
+
+
+def _where_missing(
+    mean: Array, covariance: Array, shares: Array, bins: Bins, known: Flags
+) -> tuple[float | None, float | None]:
+    """The mean where the feature is missing minus that of all other rows, and its error."""
+    if bins.labels[-1] != MISSING or not known[-1] or shares[-1] == 1:
+        return None, None
+    others = 1 / (1 - shares[-1])  # the mean over all rows is 0
+    return _short(mean[-1] * others), _short(float(np.sqrt(max(covariance[-1, -1], 0.0))) * others)
 
 
 def _known(values: Array, known: Flags) -> tuple[float | None, ...]:

@@ -31,6 +31,8 @@ class Curve:
     change, change_error : float or None
         The last bin's mean minus the first's where bins have an order, else the highest minus the lowest mean; of
         a curve that turns, the smaller of its two parts.
+    missing, missing_error : float or None
+        The mean of y where the feature is missing minus that of all other rows, with its standard error.
     strength, knockoff_strength : float
         The standard deviation of the means over the rows, in units of that of y (shares of classes as they are).
     shape : str
@@ -44,6 +46,8 @@ class Curve:
     knockoff_error: tuple[float | None, ...]
     change: float | None
     change_error: float | None
+    missing: float | None
+    missing_error: float | None
     strength: float
     knockoff_strength: float
     shape: str
@@ -88,7 +92,7 @@ class Effect:
     @property
     def said(self) -> str:
         """What it does, in a sentence."""
-        return "; ".join(_said(self, curve) for curve in self.curves)
+        return "; ".join(_said(curve) for curve in self.curves)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON."""
@@ -166,13 +170,19 @@ def _lists(value: Any) -> Any:
     return [_lists(own) for own in value] if isinstance(value, (list, tuple)) else value
 
 
-def _said(effect: Effect, curve: Curve) -> str:
+def _said(curve: Curve) -> str:
     """A curve in words: what it does, and by how much."""
-    what = "" if curve.of is None else f"share of {curve.of!r} "
-    if curve.change is None or curve.change_error is None:
-        return f"{what}{curve.shape}"
+    said = curve.shape if curve.of is None else f"share of {curve.of} {curve.shape}"
+    if curve.change is not None and curve.change_error is not None:
+        said += f" ({_size(curve, curve.change, curve.change_error)})"
+    missing, error = curve.missing, curve.missing_error
+    if missing is not None and error is not None and abs(missing) >= CLEAR * error:
+        side = "higher" if missing > 0 else "lower"
+        said += f", {side} where it is missing ({_size(curve, missing, error)})"
+    return said
+
+
+def _size(curve: Curve, change: float, error: float) -> str:
     if curve.of is None:
-        size = f"{abs(curve.change):.3g} ± {curve.change_error:.2g}"
-    else:
-        size = f"{100 * abs(curve.change):.0f} ± {100 * curve.change_error:.0f} percentage points"
-    return f"{what}{curve.shape} ({size})"
+        return f"{abs(change):.3g} ± {error:.2g}"
+    return f"{100 * abs(change):.0f} ± {100 * error:.0f} points"

@@ -46,8 +46,10 @@ def _along(mean: Array, covariance: Array, shares: Array, bins: Indices) -> Shap
         end = min((int(bins[0]), int(bins[-1])), key=lambda k: abs(mean[peak] - mean[k]))
         size = _difference(mean, covariance, peak, end)
         return Shape("rises, then falls" if bend < 0 else "falls, then rises", *size)
-    if abs(slope_z) >= CLEAR:
+    if abs(slope_z) >= CLEAR and change * np.sign(slope) >= CLEAR * error:
         return Shape("rises" if slope > 0 else "falls", change, error)
+    if abs(slope_z) >= CLEAR:
+        return Shape("tends to rise" if slope > 0 else "tends to fall", change, error)
     return Shape("has no clear direction", change, error)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +24,12 @@ LOADER = PackageLoader("knockoffs.report")
 
 
 def write_report(
-    result: Any, path: str | os.PathLike[str], *, title: str | None = None, target_name: str | None = None
+    result: Any,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    target_name: str | None = None,
+    source_name: str | None = None,
 ) -> None:
     """Write what was found, and why, as one HTML page.
 
@@ -38,10 +44,15 @@ def write_report(
         The headline of the page.
     target_name : str, default=None
         What y is called; by default the name of the series that was passed as y.
+    source_name : str, default=None
+        Where the table came from, such as the name of its file.
     """
-    summary = summarise_selection(result) if isinstance(result, Selection) else summarise(_fitted_selector(result))
-    settings = summary["settings"] | ({} if target_name is None else {"target": target_name})
-    write_atomically(path, render(summary | {"settings": settings, "title": title}).encode())
+    selector = None if isinstance(result, Selection) else _fitted_selector(result)
+    selection = result if selector is None else selector.selection_
+    if target_name is not None:
+        selection = replace(selection, target=target_name)
+    summary = summarise_selection(selection) if selector is None else summarise(selector, selection)
+    write_atomically(path, render(summary | {"source": source_name, "title": title}).encode())
 
 
 def _fitted_selector(result: Any) -> KnockoffSelector:

@@ -10,6 +10,7 @@ import numpy as np
 
 from knockoffs.arrays import Array
 from knockoffs.pictured import Pictured
+from knockoffs.report.skewness import suits_log
 from knockoffs.schema import Column, Schema
 
 BINS = 24
@@ -17,6 +18,8 @@ LEVELS = 12
 MARGINALS = 8
 PAIRS = 4
 POINTS = 300
+MANY = 50  # values from which on points hardly fall onto each other
+JITTER = 0.3  # of the distance between two values, to either side
 DIGITS = 6
 
 
@@ -42,9 +45,11 @@ def pairs(pictured: Pictured, names: Sequence[str]) -> list[dict[str, Any]]:
     found = []
     for first, second in zip(quantities[0::2], quantities[1::2], strict=False):
         sides = {"data": pictured.x, "knockoffs": pictured.x_tilde}
-        points = {name: _points(table[:, [first, second]]) for name, table in sides.items()}
+        steps = [_step(pictured.schema[k]) for k in (first, second)]
+        points = {name: _points(table[:, [first, second]], steps) for name, table in sides.items()}
         if all(len(there[0]) for there in points.values()):
-            found.append({"first": names[first], "second": names[second], **points})
+            log = [suits_log(points["data"][k] + points["knockoffs"][k]) for k in (0, 1)]
+            found.append({"first": names[first], "second": names[second], "log": log, **points})
     return found[:PAIRS]
 
 
@@ -62,7 +67,8 @@ def columns_read(schema: Schema) -> dict[str, Any]:
 
 
 def _has_levels(column: Column) -> bool:
-    return column.levels is not None or column.kind in ("binary", "nominal")
+    few = column.discrete and len(column.values) <= LEVELS
+    return column.levels is not None or few or column.kind == "nominal"
 
 
 def _is_quantity(column: Column) -> bool:
@@ -72,9 +78,15 @@ def _is_quantity(column: Column) -> bool:
 
 def _histogram(column: Column, x: Array, x_tilde: Array) -> dict[str, Any]:
     x, x_tilde = (cells[~np.isnan(cells)] for cells in (x, x_tilde))
-    edges = _edges(np.concatenate([x, x_tilde]))
+    both = np.concatenate([x, x_tilde])
+    whole = column.discrete and all(value == round(value) for value in column.values)
+    log = not whole and suits_log(both.tolist())
+    edges = _whole_edges(both) if whole and len(both) else np.exp(_edges(np.log(both))) if log else _edges(both)
+    if log:  # rounding must not lose the ends
+        edges[0], edges[-1] = both.min(), both.max()
     return {
         "edges": rounded(edges),
+        "log": log,
         "data": np.histogram(x, edges)[0].tolist(),
         "knockoffs": np.histogram(x_tilde, edges)[0].tolist(),
     }
@@ -115,8 +127,23 @@ def _edges(values: Array) -> Array:
     return np.linspace(low, high, BINS + 1)
 
 
-def _points(pair: Array) -> list[list[float]]:
+def _whole_edges(values: Array) -> Array:
+    """Bins of whole numbers, as many in each: else some bins would hold one more than their neighbours."""
+    low, high = values.min(), values.max()
+    width = max(1, math.ceil((high - low + 1) / BINS))
+    return np.arange(low - 0.5, high + width, width)
+
+
+def _step(column: Column) -> float:
+    """Return by how much values of a column differ at least where they are few, else 0."""
+    few = column.discrete and len(column.values) <= MANY
+    return float(np.diff(column.values).min(initial=np.inf)) if few and len(column.values) > 1 else 0.0
+
+
+def _points(pair: Array, steps: Sequence[float]) -> list[list[float]]:
+    """Rows where both cells are there; points of few values are moved a little, so that they can be counted."""
     there = pair[~np.isnan(pair).any(axis=1)][:POINTS]
+    there = there + JITTER * np.array(steps) * np.random.default_rng(0).uniform(-1, 1, size=there.shape)
     return [rounded(there[:, 0]), rounded(there[:, 1])]
 
 

@@ -11,28 +11,35 @@ from knockoffs.arrays import Array
 from knockoffs.diagnostics import Certificate
 from knockoffs.filtering import estimated_fdp
 from knockoffs.report.pictured import DIGITS, columns_read, marginals, pairs, rounded
+from knockoffs.report.story import answer, nearly_selected, remark
 from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector
 
 CHECKED = 20
 
 
-def summarise(selector: KnockoffSelector) -> dict[str, Any]:
-    """Everything that the report shows."""
-    pictured = selector.pictured_
-    names = [selector.selection_.names[column] for column in pictured.columns]
-    return summarise_selection(selector.selection_) | {
+def summarise(selector: KnockoffSelector, selection: Selection | None = None) -> dict[str, Any]:
+    """Everything that the report shows; `selection` is that of the selector, perhaps with another target name."""
+    pictured, selection = selector.pictured_, selection or selector.selection_
+    names = [selection.names[column] for column in pictured.columns]
+    certificate = _certificate(selector.certificate_)
+    return summarise_selection(selection, certificate) | {
         "columns_read": columns_read(selector.schema_),
         "marginals": marginals(pictured, names),
         "pairs": pairs(pictured, names),
-        "certificate": _certificate(selector.certificate_),
+        "certificate": certificate,
         "training": _training(getattr(selector.generator_, "history_", [])),
     }
 
 
-def summarise_selection(selection: Selection) -> dict[str, Any]:
+def summarise_selection(selection: Selection, certificate: dict[str, Any] | None = None) -> dict[str, Any]:
     """What the report shows of a selection alone."""
-    return selection.to_dict() | {
+    found = selection.to_dict()
+    return found | {
+        "answer": answer(found, certificate),
+        "features": [feature | {"remark": remark(feature, found)} for feature in found["features"]],
+        "nearly": nearly_selected(found),
+        "source": None,
         "cautions": list(selection.cautions),
         "curves": [_fdp_curve(w, selection) for w in selection.draws],
         "columns_read": None,

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.outputs import write_atomically
 from knockoffs.randomization import RandomizationTest
-from knockoffs.report.charts import Axis
+from knockoffs.report.axes import Axis
 from knockoffs.report.pictured import columns_read
 
 MOST_EFFECTS = 40

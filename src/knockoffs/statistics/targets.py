@@ -48,7 +48,8 @@ class Target(NamedTuple):
         task, values = read_target(y, task, rows=rows, who=who)
         if task == "regression":
             return cls(task, values, name=name)
-        return cls(task, values, tuple(map(str, np.unique(_read_vector(y, rows, who)).tolist())), name)
+        found = np.unique(_read_vector(y, rows, who)).tolist()
+        return cls(task, values, tuple(f"{c:g}" if isinstance(c, float) else str(c) for c in found), name)
 
     @property
     def class_shares(self) -> tuple[float, ...]:
