@@ -23,6 +23,7 @@ LAYERS = (
         "pictured",
         "conclusion",
         "twins",
+        "phases",
         "effects",
         "explanation",
         "randomization",

@@ -1190,14 +1190,18 @@ def test_any_object_with_fit_and_sample_is_a_generator() -> None:
     np.testing.assert_array_equal(estimator.w_, clone(estimator).fit(X, Y).w_)
 
 
-def test_progress_is_shown_only_when_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_only_when_asked_for(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a terminal by lines, from ten seconds on: here at once."""
+    monkeypatch.setattr("knockoffs.progress.FIRST_LINE", 0.0)
     statistic = HoldoutStatistic(LinearRegression(), mixture=0, folds=2)
     quiet = selector(statistic=statistic, n_draws=2, fdr=0.4).fit(X, Y)
     assert capfd.readouterr() == ("", "")
     loud = selector(statistic=statistic, n_draws=2, fdr=0.4, progress=True).fit(X, Y)
     shown = capfd.readouterr()
     assert shown.out == ""
-    assert "draw 2 of 2" in shown.err
+    assert re.search("1/3 learning the distribution.*\n(.*\n)*2/3 comparing with knockoffs, .*%", shown.err)
     np.testing.assert_array_equal(loud.w_, quiet.w_)
 
 

@@ -21,18 +21,20 @@ from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.diagnostics.selection_check import check_selection, enough_rows
 from knockoffs.diagnostics.source import find_source, table_for
-from knockoffs.effects import Effects, describe_effects
+from knockoffs.effects import describe_effects
 from knockoffs.generator_choice import checked_knockoffs, generator_for, is_ready, row_handling, with_defaults
 from knockoffs.generators.hierarchical import draw_knockoffs, fit_generator
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.parts import by_name, check_parts, is_auto
+from knockoffs.phases import CHECK, CHOOSE, COMPARE, DESCRIBE, LEARN, selection_phases
 from knockoffs.pictured import pictured
-from knockoffs.progress import progress_bars
+from knockoffs.progress import Job, job, progress_bars
 from knockoffs.randomness import RandomState, random_generator, reported_seed
 from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import RowStructure, row_structure
 from knockoffs.schema import Kind
+from knockoffs.selection import RowHandling
 from knockoffs.statistic_choice import choose_statistic
 from knockoffs.statistics import HoldoutStatistic
 from knockoffs.statistics.draws import Draws, compute_draws
@@ -171,8 +173,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, groups: Any) -> None:
-        for name in ("selection_", "certificate_", "expectation_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("selection_", None)  # of an earlier fit
+        self.expectation_: Expectation | None = None
+        self.certificate_: Certificate | None = None
         self._check_settings()
         if y is None:
             raise ValueError("KnockoffSelector requires y to be passed, but the target y is None.")
@@ -197,18 +200,43 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         handling = row_handling(generator, rows)
         warn_of_hazards(table, target.values, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
         distinct = rows.distinct_rows(table)
-        self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
-        self.statistic_ = self._prepared_statistic(distinct, rows.groups, target, for_statistic)
-        drawn = self._draw(rows.distinct_rows(X), distinct, rows.groups, for_draws)
-        level = self._check(distinct, drawn[0], rows.groups, target, for_checks)
-        knockoffs = [rows.all_rows(own) for own in drawn]
-        with progress_bars(self.progress) as report:
-            found = compute_draws(
-                self.statistic_, X, table, knockoffs, y, groups=rows.kept_together, report=report
+        checks = self.calibrate or (self.certify and enough_rows(distinct, rows.groups))
+        statistic = HoldoutStatistic() if self.statistic is None else self.statistic
+        if not is_auto(statistic):
+            statistic = by_name(statistic, STATISTICS)
+        phases = selection_phases(generator, statistic, checks=checks, n_draws=self.n_draws)
+        with job(self.progress, phases) as work:
+            work.begin(LEARN)
+            self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
+            self.statistic_ = self._prepared_statistic(
+                statistic, distinct, rows.groups, target, for_statistic, work
             )
+            drawn = self._draw(rows.distinct_rows(X), distinct, rows.groups, for_draws)
+            level = self._check(distinct, drawn[0], rows.groups, target, for_checks, work) if checks else self.fdr
+            knockoffs = [rows.all_rows(own) for own in drawn]
+            work.begin(COMPARE)
+            with progress_bars(self.progress) as report:
+                found = compute_draws(
+                    self.statistic_, X, table, knockoffs, y, groups=rows.kept_together, report=report
+                )
+            work.begin(DESCRIBE)
+            self._conclude(found, table, knockoffs[0], target, float(level), rows, handling, seed)
+
+    def _conclude(
+        self,
+        found: Draws,
+        table: Table,
+        knockoffs: Table,
+        target: Target,
+        level: float,
+        rows: RowStructure,
+        row_handling: RowHandling,
+        seed: int,
+    ) -> None:
+        """Filter, describe what the selected features do, and warn."""
         self._warn_of_certificate()
-        self.pictured_ = pictured(table, knockoffs[0], found.ws.mean(0))
-        self.selection_ = conclude(
+        self.pictured_ = pictured(table, knockoffs, found.ws.mean(0))
+        selection = conclude(
             found.ws,
             names=table.schema.names,
             conditioned=self._conditioned,
@@ -223,11 +251,21 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             expectation=self.expectation_,
             twins=find_twins(table),
             groups=rows.group_count,
-            row_handling=handling,
+            row_handling=row_handling,
             seed=seed,
         )
-        effects = self._described(table, knockoffs[0], target, found, rows)
-        self.selection_ = replace(self.selection_, effects=effects)
+        effects = describe_effects(
+            table,
+            knockoffs,
+            target,
+            selection.worth_describing(),
+            names=selection.names,
+            selected=selection.selected.tolist(),
+            draws=found.ws,
+            others=found.others,
+            groups=rows.kept_together,
+        )
+        self.selection_ = replace(selection, effects=effects)
         self._warn_of_result()
 
     @property
@@ -272,12 +310,10 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         groups: Indices | None,
         target: Target,
         seed: int,
+        work: Job,
     ) -> float:
-        """Check the knockoffs where asked for, and return the level of the filter."""
-        self.expectation_: Expectation | None = None
-        self.certificate_: Certificate | None = None
-        if not (self.calibrate or (self.certify and enough_rows(table, groups))):
-            return float(self.fdr)
+        """Check the knockoffs, and return the level of the filter."""
+        work.begin(CHECK)
         expectation, certificate = check_selection(
             self.generator_,
             table,
@@ -311,9 +347,12 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             said = " ".join([*found.reasons, *found.advice])
             caution(f"Check of the knockoffs: {found.verdict}. {said}")
 
-    def _prepared_statistic(self, table: Table, groups: Indices | None, target: Target, seed: int) -> Any:
-        statistic, self.statistic_reason_ = self.statistic, None
+    def _prepared_statistic(
+        self, statistic: Any, table: Table, groups: Indices | None, target: Target, seed: int, work: Job
+    ) -> Any:
+        self.statistic_reason_ = None
         if is_auto(statistic):
+            work.begin(CHOOSE)
             with progress_bars(self.progress) as report:
                 statistic, self.statistic_reason_ = choose_statistic(
                     table,
@@ -327,7 +366,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                     n_jobs=self.n_jobs,
                     report=report,
                 )
-        statistic = HoldoutStatistic() if statistic is None else by_name(statistic, STATISTICS)
         if not hasattr(statistic, "compute"):
             return statistic
         return with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=target.task)
@@ -346,20 +384,3 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         else:
             drawn = [self.generator_(X) for _ in range(self.n_draws)]
         return [keep_conditioned(table, checked_knockoffs(X, table, own), self._conditioned) for own in drawn]
-
-    def _described(
-        self, table: Table, knockoffs: Table, target: Target, found: Draws, rows: RowStructure
-    ) -> Effects:
-        """What the selected features do, and those that come next."""
-        selection = self.selection_
-        return describe_effects(
-            table,
-            knockoffs,
-            target,
-            selection.worth_describing(),
-            names=selection.names,
-            selected=selection.selected.tolist(),
-            draws=found.ws,
-            others=found.others,
-            groups=rows.kept_together,
-        )

@@ -240,6 +240,7 @@ def test_the_time_left_is_known_for_long_runs(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(progress, "Console", lambda **_: Console(**terminal))
     monkeypatch.setattr(progress, "Progress", Shown)
     with progress.progress_bars(True) as report:
+        assert report is not None
         for done in range(1, 5):
             now += 120.0
             report("gene", done, 10, None)

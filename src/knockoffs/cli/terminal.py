@@ -64,8 +64,8 @@ class _Console(Console):
 
 
 def shows_progress(quiet: bool) -> bool:
-    """Return whether progress bars are shown: where somebody looks at standard error."""
-    return not quiet and sys.stderr is not None and sys.stderr.isatty()
+    """Return whether progress is shown: bars on a terminal, a line now and then into a log file."""
+    return not quiet and sys.stderr is not None
 
 
 def require_standard_output(option: str) -> None:
