@@ -86,8 +86,7 @@ def test_other_knockoffs_are_warned_of_once_and_in_the_report(generator: Any, ve
     said = [message for message in said if message.startswith("Check of the knockoffs")]
     assert len(said) == 1
     assert said[0].startswith(f"Check of the knockoffs: {verdict}. {fitted.certificate_.reasons[0]}")
-    for sentence in (*fitted.certificate_.reasons, *fitted.certificate_.advice):
-        assert sentence in said[0]
+    assert not any(sentence in said[0] for sentence in fitted.certificate_.advice)  # short, with a pointer
     assert said[0] in fitted.selection_.cautions
     assert said[0] in summarise(fitted)["cautions"]
     assert summarise(fitted)["certificate"]["verdict"] == verdict

@@ -62,14 +62,14 @@ def test_a_table_without_gaps_stays_as_it_is_and_one_without_cells_is_refused() 
     x = LAW.sample(100, random_state=0)
     np.testing.assert_array_equal(complete_table(x, random_state=0), x)
     x[:, 2] = np.nan
-    with pytest.raises(ValueError, match="column 2: entirely missing"):
+    with pytest.raises(ValueError, match="column 'x2': entirely missing"):
         complete_table(x)
 
 
 def test_mostly_missing_columns_are_warned_of() -> None:
     x = LAW.sample(200, random_state=0)
     x[:120, 3] = np.nan
-    with pytest.warns(KnockoffWarning, match=r"column 3 \(60%\): mostly missing"):
+    with pytest.warns(KnockoffWarning, match=r"column 'x3' \(60%\): mostly missing"):
         complete_table(x, random_state=0)
 
 

@@ -23,6 +23,7 @@ LAYERS = (
         "pictured",
         "conclusion",
         "twins",
+        "figures",
         "phases",
         "effects",
         "explanation",

@@ -119,7 +119,7 @@ def test_all_problems_are_in_one_message() -> None:
 
 
 def test_a_long_list_of_columns_is_cut() -> None:
-    assert "column 4 (4) and 7 more: infinite values" in said_of(np.full((4, 12), np.inf))
+    assert "column 'x4' (4) and 7 more: infinite values" in said_of(np.full((4, 12), np.inf))
 
 
 @pytest.mark.parametrize("cell", [{"a": 1}, [1], {1}, (1, 2), object()], ids=lambda cell: type(cell).__name__)
@@ -131,7 +131,7 @@ def test_objects_are_refused_by_a_type_error(cell: Any) -> None:
     with pytest.raises(TypeError, match=r"column 'x'.*argument must be a string or a number.*drop it"):
         read_table(pd.DataFrame({"x": [cell] * 3}), who="Test")
     if type(cell) is not object:
-        with pytest.raises(TypeError, match=r"column 1: holds objects \(.*float"):
+        with pytest.raises(TypeError, match=r"column 'x1': holds objects \(.*float"):
             read_table(np.stack([np.ones(3), column], axis=1), who="Test")
 
 
@@ -145,7 +145,7 @@ def test_objects_are_refused_by_a_type_error(cell: Any) -> None:
     ids=["dates", "durations", "bytes"],
 )
 def test_arrays_without_numbers_are_refused_like_columns_without(bad: np.ndarray) -> None:
-    assert re.search(r"column 0, column 1: has type .*; only numbers", said_of(bad))
+    assert re.search(r"column 'x0', column 'x1': has type .*; only numbers", said_of(bad))
 
 
 @pytest.mark.parametrize(

@@ -12,4 +12,4 @@ def test_a_long_list_is_cut() -> None:
 
 def test_column_names_are_quoted() -> None:
     assert column_name(["a b"], 0) == "column 'a b'"
-    assert column_name(None, 3) == "column 3"
+    assert column_name(None, 3) == "column 'x3'"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from knockoffs.arrays import Array, Flags
+from knockoffs.checks import check_count
 from knockoffs.effects.result import Effects
 from knockoffs.filtering import draw_level, smallest_evalue_levels, smallest_levels
 from knockoffs.notebook import html_table
@@ -18,6 +19,7 @@ from knockoffs.words import listing
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 RowHandling = Literal["independent", "groups modelled", "groups ignored by the generator"]
@@ -161,6 +163,23 @@ class Selection:
         frame = frame.sort_values("w", ascending=False, kind="stable", ignore_index=True)
         frame.attrs.update(self.settings())
         return frame
+
+    def plot(self, *, most: int = 30) -> Figure:
+        """Draw the largest w by name, with the threshold; selected features are green, kept ones hatched.
+
+        Parameters
+        ----------
+        most : int, default=30
+            Number of features to draw.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        from knockoffs.figures import statistics_figure
+
+        check_count("most", most)
+        return statistics_figure(self.names, self.w, self.selected, self.threshold, kept=self.kept, most=most)
 
     def settings(self) -> dict[str, Any]:
         """What the selection was made with, as plain values."""

@@ -164,12 +164,15 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         try:
             with collect_cautions() as cautions:
                 self._fit(X, y, groups)
-                said = dict.fromkeys(cautions)
-                said.pop(self.selection_.explanation, None)
-                self.selection_ = replace(self.selection_, cautions=tuple(said))
+                self.selection_ = replace(self.selection_, cautions=tuple(dict.fromkeys(cautions)))
         finally:  # shown also where the fit ends in an error
             for message in dict.fromkeys(cautions):
                 caution(message)
+        if not self.selection_.selected.any():
+            caution(
+                f"Nothing is selected at fdr={self.fdr:g}: the selection's explanation says why, and its advice "
+                "what to do next."
+            )
         return self
 
     def _fit(self, X: Any, y: Any, groups: Any) -> None:
@@ -266,7 +269,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             groups=rows.kept_together,
         )
         self.selection_ = replace(selection, effects=effects)
-        self._warn_of_result()
+        self._warn_of_kept()
 
     @property
     def w_(self) -> Array:
@@ -332,9 +335,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.certificate_ = certificate if self.certify else None
         return expectation.calibrated_level(self.fdr) if self.calibrate else float(self.fdr)
 
-    def _warn_of_result(self) -> None:
-        if not self.selection_.selected.any():
-            caution(self.selection_.explanation)
+    def _warn_of_kept(self) -> None:
         if self.selection_.kept:
             caution(
                 f"keep_at_least={self.keep_at_least} keeps {listing(list(self.selection_.kept))} without any "
@@ -344,8 +345,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     def _warn_of_certificate(self) -> None:
         found = self.certificate_
         if found is not None and found.verdict != "pass":
-            said = " ".join([*found.reasons, *found.advice])
-            caution(f"Check of the knockoffs: {found.verdict}. {said}")
+            more = len(found.reasons) - 1 + len(found.advice)
+            pointer = f" The certificate says more ({more} sentences)." if more else ""
+            caution(f"Check of the knockoffs: {found.verdict}. {found.reasons[0]}{pointer}")
 
     def _prepared_statistic(
         self, statistic: Any, table: Table, groups: Indices | None, target: Target, seed: int, work: Job

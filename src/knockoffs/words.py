@@ -8,7 +8,8 @@ import numpy as np
 
 
 def column_name(names: list[str] | None, j: int | np.integer[Any]) -> str:
-    return f"column {j}" if names is None else f"column {names[j]!r}"
+    """Return what messages call a column: by its name, or "x3" as results do where there are no names."""
+    return f"column {f'x{j}' if names is None else names[j]!r}"
 
 
 def listing(items: list[str], most: int = 5) -> str:

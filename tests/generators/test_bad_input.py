@@ -166,7 +166,7 @@ def test_object_arrays_of_numbers_are_numbers(fast_ddlk: Make) -> None:
 def test_object_arrays_with_text_are_refused_with_the_place(fast_ddlk: Make) -> None:
     table = X.astype(object)
     table[3, 2] = "x"
-    with pytest.raises(ValueError, match=r"DDLK.*column 2"):
+    with pytest.raises(ValueError, match=r"DDLK.*column 'x2'"):
         fast_ddlk().fit(table)
 
 

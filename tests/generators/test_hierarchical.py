@@ -253,7 +253,7 @@ def test_what_was_constant_within_groups_must_stay_so() -> None:
     x[:, 1] = labels
     model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(x, groups=labels)
     x[0, 1] += 0.5
-    with pytest.raises(ValueError, match=r"column 1 was constant within every group of the fit and varies"):
+    with pytest.raises(ValueError, match=r"column 'x1' was constant within every group of the fit and varies"):
         model.sample(x, groups=labels)
 
 

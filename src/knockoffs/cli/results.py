@@ -84,19 +84,25 @@ def show_selection(selection: Selection) -> None:
     terminal.print(text(title, "table.title"))
     terminal.print(table)
     terminal.print(text(selection.explanation))
+    for step in selection.advice:
+        terminal.print(text(f"→ {step}"))
 
 
 def say_verdict(selector: KnockoffSelector) -> None:
     """Print why the statistic was chosen, and what the check of the knockoffs came to.
 
-    A warning has said more where it is not a pass.
+    A warning has given the first reason where it is not a pass.
     """
     if selector.statistic_reason_ is not None:
         say(selector.statistic_reason_)
     if selector.certificate_ is not None:
         found = selector.certificate_
-        reason = f" {found.reasons[0]}" if found.verdict == "pass" else ""
-        say(f"Check of the knockoffs: {found.verdict}.{reason}")
+        say(f"Check of the knockoffs: {found.verdict}. {found.reasons[0]}")
+        if found.verdict != "pass":
+            for sentence in found.reasons[1:]:
+                say(f"  {sentence}")
+            for sentence in found.advice:
+                say(f"  → {sentence}")
 
 
 def say_where(written: dict[str, list[str]]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from knockoffs.checks import check_count
 from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.verdict import RULE, Judgement, Verdict, judge
@@ -16,6 +17,7 @@ from knockoffs.notebook import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,6 +114,24 @@ class Certificate:
         frame = frame.sort_values(["shift_p", "shift"], ascending=[True, False], kind="stable", ignore_index=True)
         frame.attrs.update({"verdict": self.verdict, "rows": found.rows, "subject": found.subject})
         return frame
+
+    def plot(self, *, most: int = 20) -> Figure:
+        """Draw how well tests distinguish rows from swapped rows, and the features that differ most.
+
+        Parameters
+        ----------
+        most : int, default=20
+            Number of features to draw.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        from knockoffs.figures import certificate_figure
+
+        check_count("most", most)
+        title = f"Check of the knockoffs: {self.verdict}"
+        return certificate_figure(self.found.tests, self.found.names, self.found.per_feature.ks, title, most=most)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON; a number that does not exist is None."""

@@ -23,7 +23,7 @@ from knockoffs.diagnostics.joint import SwapTest, compare_swaps, covariance_erro
 from knockoffs.diagnostics.randomisation import draw_signs
 from knockoffs.diagnostics.source import Source, find_source
 from knockoffs.engine.training import Report
-from knockoffs.progress import progress_bars
+from knockoffs.progress import Phase, job, progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.problem import Task
@@ -106,7 +106,9 @@ def check_swap(
     statistic = HoldoutStatistic() if statistic is None else statistic
     if subject:
         source = source._replace(subject=subject)
-    with progress_bars(progress) as report:
+    phases = [Phase("simulating responses"), Phase("testing the knockoffs"), *([Phase("dry run", 20)] * dry_run)]
+    with job(progress, phases) as work, progress_bars(progress) as report:
+        work.begin("simulating responses")
         expectation = expect(
             source.table,
             source.draw,
@@ -117,8 +119,10 @@ def check_swap(
             groups=source.groups,
             report=report,
         )
+        work.begin("testing the knockoffs")
         found = examine(source, expectation, fdr, rng, report=report)
         if dry_run:
+            work.begin("dry run")
             rates = simulate(
                 source.table,
                 source.draw,

@@ -11,6 +11,7 @@ from knockoffs.words import listing
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 CLEAR = 2.0  # standard errors
 
@@ -157,6 +158,24 @@ class Effects:
         ]
         columns = ["feature", "selected", "class", "bin", "place", "rows"]
         return pd.DataFrame(rows, columns=[*columns, "mean", "error", "knockoff", "knockoff_error"])
+
+    def plot(self, *features: str, target: str = "y") -> Figure:
+        """Draw the effects of some features, by default of all: adjusted means, and those of the knockoff in red.
+
+        Parameters
+        ----------
+        *features : str
+            Names of features.
+        target : str, default="y"
+            What y is called, for the titles.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        from knockoffs.figures import effects_figure
+
+        return effects_figure([self[feature] for feature in features] or self.each, target)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON."""
