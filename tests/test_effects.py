@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs import GaussianKnockoffs, HoldoutStatistic, KnockoffSelector, LassoStatistic, MidpointStatistic
+from knockoffs import (
+    GaussianKnockoffs,
+    HoldoutStatistic,
+    KnockoffSelector,
+    LassoStatistic,
+    MidpointStatistic,
+)
 from knockoffs.effects import Effects, describe_effects
 from knockoffs.effects.regression import Adjustment
 from knockoffs.statistics.targets import Target
@@ -18,15 +25,18 @@ from knockoffs.tables import read_table
 ROWS = 1200
 
 
-def effects_of(X: pd.DataFrame, y: Any, *, seed: int = 0, **settings: Any) -> Effects:
-    """Effects of all columns, with knockoffs that are independent draws of the rows' own distribution."""
-    knockoffs = GaussianKnockoffs(random_state=seed).fit(X).sample(X)
+def effects_of(
+    X: pd.DataFrame, y: Any, *, knockoffs: Any = None, features: Sequence[int] | None = None, **settings: Any
+) -> Effects:
+    """Effects of some columns, by default of all, with Gaussian knockoffs."""
+    if knockoffs is None:
+        knockoffs = GaussianKnockoffs(random_state=0).fit(X).sample(X)
     target = Target.read(y, "auto", rows=len(X), who="test")
     return describe_effects(
         read_table(X, who="test"),
         read_table(knockoffs, who="test"),
         target,
-        range(X.shape[1]),
+        range(X.shape[1]) if features is None else features,
         names=list(X.columns),
         selected=[True] * X.shape[1],
         draws=np.zeros((1, X.shape[1])),
@@ -77,19 +87,23 @@ def test_coefficients_solve_the_penalised_problem() -> None:
     np.testing.assert_allclose(found.coefficients, solved[:2], atol=1e-8)
 
 
-def test_intervals_of_two_standard_errors_hold_the_truth_in_most_cases() -> None:
+@pytest.mark.parametrize(("columns", "rows", "replicates"), [(4, 300, 80), (120, 80, 40)])
+def test_intervals_of_two_standard_errors_hold_the_truth_in_most_cases(
+    columns: int, rows: int, replicates: int
+) -> None:
     """The step of a yes or no feature is 1; noise has a larger variance where it is yes."""
     inside = []
-    for seed in range(80):
+    for seed in range(replicates):
         rng = np.random.default_rng(seed)
-        X = correlated(rng, 4, 300)
+        X = pd.DataFrame(rng.normal(size=(rows, columns))).add_prefix("f")
         yes = X["f0"] > 0
-        y = yes + X["f1"] + (1 + yes) * rng.normal(size=300)
-        (curve,) = effects_of(X.assign(f0=yes), y, seed=seed)["f0"].curves
+        y = yes + X["f1"] + (1 + yes) * rng.normal(size=rows)
+        copies = X.assign(f0=rng.permutation(yes))  # columns are independent
+        (curve,) = effects_of(X.assign(f0=yes), y, knockoffs=copies, features=[0])["f0"].curves
         assert curve.change is not None
         assert curve.change_error is not None
         inside.append(abs(abs(curve.change) - 1) < 2 * curve.change_error)
-    assert 0.87 <= np.mean(inside) <= 1
+    assert 0.85 <= np.mean(inside) <= 1
 
 
 def test_errors_of_groups_are_those_of_groups() -> None:

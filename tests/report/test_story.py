@@ -74,7 +74,7 @@ def test_what_was_asked_names_target_file_rows_and_columns(clinic: KnockoffSelec
     assert "grade, 3 classes: mild (" in asked
     assert "clinic.csv" in asked
     assert "<dt>rows</dt><dd>400</dd>" in asked
-    assert "12 continuous, " in asked
+    assert "13 continuous, " in asked
     assert "of the cells are missing, in 1 of the columns" in asked
 
 

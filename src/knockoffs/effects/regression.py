@@ -16,7 +16,8 @@ import numpy as np
 
 from knockoffs.arrays import Array, Indices
 
-PENALTIES = np.logspace(-4, 2, 13)  # per row, of columns in standard units
+PENALTIES = np.logspace(-4, 4, 17)  # per row, of columns in standard units
+MOST_FREEDOM = 0.5  # degrees of freedom per row: with more, what is left of y says nothing of the noise
 
 
 class Adjusted(NamedTuple):
@@ -45,8 +46,9 @@ class Adjustment:
         self.groups = np.arange(rows) if groups is None else groups
         self._sizes, self._right = _right_singular(self.z)
         along = self._right @ (self.z.T @ self.y) / np.maximum(self._sizes, 1e-300)[:, None]
-        scores = [_cross_validation(self.y, along, self._kept(penalty * rows)) for penalty in PENALTIES]
-        self.penalty = float(PENALTIES[int(np.argmin(scores))] * rows)
+        allowed = [p * rows for p in PENALTIES.tolist() if self._kept(p * rows).sum() <= MOST_FREEDOM * rows]
+        scores = [_cross_validation(self.y, along, self._kept(penalty)) for penalty in allowed]
+        self.penalty = allowed[int(np.argmin(scores))]
         self.freedom = float(self._kept(self.penalty).sum())
 
     def _kept(self, penalty: float) -> Array:
@@ -101,4 +103,4 @@ def _right_singular(z: Array) -> tuple[Array, Array]:
 def _cross_validation(y: Array, along: Array, kept: Array) -> float:
     """The generalised cross-validation of a ridge regression that keeps these shares of y."""
     left = (y**2).sum() - ((2 * kept - kept**2)[:, None] * along**2).sum()
-    return float(left / max(1 - kept.sum() / len(y), 1e-6) ** 2)
+    return float(left / (1 - kept.sum() / len(y)) ** 2)
