@@ -101,15 +101,18 @@ class Selection:
 
     def _repr_html_(self) -> str:
         of = "" if self.target is None else f" of {self.target}"
+        said = {effect.feature: effect.said for effect in self.effects}
         rows = [
-            (str(row.feature), f"{row.w:.4g}", f"{row.smallest_level:.3g}")
+            (str(row.feature), f"{row.w:.4g}", f"{row.smallest_level:.3g}", said.get(str(row.feature), ""))
             for row in self.to_frame().itertuples()
             if row.selected
         ]
         lines = [self.explanation, *(f"→ {step}" for step in self.advice), *self.cautions]
         if self.kept:
             lines.append(f"Kept without any guarantee: {listing(list(self.kept))}.")
-        return html_table(f"Features that tell{of}", lines, ("feature", "w", "selected from level"), rows)
+        return html_table(
+            f"Features that tell{of}", lines, ("feature", "w", "selected from level", "effect"), rows
+        )
 
     @property
     def n_draws(self) -> int:

@@ -212,6 +212,10 @@ def test_skewed_columns_get_a_logarithmic_axis_and_few_values_are_moved_apart() 
     found = {marginal["feature"]: marginal for marginal in marginals(pictured(table), list(table.columns))}
     assert found["cost"]["log"]
     assert not found["height"]["log"]
+    months = pd.DataFrame({"stay": np.rint(np.exp(rng.normal(3, 1.5, size=200))) + 1})
+    (stay,) = marginals(pictured(months), ["stay"])
+    assert stay["log"]
+    assert sum(stay["data"]) == 200
     assert found["grade"]["levels"] == ["1", "2", "3", "4"]
     edges = found["visits"]["edges"]
     assert np.ptp(np.diff(edges)) == 0  # each bin has as many whole numbers
@@ -221,6 +225,13 @@ def test_skewed_columns_get_a_logarithmic_axis_and_few_values_are_moved_apart() 
     moved = np.array(second["data"][1])
     np.testing.assert_array_equal(np.rint(moved), table["grade"])
     assert len(np.unique(moved)) == 200
+
+
+def test_what_is_folded_is_printed(show: Callable[..., Shown], fitted: KnockoffSelector) -> None:  # noqa: F811
+    shown = show(fitted)
+    assert not shown.page.locator("#made dl").is_visible()
+    shown.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert shown.page.locator("#made dl").is_visible()
 
 
 def test_a_logarithmic_axis_keeps_ratios() -> None:

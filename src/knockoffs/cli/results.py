@@ -76,9 +76,11 @@ def show_selection(selection: Selection) -> None:
     table.add_column("feature", overflow="fold")
     for heading in ("w", "e-value", *(["frequency"] if several else [])):
         table.add_column(heading, justify="right")
+    table.add_column("effect", overflow="fold")
+    said = {effect.feature: effect.said for effect in selection.effects}
     for row in shown[:SHOWN].itertuples():
         numbers = [f"{row.w:.4g}", f"{row.evalue:.3g}", *([f"{row.frequency:.0%}"] if several else [])]
-        table.add_row(text(row.feature), *numbers)
+        table.add_row(text(row.feature), *numbers, text(said.get(str(row.feature), "")))
     if len(shown) > SHOWN:
         table.caption = f"and {len(shown) - SHOWN} more"
     terminal.print(text(title, "table.title"))

@@ -80,9 +80,12 @@ def _histogram(column: Column, x: Array, x_tilde: Array) -> dict[str, Any]:
     x, x_tilde = (cells[~np.isnan(cells)] for cells in (x, x_tilde))
     both = np.concatenate([x, x_tilde])
     whole = column.discrete and all(value == round(value) for value in column.values)
-    log = not whole and suits_log(both.tolist())
-    edges = _whole_edges(both) if whole and len(both) else np.exp(_edges(np.log(both))) if log else _edges(both)
-    if log:  # rounding must not lose the ends
+    log = suits_log(both.tolist())
+    if whole and len(both):
+        edges = _whole_edges(both, log)
+    else:
+        edges = np.exp(_edges(np.log(both))) if log else _edges(both)
+    if log and not whole:  # rounding must not lose the ends
         edges[0], edges[-1] = both.min(), both.max()
     return {
         "edges": rounded(edges),
@@ -127,9 +130,14 @@ def _edges(values: Array) -> Array:
     return np.linspace(low, high, BINS + 1)
 
 
-def _whole_edges(values: Array) -> Array:
-    """Bins of whole numbers, as many in each: else some bins would hold one more than their neighbours."""
+def _whole_edges(values: Array, log: bool) -> Array:
+    """Bins of whole numbers, as many in each: else some bins would hold one more than their neighbours.
+
+    On a logarithmic axis they hold more and more numbers.
+    """
     low, high = values.min(), values.max()
+    if log:
+        return np.unique(np.rint(np.geomspace(low, high + 1, BINS + 1))) - 0.5
     width = max(1, math.ceil((high - low + 1) / BINS))
     return np.arange(low - 0.5, high + width, width)
 

@@ -39,5 +39,8 @@ function filter() {
 for (const button of table.tHead.querySelectorAll("button")) {
   button.addEventListener("click", () => sortBy(button));
 }
+window.addEventListener("beforeprint", () => {
+  for (const folded of document.querySelectorAll("details")) folded.open = true;
+});
 search.addEventListener("input", filter);
 filter();
