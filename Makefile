@@ -1,17 +1,24 @@
 # make demo: set up and run the main job on an embedded data set.   make test: set up and run the tests.
+# make docs: set up, build the site, and open every page of it.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+INSTALLED_DOCS := .venv/.installed-docs
+INSTALL = -m pip install --quiet --constraint constraints.txt --editable
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality statistics groups methods certificate calibration draws mixed randomisation paper clean
+.PHONY: setup demo test docs check package minimum slow speed quality statistics groups methods certificate calibration draws mixed randomisation paper clean
 
 setup: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,cluster,dev]"
+	$(BIN)/python $(INSTALL) ".[bench,cluster,dev]"
+	@touch $@
+
+$(INSTALLED_DOCS): $(INSTALLED)
+	$(BIN)/python $(INSTALL) ".[docs]"
 	@touch $@
 
 demo: setup
@@ -24,6 +31,16 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
+
+# a wheel and a source archive, in dist/
+package: setup
+	$(BIN)/python -m build
+
+# the tests with the oldest versions that pyproject.toml allows, in an environment of its own
+minimum:
+	$(PYTHON) -m venv .venv-minimum
+	.venv-minimum/bin/python -m pip install --quiet --constraint constraints-minimum.txt --editable ".[dev]"
+	$(ONE_CORE) .venv-minimum/bin/python -m pytest -m "not slow" --numprocesses $(JOBS) --dist loadfile
 
 slow: setup
 	$(ONE_CORE) $(BIN)/python -m pytest -m slow
@@ -67,4 +84,4 @@ paper: setup
 	$(BIN)/python -m benchmarks.paper $(RESULTS)
 
 clean:
-	rm -rf .venv out
+	rm -rf .venv .venv-minimum out dist docs/_build docs/gallery docs/reference/generated
