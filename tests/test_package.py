@@ -40,9 +40,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of commands of an environment with the wheel and, of the environment of this test, its dependencies.
+    """The commands of an environment with the wheel and, from the environment of this test, its dependencies.
 
-    The path of these is no folder of site packages there, so the editable install of this project has no effect.
+    Their path is no folder of site packages there, so the editable install of this project has no effect.
     """
     folder = tmp_path_factory.mktemp("clean") / "environment"
     venv.create(folder, with_pip=False)
