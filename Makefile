@@ -27,6 +27,12 @@ demo: setup
 test: setup
 	$(ONE_CORE) $(BIN)/python -m pytest -m "not slow" --numprocesses $(JOBS) --dist loadfile
 
+# warnings are errors; the test opens every page and follows every link
+docs: $(INSTALLED_DOCS)
+	$(ONE_CORE) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	KNOCKOFFS_NEEDS_SITE=1 $(BIN)/python -m pytest -q -s tests/test_site.py tests/test_examples.py
+	@echo "The site: docs/_build/html/index.html"
+
 check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -79,9 +85,9 @@ mixed: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.mixed $(if $(DATA),--data $(DATA))
 	$(ONE_CORE) $(BIN)/python -m benchmarks.mixed_rates $(if $(DATA),--data $(DATA))
 
-# tables and figures of docs/benchmarks.md from the runs in RESULTS=FOLDER
+# tables and figures of docs/benchmarks/paper.md from the runs in RESULTS=FOLDER
 paper: setup
 	$(BIN)/python -m benchmarks.paper $(RESULTS)
 
 clean:
-	rm -rf .venv .venv-minimum out dist docs/_build docs/gallery docs/reference/generated
+	rm -rf .venv .venv-minimum out dist docs/_build docs/gallery docs/reference/generated docs/sg_execution_times.rst

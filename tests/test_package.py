@@ -93,7 +93,7 @@ def test_the_minimum_versions_are_those_that_were_tested() -> None:
     lines = (ROOT / "constraints-minimum.txt").read_text(encoding="utf-8").splitlines()
     tested = dict(line.split("==") for line in lines if not line.startswith("#"))
     asked = dict(line.split(">=") for line in PROJECT["dependencies"])
-    assert asked.keys() == tested.keys()
+    assert asked.keys() <= tested.keys()
     for name, version in asked.items():
         assert re.fullmatch(rf"{re.escape(version)}(\.0)*", tested[name]), name
 
