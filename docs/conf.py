@@ -95,7 +95,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "min_reported_time": 1,
     "plot_gallery": "True",
-    "capture_repr": ("_repr_html_", "__repr__"),
+    "capture_repr": ("_repr_html_",),
     "matplotlib_animations": False,
     "image_scrapers": ("matplotlib",),
     "reset_modules": ("matplotlib", "site_gallery.strict_warnings"),

@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from xml.etree import ElementTree
 
 from docutils import nodes
 from docutils.utils.math import latex2mathml
 from sphinx.application import Sphinx
 
+NAMESPACE = "http://www.w3.org/1998/Math/MathML"
+ACCENTS = {"ˆ", "˜", "^", "~"}
 _BETWEEN_DOLLARS = re.compile(r"(?<![\\$\w])\$(?!\s)([^$]+?)(?<!\s)\$(?![\w$])")
 
 
 def mathml(latex: str, *, block: bool) -> str:
     """Return a formula as MathML; one that cannot be read is an error of the build."""
     try:
-        return latex2mathml.tex2mathml(latex, as_block=block)
+        drawn = latex2mathml.tex2mathml(latex, as_block=block)
     except Exception as error:
         raise ValueError(f"This formula cannot be turned into MathML ({error}): {latex}") from error
+    return _subscripts_beside_accents(drawn)
+
+
+def _subscripts_beside_accents(drawn: str) -> str:
+    """Put the index of a letter with a hat or a tilde beside it; docutils puts it below, as for a sum."""
+    ElementTree.register_namespace("", NAMESPACE)
+    root = ElementTree.fromstring(drawn.replace("&ApplyFunction;", "\u2061"))
+    for element in root.iter(f"{{{NAMESPACE}}}munderover"):
+        letter, index, accent = element
+        if (accent.text or "").strip() in ACCENTS:
+            marked = ElementTree.Element(f"{{{NAMESPACE}}}mover")
+            marked.extend([letter, accent])
+            element.tag = f"{{{NAMESPACE}}}msub"
+            element[:] = [marked, index]
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def visit_inline(self: Any, node: nodes.math) -> None:

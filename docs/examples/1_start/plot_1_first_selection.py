@@ -1,9 +1,9 @@
 """
 A first selection
 =================
-
-A hospital's table with 36 columns of mixed types and gaps: which columns tell something about the length of a stay
-that all the others do not? The patients are simulated, so that the truth is known and mistakes can be counted.
+A hospital's table with 36 columns of mixed types and missing cells: which columns tell something about the
+length of a stay that all the others do not? The patients are simulated, so that the truth is known and mistakes
+can be counted.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """
-Which pixels tell handwritten digits apart?
-===========================================
+Which pixels distinguish handwritten digits?
+============================================
 The data of ``knockoffs demo``: 1,797 small images. Beside every pixel stands a copy whose rows were shuffled.
 Such a copy knows nothing about the digit, so selecting it is certainly a mistake, and mistakes can be counted
 on real data. Here a quick generator and statistic do the work; ``knockoffs demo`` uses the defaults.

@@ -7,22 +7,23 @@ Knockoffs are random, so a selection is too. Several draws, combined by e-values
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.linear_model import Ridge
 
-from knockoffs import KnockoffSelector
+from knockoffs import ImportanceStatistic, KnockoffSelector
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 
-law = AutoregressiveGaussian(features=60, rho=0.6)
-x = law.sample(700, random_state=0)
-y, relevant = linear_response(x, relevant=24, amplitude=4, random_state=0)
+law = AutoregressiveGaussian(features=100, rho=0.5)
+x = law.sample(1000, random_state=0)
+y, relevant = linear_response(x, relevant=30, amplitude=4, random_state=0)
 
 # %%
-# Five seeds with one draw each, and five with 10 draws each. A dot says that the feature was selected.
+# Five seeds with one draw each, and five with 20 draws each. A dot says that the feature was selected.
 
-fitted = KnockoffSelector("gaussian", "lasso", fdr=0.2, certify=False, random_state=0).fit(x, y).generator_
+statistic = ImportanceStatistic(Ridge())  # coefficients of a ridge regression: quick
 chosen = {}
-for draws in (1, 10):
+for draws in (1, 20):
     chosen[draws] = [
-        KnockoffSelector(fitted, "lasso", fdr=0.2, n_draws=draws, certify=False, random_state=seed)
+        KnockoffSelector("gaussian", statistic, fdr=0.2, n_draws=draws, certify=False, random_state=seed)
         .fit(x, y)
         .get_support()
         for seed in range(5)
@@ -36,7 +37,7 @@ for axes, (draws, supports) in zip(panels, chosen.items(), strict=True):
         colour = np.where(relevant[order][places], "#20639b", "#d1495b")
         axes.scatter(places, np.full(len(places), seed), color=colour, s=10)
     axes.set(title=f"{draws} draw{'s' * (draws > 1)}", ylabel="seed")
-panels[1].set_xlabel("features, the 24 relevant ones first")
+panels[1].set_xlabel("features, the 30 relevant ones first")
 
 # %%
 # How alike are the selections of two seeds? The Jaccard index is the share of features that both have among

@@ -32,6 +32,7 @@ figure, axes = plt.subplots(figsize=(6.6, 2.4), layout="constrained")
 for place, (name, pairs) in enumerate(results.items()):
     found, false = np.array(pairs).T
     axes.scatter(found, np.full(8, place) + np.linspace(-0.12, 0.12, 8), color="#20639b", s=26)
-    print(f"{name}: mean power {found.mean():.2f}, mean share of false discoveries {false.mean():.2f}")
+    error = false.std(ddof=1) / np.sqrt(8)
+    print(f"{name}: mean power {found.mean():.2f}, mean share of false ones {false.mean():.2f} ± {error:.2f}")
 axes.set_yticks([0, 1], list(results))
 axes.set(xlabel="power at level 0.1, in eight tables", xlim=(-0.03, 1.03), ylim=(-0.5, 1.5))

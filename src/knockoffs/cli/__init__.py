@@ -20,7 +20,7 @@ COMMANDS = {
     "check": "How many discoveries with knockoffs of the rows of FILE to expect to be false: pass, warn or fail.",
     "describe": "How each column of FILE is read: its kind, values and missing cells.",
     "bench": "Run the paper's experiments, and show what they gave.",
-    "demo": "Which pixels tell handwritten digits apart? Half of the columns are known to tell nothing.",
+    "demo": "Which pixels distinguish handwritten digits? Half of the columns are known to tell nothing.",
 }
 
 

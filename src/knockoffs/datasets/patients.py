@@ -147,10 +147,9 @@ def _cells(name: str, latent: Array, rng: np.random.Generator) -> pd.Series:
 
 def _seen(column: pd.Series) -> Array:
     """A column as the response sees it: numbers (of levels, their place) in standard units; 0 where missing."""
-    numbers = column
     if column.name in LEVELS:
-        numbers = column.map({level: place for place, level in enumerate(LEVELS[column.name])})
-    elif column.name in LABORATORY:
-        numbers = np.log(column)
-    standard = (numbers - numbers.mean()) / numbers.std()
-    return standard.fillna(0.0).to_numpy(dtype=float)
+        numbers = np.array([LEVELS[str(column.name)].index(level) for level in column], dtype=float)
+    else:
+        numbers = column.to_numpy(dtype=float)
+    numbers = np.log(numbers) if column.name in LABORATORY else numbers
+    return np.nan_to_num((numbers - np.nanmean(numbers)) / np.nanstd(numbers, ddof=1))
