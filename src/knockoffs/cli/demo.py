@@ -49,7 +49,7 @@ def demo_statistic() -> Statistic:
 )
 @run_options
 def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
-    """Which pixels distinguish handwritten digits? Half of the columns are known to tell nothing.
+    """Find the pixels that distinguish handwritten digits, beside as many columns that tell nothing.
 
     Images of handwritten digits come with scikit-learn. Beside every pixel stands a copy whose rows are shuffled:
     selecting such a copy is certainly a false discovery, so you can see how many there are.

@@ -1,4 +1,4 @@
-"""Data for tests and benchmarks: laws that are known, responses that are simulated, real tables."""
+"""Data for tests and benchmarks: distributions that are known, responses that are simulated, real tables."""
 
 from knockoffs.datasets.mixed import load_acic2016, load_nhefs, load_support2
 from knockoffs.datasets.nulls import add_null_columns

@@ -1,4 +1,4 @@
-"""The synthetic laws of the paper's benchmarks, each with its true density and, where known, exact knockoffs."""
+"""Synthetic distributions of the benchmarks, with their densities and, where known, exact knockoffs."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def gaussian_memory(rows: int, columns: int) -> float:
 
 
 class KnockoffLaw:
-    """The law of x̃ given x for Gaussian rows, ready to draw from; in standard units, so that no unit matters."""
+    """The distribution of x̃ given x for Gaussian rows, ready to draw from, in standard units."""
 
     def __init__(self, mean: Array, covariance: Array, gaps: Array) -> None:
         self._mean, self._deviation = mean, np.sqrt(np.diag(covariance))
