@@ -175,8 +175,9 @@ def knockoff_evalues(w: ArrayLike, fdr: float, *, offset: int = 1) -> Array:
 
 
 def select_by_evalues(evalues: ArrayLike, fdr: float) -> Flags:
-    """Select by e-BH (Wang and Ramdas 2022): the k largest e-values, for the largest k with the k-th at least d /
-    (k q).
+    """Select features by their e-values with the e-BH procedure (Wang and Ramdas 2022).
+
+    These are the k largest e-values, for the largest k with the k-th at least d / (k q).
 
     Parameters
     ----------

@@ -96,16 +96,12 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     ----------
     selection_ : Selection
         The frozen result; `.to_frame()` gives it as a table.
-    certificate_ : Certificate or None
-        What the check of the knockoffs found; a verdict other than "pass" is warned of.
-    expectation_ : Expectation or None
-        w of simulated responses, where `certify=True` or `calibrate=True`.
+    certificate_, expectation_ : Certificate and Expectation, or None
+        What the check of the knockoffs found (a verdict other than "pass" is warned of); w of simulated responses.
     w_, threshold_ : array of float, float
         The statistic of each feature, and the threshold on it (nan with several draws).
-    generator_, statistic_ : object
-        The parts as fitted and used.
-    statistic_reason_ : str or None
-        Why the statistic was chosen, where it was.
+    generator_, statistic_, statistic_reason_ : objects, str or None
+        The parts as fitted and used, and why the statistic was chosen, where it was.
     schema_ : Schema
         What each column of X holds.
     pictured_ : Pictured

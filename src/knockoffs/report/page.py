@@ -38,6 +38,19 @@ def write_report(
         The headline of the page.
     target_name : str, default=None
         What y is called; by default the name of the series that was passed as y.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from knockoffs import KnockoffSelector
+    >>> from knockoffs.datasets import make_patients
+    >>> X, y, _ = make_patients(rows=150, random_state=0)
+    >>> selector = KnockoffSelector("gaussian", "lasso", fdr=0.3, certify=False, random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "report.html"
+    >>> write_report(selector, path, title="Days in hospital")
+    >>> "Days in hospital" in path.read_text(encoding="utf-8")
+    True
     """
     summary = summarise_selection(result) if isinstance(result, Selection) else summarise(_fitted_selector(result))
     settings = summary["settings"] | ({} if target_name is None else {"target": target_name})
