@@ -1,17 +1,24 @@
 # make demo: set up and run the main job on an embedded data set.   make test: set up and run the tests.
+# make docs: set up, build the site, and open every page of it.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+INSTALLED_DOCS := .venv/.installed-docs
+INSTALL = -m pip install --quiet --constraint constraints.txt --editable
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test check slow speed quality statistics groups methods certificate calibration draws mixed randomisation paper clean
+.PHONY: setup demo test docs check package minimum slow speed quality statistics groups methods certificate calibration draws mixed randomisation paper clean
 
 setup: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,cluster,dev]"
+	$(BIN)/python $(INSTALL) ".[bench,cluster,dev]"
+	@touch $@
+
+$(INSTALLED_DOCS): $(INSTALLED)
+	$(BIN)/python $(INSTALL) ".[docs]"
 	@touch $@
 
 demo: setup
@@ -20,10 +27,26 @@ demo: setup
 test: setup
 	$(ONE_CORE) $(BIN)/python -m pytest -m "not slow" --numprocesses $(JOBS) --dist loadfile
 
+# warnings are errors; the test opens every page and follows every link
+docs: $(INSTALLED_DOCS)
+	$(ONE_CORE) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	KNOCKOFFS_NEEDS_SITE=1 $(ONE_CORE) $(BIN)/python -m pytest -q -s tests/test_site.py tests/test_examples.py
+	@echo "The site: docs/_build/html/index.html"
+
 check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
+
+# a wheel and a source archive, in dist/
+package: setup
+	$(BIN)/python -m build
+
+# the tests with the oldest versions that pyproject.toml allows, in an environment of its own
+minimum:
+	$(PYTHON) -m venv .venv-minimum
+	.venv-minimum/bin/python -m pip install --quiet --constraint constraints-minimum.txt --editable ".[dev]"
+	$(ONE_CORE) .venv-minimum/bin/python -m pytest -m "not slow" --numprocesses $(JOBS) --dist loadfile
 
 slow: setup
 	$(ONE_CORE) $(BIN)/python -m pytest -m slow
@@ -62,9 +85,9 @@ mixed: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.mixed $(if $(DATA),--data $(DATA))
 	$(ONE_CORE) $(BIN)/python -m benchmarks.mixed_rates $(if $(DATA),--data $(DATA))
 
-# tables and figures of docs/benchmarks.md from the runs in RESULTS=FOLDER
+# tables and figures of docs/benchmarks/paper.md from the runs in RESULTS=FOLDER
 paper: setup
 	$(BIN)/python -m benchmarks.paper $(RESULTS)
 
 clean:
-	rm -rf .venv out
+	rm -rf .venv .venv-minimum out dist docs/_build docs/gallery docs/reference/generated docs/sg_execution_times.rst

@@ -1,4 +1,4 @@
-"""`make paper RESULTS=FOLDER`: tables and figures of docs/benchmarks.md from the runs of `knockoffs bench run`."""
+"""`make paper RESULTS=FOLDER`: tables and figures of docs/benchmarks/paper.md from runs of `knockoffs bench`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from knockoffs.benchmarks.summary import (
 )
 from knockoffs.outputs import write_atomically
 
-PAGE = Path("docs/benchmarks.md")
+PAGE = Path("docs/benchmarks/paper.md")
 BESIDE = Path("docs/benchmarks")
 UNDATED = {"method": "gzip", "mtime": 0}  # the same bytes for the same results
 
@@ -70,7 +70,7 @@ def sections(experiment: Experiment, results: pd.DataFrame) -> Iterator[str]:
         table = distance_from_nominal(results, CURVE.tolist())
         yield markdown(table.map("{:.3f}".format).reset_index())
         save(heat_map(results), "lambda.png")
-        yield "![distance from nominal](benchmarks/lambda.png)"
+        yield "![distance from nominal](lambda.png)"
         return
     frame = means(results, experiment.levels)
     for (variant, response), found in frame.groupby(["variant", "response"], sort=False):
@@ -79,7 +79,7 @@ def sections(experiment: Experiment, results: pd.DataFrame) -> Iterator[str]:
         if found["replicates"].max() >= 20:
             name = re.sub(r"\W+", "-", f"{experiment.name}-{variant}-{response}").strip("-").lower() + ".png"
             save(curves(results, str(variant), str(response)), name)
-            yield f"![FDP and power](benchmarks/{name})"
+            yield f"![FDP and power]({name})"
 
 
 def tidy(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:

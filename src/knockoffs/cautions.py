@@ -12,7 +12,14 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class KnockoffWarning(UserWarning):
-    """Something in the data limits what knockoffs can do; the message says what and the remedy."""
+    """A warning: something in the data limits what knockoffs can do. The message says what, and the remedy.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from knockoffs import KnockoffWarning
+    >>> warnings.simplefilter("ignore", KnockoffWarning)  # `selection_.cautions` still holds the messages
+    """
 
 
 # `warnings.catch_warnings` acts on the whole process, so that fits in parallel threads would collect each other's

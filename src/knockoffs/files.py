@@ -41,6 +41,9 @@ THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+")
 # Spreadsheets take a cell that begins with one of these for a formula, and may carry it out
 # (https://owasp.org/www-community/attacks/CSV_Injection).
 FORMULA_MARKS = tuple("=+-@\t\r\n＝＋－＠")
+# Before version 3.1 pandas rounds the last digit of numbers in text files unless it is told not to.
+_ROUNDS = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+_EXACT_NUMBERS: dict[str, Any] = {"float_precision": "round_trip"} if _ROUNDS else {}
 
 
 def read_frame(path: str, *, delimiter: str | None = None) -> pd.DataFrame:
@@ -225,7 +228,7 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            read = partial(pd.read_csv, sep=delimiter, index_col=False, low_memory=False)
+            read = partial(pd.read_csv, sep=delimiter, index_col=False, low_memory=False, **_EXACT_NUMBERS)
             frame = read(io.StringIO(text))
             if delimiter != "," and _has_decimal_commas(frame):
                 frame = read(io.StringIO(text), decimal=",")

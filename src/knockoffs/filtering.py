@@ -14,12 +14,27 @@ from knockoffs.checks import check_choice, check_fraction
 
 
 def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
-    r"""The paper's equation (3):
-    $\tau = \min \{t > 0 : \frac{1 + |\{j : w_j \le -t\}|}{|\{j : w_j \ge t\}|} \le q\}$.
+    r"""Return the threshold of the knockoff filter, the paper's equation (3).
 
-    `inf` where no t qualifies. `offset=1` bounds the false discovery rate; `offset=0`, which leaves the 1 out,
-    bounds a slightly weaker rate and selects more.
+    It is $\tau = \min \{t > 0 : \frac{1 + |\{j : w_j \le -t\}|}{|\{j : w_j \ge t\}|} \le q\}$.
 
+    Parameters
+    ----------
+    w : array-like of float
+        One statistic per feature.
+    fdr : float
+        The share q of false discoveries that is accepted on average.
+    offset : {0, 1}, default=1
+        1 bounds the false discovery rate; 0, which leaves the 1 out, bounds a slightly weaker rate and selects
+        more.
+
+    Returns
+    -------
+    float
+        The threshold; `inf` where no t qualifies.
+
+    Examples
+    --------
     >>> knockoff_threshold([5, 4, 3, -1], fdr=0.34)
     3.0
     >>> knockoff_threshold([5, 4, 3], fdr=0.1)
@@ -49,7 +64,28 @@ def counts_beyond(w: ArrayLike) -> tuple[Array, Indices, Indices]:
 
 
 def knockoff_select(w: ArrayLike, fdr: float, *, offset: int = 1) -> Flags:
-    """Which features are selected: those with w at or above the threshold."""
+    """Select the features with w at or above the threshold of the knockoff filter.
+
+    Parameters
+    ----------
+    w : array-like of float
+        One statistic per feature.
+    fdr : float
+        The share q of false discoveries that is accepted on average.
+    offset : {0, 1}, default=1
+        1 bounds the false discovery rate; 0, which leaves the 1 out, bounds a slightly weaker rate and selects
+        more.
+
+    Returns
+    -------
+    array of bool
+        True for the selected features.
+
+    Examples
+    --------
+    >>> knockoff_select([5, 4, 3, -1], fdr=0.34).tolist()
+    [True, True, True, False]
+    """
     return read_statistics(w) >= knockoff_threshold(w, fdr, offset=offset)
 
 
@@ -111,6 +147,21 @@ def knockoff_evalues(w: ArrayLike, fdr: float, *, offset: int = 1) -> Array:
     With `offset=1`, `select_by_evalues` of one draw at the same level gives the knockoff filter's selection;
     e-values of several draws may be averaged, which a selection may not.
 
+    Parameters
+    ----------
+    w : array-like of float
+        One statistic per feature.
+    fdr : float
+        The share q of false discoveries that is accepted on average.
+    offset : {0, 1}, default=1
+        1 bounds the false discovery rate; 0, which leaves the 1 out, bounds a slightly weaker rate and selects
+        more.
+
+    Returns
+    -------
+    array of float
+        One e-value per feature.
+
     Examples
     --------
     >>> knockoff_evalues([5, 4, 3, -1], fdr=0.34).tolist()
@@ -124,7 +175,27 @@ def knockoff_evalues(w: ArrayLike, fdr: float, *, offset: int = 1) -> Array:
 
 
 def select_by_evalues(evalues: ArrayLike, fdr: float) -> Flags:
-    """e-BH (Wang and Ramdas 2022): the k largest e-values for the largest k with the k-th at least d / (k q)."""
+    """Select features by their e-values with the e-BH procedure (Wang and Ramdas 2022).
+
+    These are the k largest e-values, for the largest k with the k-th at least d / (k q).
+
+    Parameters
+    ----------
+    evalues : array-like of float
+        One e-value per feature.
+    fdr : float
+        The share q of false discoveries that is accepted on average.
+
+    Returns
+    -------
+    array of bool
+        True for the selected features.
+
+    Examples
+    --------
+    >>> select_by_evalues([6, 6, 2, 0, 0, 0], fdr=0.5).tolist()
+    [True, True, False, False, False, False]
+    """
     check_fraction("fdr", fdr)
     return smallest_evalue_levels(evalues) <= fdr * (1 + 1e-12)
 
@@ -207,13 +278,49 @@ def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tu
 
 
 def fdp(selected: ArrayLike, relevant: ArrayLike) -> float:
-    """The share of the selected features that are not relevant; 0 where none is selected. Both as flags."""
+    """Return the share of the selected features that are not relevant; 0 where none is selected.
+
+    Parameters
+    ----------
+    selected : array-like of bool
+        True for the selected features.
+    relevant : array-like of bool
+        True for the features that are relevant in truth.
+
+    Returns
+    -------
+    float
+        The share.
+
+    Examples
+    --------
+    >>> fdp([True, True, False, False], [True, False, True, False])
+    0.5
+    """
     chosen, true = read_flags("selected", selected), read_flags("relevant", relevant)
     return float(np.count_nonzero(chosen & ~true) / max(np.count_nonzero(chosen), 1))
 
 
 def power(selected: ArrayLike, relevant: ArrayLike) -> float:
-    """The share of the relevant features that are selected. Both as flags."""
+    """Return the share of the relevant features that are selected.
+
+    Parameters
+    ----------
+    selected : array-like of bool
+        True for the selected features.
+    relevant : array-like of bool
+        True for the features that are relevant in truth.
+
+    Returns
+    -------
+    float
+        The share.
+
+    Examples
+    --------
+    >>> power([True, True, False, False], [True, False, False, False])
+    1.0
+    """
     chosen, true = read_flags("selected", selected), read_flags("relevant", relevant)
     if not true.any():
         raise ValueError(

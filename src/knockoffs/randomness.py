@@ -11,7 +11,7 @@ RandomState = int | np.integer | np.random.Generator | np.random.RandomState | N
 
 
 def random_generator(random_state: RandomState, *, stream: int = 0) -> np.random.Generator:
-    """A generator for this `random_state`; `stream` tells apart the uses of one integer seed."""
+    """A generator for this `random_state`; `stream` separates the uses of one integer seed."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):

@@ -53,6 +53,14 @@ class Column:
     unit : str
         Name of the unit that is swapped as a whole and has one statistic w: the feature itself, however many
         internal columns encode it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from knockoffs import infer_schema
+    >>> column = infer_schema(pd.DataFrame({"smoker": ["yes", "no", None, "no"]}))[0]
+    >>> column.kind, column.levels, column.missing
+    ('binary', ('no', 'yes'), 0.25)
     """
 
     name: str

@@ -29,32 +29,81 @@ UNBOUNDED: RowHandling = "groups ignored by the generator"  # false discoveries 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection:
-    """A finished selection.
+    """A finished selection: what was found, and everything needed to find it again.
 
-    names : the features, in the order of the table; all arrays follow it.
-    selected : which of them are discoveries.
-    w : the knockoff statistic (the mean over draws where there are several).
-    evalues : mean over draws of the e-values (`knockoff_evalues`). They are compound: their sum over irrelevant
-        features is bounded, and the e-value of one feature tests nothing.
-    frequency : share of draws in which w is at or above the draw's threshold.
-    draws : w of each knockoff draw, `[n_draws, features]`.
-    thresholds : the threshold of each draw: that of the filter for one draw, that of the e-values at half the
-        level for several (`draw_threshold`); `inf` where nothing qualifies.
-    explanation : how many were found and how many of these are expected to be false, or why none.
-    expected_false : how many of the selected features are expected to be false: one more than stand as far below
-        zero, times what responses simulated on the rows say; None where nothing is known of it.
-    level : the level of the filter: `fdr`, or less where `calibrate=True` lowered it.
-    groups : number of groups of rows that belong together; None where rows are independent of each other.
-    row_handling : how dependence between rows was dealt with; nothing is bounded where the generator ignored it.
-    cautions : what was warned of on the way.
-    conditioned : columns that were conditioned on; they are never selected.
-    target : the name of y, where it has one.
-    target_kind : what y is, in words: its range, or its classes.
-    kept : names of features with the largest w that `keep_at_least` keeps although they are not selected; nothing
+    Attributes
+    ----------
+    names : tuple of str
+        The features, in the order of the table; all arrays follow it.
+    selected : array of bool
+        Which of them are discoveries.
+    w : array of float
+        The knockoff statistic (the mean over draws where there are several).
+    evalues : array of float
+        Mean over draws of the e-values (`knockoff_evalues`). They are compound: their sum over irrelevant features
+        is bounded, and the e-value of one feature tests nothing.
+    frequency : array of float
+        Share of draws in which w is at or above the draw's threshold.
+    draws : array of shape (n_draws, features)
+        w of each knockoff draw.
+    thresholds : array of float
+        The threshold of each draw: that of the filter for one draw, that of the e-values at half the level for
+        several; `inf` where nothing qualifies.
+    fdr, level : float
+        The level that was asked for, and that of the filter: `fdr`, or less where `calibrate=True` lowered it.
+    offset : int
+        The offset of the filter.
+    task : str
+        "regression" or "classification".
+    rows : int
+        Number of rows.
+    groups : int or None
+        Number of groups of rows that belong together; None where rows are independent of each other.
+    row_handling : str
+        How dependence between rows was dealt with; nothing is bounded where the generator ignored it.
+    generator, statistic : str
+        How the parts were made.
+    exact : bool or None
+        Whether the statistic has the flip-sign property exactly; None where nothing is known of it.
+    seed : int
+        The seed of everything random.
+    explanation : str
+        How many were found and how many of these are expected to be false, or why none.
+    versions : dict of str
+        Versions of Python and of the packages that were used.
+    cautions : tuple of str
+        What was warned of on the way.
+    expected_false : float or None
+        How many of the selected features are expected to be false: one more than stand as far below zero, times
+        what responses simulated on the rows say; None where nothing is known of it.
+    conditioned : tuple of str
+        Columns that were conditioned on; they are never selected.
+    target : str or None
+        The name of y, where it has one.
+    target_kind : str
+        What y is, in words: its range, or its classes.
+    kept : tuple of str
+        Names of features with the largest w that `keep_at_least` keeps although they are not selected; nothing
         bounds the share of false ones among them.
-    advice : what can be done where nothing is selected.
-    twins : pairs of features that hardly differ, so that neither tells much once the other is known.
-    effects : what the features with the largest w do to y. They describe, and have no part in the selection.
+    advice : tuple of str
+        What can be done where nothing is selected.
+    twins : tuple of pairs of str
+        Pairs of features that hardly differ, so that neither tells much once the other is known.
+    effects : Effects
+        What the features with the largest w do to y. They describe, and have no part in the selection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import KnockoffSelector
+    >>> X = np.random.default_rng(0).normal(size=(400, 12))
+    >>> y = X[:, :6].sum(axis=1)
+    >>> selector = KnockoffSelector("gaussian", "lasso", fdr=0.2, certify=False, random_state=0)
+    >>> selection = selector.fit(X, y).selection_
+    >>> len(selection.discoveries) >= 5
+    True
+    >>> selection.to_frame().columns[:3].tolist()
+    ['feature', 'selected', 'w']
     """
 
     names: tuple[str, ...]

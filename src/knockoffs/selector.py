@@ -46,66 +46,77 @@ from knockoffs.words import listing
 
 
 class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
-    """Select the features that tell something of y beyond all the others, with few false ones among them.
+    """Select the features that tell something about y beyond all the others, with few false ones among them.
 
-    With exact knockoffs, a statistic that is `exact` and `offset=1`, the expected share of false discoveries
-    is at most `fdr`; learned knockoffs and held-out statistics come close to that. y never reaches the generator.
+    With exact knockoffs, a statistic that is `exact` and `offset=1`, the expected share of false discoveries is
+    at most `fdr`; learned knockoffs and held-out statistics come close to that. y never reaches the generator.
 
     Parameters
     ----------
-    generator : a generator (`DDLK()` by default), its name at the command line (such as "gaussian"), or any
-        callable `f(X)` that returns knockoffs of its rows. A generator that is fitted already is used as it is;
-        `clone` (as in cross-validation) forgets the fit unless you wrap it in `sklearn.frozen.FrozenEstimator`.
-    statistic : a statistic (`HoldoutStatistic()` by default), its name at the command line (such as "lasso"), or
-        any callable `g(X, X_tilde, y)` that returns w. "auto" chooses between `HoldoutStatistic()` and
-        `LassoStatistic()`: among those that are expected to hold the level the one that finds more, in responses
-        simulated on X. y has no part in the choice.
-    fdr : the share q of false discoveries that you accept on average.
-    offset : 1 bounds the false discovery rate; 0 a slightly weaker rate, and selects more.
+    generator : generator, str or callable, default=None
+        A generator (`DDLK()` by default), its name at the command line (such as "gaussian"), or any function
+        `f(X)` that returns knockoffs of its rows. A generator that is fitted already is used as it is; `clone`
+        (as in cross-validation) forgets the fit unless you wrap it in `sklearn.frozen.FrozenEstimator`.
+    statistic : statistic, str or callable, default=None
+        A statistic (`HoldoutStatistic()` by default), its name at the command line (such as "lasso"), or any
+        function `g(X, X_tilde, y)` that returns w. "auto" chooses between `HoldoutStatistic()` and
+        `LassoStatistic()`: among those that are expected to hold the level the one that finds more, in
+        responses simulated on X. y has no part in the choice.
+    fdr : float, default=0.1
+        The share q of false discoveries that you accept on average.
+    offset : {0, 1}, default=1
+        1 bounds the false discovery rate; 0 a slightly weaker rate, and selects more.
     n_draws : int, default=1
-        Knockoff draws to combine by e-values (`combine_draws`). The answer then depends less on the seed, at the
-        price of power, and only features that stand out in almost every draw are selected, at least 1 / fdr of
-        them or none. Keep 1 unless you expect some 2 / fdr relevant features or more; then 20 is a good number.
+        Knockoff draws to combine by e-values (`combine_draws`). The answer then depends less on the seed, at
+        the price of power, and only features that stand out in almost every draw are selected, at least 1 / fdr
+        of them or none. Keep 1 unless you expect some 2 / fdr relevant features or more; then 20 is a good
+        number.
     certify : bool, default=True
-        Whether to check the knockoffs (`check_swap`): how many false discoveries to expect, by responses that are
-        simulated on the rows, and where the knockoffs differ from exact ones. Needs 100 rows.
+        Whether to check the knockoffs (`check_swap`): how many false discoveries to expect, by responses that
+        are simulated on the rows, and where the knockoffs differ from exact ones. Needs 100 rows.
     calibrate : bool, default=False
-        Whether to lower the level of the filter until the share of false discoveries that is expected by simulated
-        responses is at most `fdr`. A heuristic, for the filter of a single draw.
-    task : `"regression"`, `"classification"`, or `"auto"`: by the type of y.
-    kinds : kinds of columns that are known better than `infer_schema` finds out, by name or number, such as
-        `{"ward": "nominal"}` for categories that are coded by numbers.
-    missing : `"value"`: a missing cell is a value of its own, and hypotheses are about columns as observed.
-        `"complete"`: cells are filled in first (`complete_table`), and hypotheses are about complete columns.
+        Whether to lower the level of the filter until the share of false discoveries that is expected by
+        simulated responses is at most `fdr`. A heuristic, for the filter of a single draw.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What y is; "auto" decides by the type of y.
+    kinds : dict of column names (or numbers) to kinds, default=None
+        Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}` for
+        categories that are coded by numbers.
+    missing : {"value", "complete"}, default="value"
+        "value": a missing cell is a value of its own, and hypotheses are about columns as observed. "complete":
+        cells are filled in first (`complete_table`), and hypotheses are about complete columns.
     condition_on : sequence of column names or numbers, default=None
         Columns that are never tested, such as age, sex, batch or site: hypotheses are about the other features
         given these, the generator and the statistic take them into account, and they are never selected.
     keep_at_least : int, default=0
-        Columns that `transform` keeps at least, so that a pipeline does not end where nothing is selected: those
-        with the largest w beside the selected ones. They are no discoveries, and nothing bounds the share of false
-        ones among them: they are listed in `selection_.kept` alone.
-    random_state : seed for generator and statistic, where they have none of their own.
-    n_jobs : cores for the statistic, where it has no setting of its own.
-    progress : show progress bars.
+        Columns that `transform` keeps at least, so that a pipeline goes on where nothing is selected: those with the
+        largest w, listed in `selection_.kept`. They are no discoveries: nothing bounds the share of false ones.
+    random_state : int, numpy Generator or None, default=None
+        Seed for generator and statistic, where they have none of their own.
+    n_jobs : int, default=None
+        Number of cores for the statistic, where it has no setting of its own.
+    progress : bool, default=False
+        Show progress bars.
 
     Attributes
     ----------
-    selection_ : the frozen result; `.to_frame()` gives it as a table, `.effects` says what each discovery does.
-    certificate_ : what the check of the knockoffs found, or None; a verdict other than "pass" is warned of.
-    expectation_ : w of simulated responses, where `certify=True` or `calibrate=True`; else None.
-    w_, threshold_ : the statistic of each feature, and the threshold (`nan` with several draws).
-    generator_, statistic_ : as fitted and used.
-    statistic_reason_ : why the statistic was chosen, where it was; else None.
-    schema_ : what each column of X holds.
-    pictured_ : some rows of the features with the largest w and of their knockoffs, for the report.
+    selection_ : Selection
+        The frozen result; `.to_frame()` gives it as a table, `.effects` says what each discovery does.
+    certificate_, expectation_ : Certificate and Expectation, or None
+        What the check of the knockoffs found (a verdict other than "pass" is warned of); w of simulated responses.
+    w_, threshold_ : array of float, float
+        The statistic of each feature, and the threshold on it (nan with several draws).
+    generator_, statistic_, statistic_reason_ : objects, str or None
+        The parts as fitted and used, and why the statistic was chosen, where it was.
+    schema_, pictured_ : Schema, Pictured
+        What each column of X holds; some rows of the most important features and their knockoffs, for the report.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from knockoffs import GaussianKnockoffs, KnockoffSelector, LassoStatistic
     >>> X = np.random.default_rng(0).normal(size=(500, 30))
     >>> y = X[:, :10].sum(axis=1) + np.random.default_rng(1).normal(size=500)
-    >>> selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.1, random_state=0).fit(X, y)
+    >>> selector = KnockoffSelector("gaussian", "lasso", fdr=0.1, random_state=0).fit(X, y)
     >>> bool(selector.get_support()[:10].all())  # the ten relevant ones are found
     True
     """

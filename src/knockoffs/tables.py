@@ -200,6 +200,15 @@ def infer_schema(X: Any, *, kinds: Mapping[Any, Kind] | None = None) -> Schema:
     Returns
     -------
     Schema
+        One `Column` per column of X.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from knockoffs import infer_schema
+    >>> table = pd.DataFrame({"age": [61, 47, 55, 58], "smoker": ["yes", "no", "no", None]})
+    >>> [column.kind for column in infer_schema(table)]
+    ['ordinal', 'binary']
     """
     table = read_table(X, who="infer_schema", kinds=kinds)
     if 0 in table.shape:

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,13 @@ import pytest
 import sklearn.datasets
 from click.testing import Result
 
-import knockoffs.selector
-from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic
+from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic, MidpointStatistic
+from knockoffs.cli.demo_picture import as_png, as_text, pixel_flags
 from knockoffs.datasets.nulls import add_null_columns, is_null
 
 from .conftest import Invoke, contents
 
-PIXELS = [f"pixel_{j}" for j in range(12)]
+PIXELS = [f"pixel_{j // 4 + 2}_{j % 4 + 1}" for j in range(12)]
 Refused = Callable[..., str]
 
 
@@ -32,15 +33,16 @@ def small_digits(*, return_X_y: bool, as_frame: bool) -> tuple[pd.DataFrame, pd.
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 150)
     X = pd.DataFrame(8 + 2 * rng.normal(size=(300, 12)) + 1.5 * y[:, None], columns=PIXELS)
-    return X.assign(blank=0.0, dim=rng.normal(size=300) / 10), pd.Series(y, name="target")
+    return X.assign(pixel_0_0=0.0, pixel_0_1=rng.normal(size=300) / 10), pd.Series(y, name="target")
 
 
 @pytest.fixture
 def demo(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """The demo with few images and a quick generator and statistic."""
     monkeypatch.setattr(sklearn.datasets, "load_digits", small_digits)
-    quick = partial(KnockoffSelector, GaussianKnockoffs(), LassoStatistic())
-    monkeypatch.setattr(knockoffs.selector, "KnockoffSelector", quick)
+    module = import_module("knockoffs.cli.demo")
+    monkeypatch.setattr(module, "demo_generator", GaussianKnockoffs)
+    monkeypatch.setattr(module, "demo_statistic", LassoStatistic)
     return partial(invoke, "demo")
 
 
@@ -75,7 +77,8 @@ def test_the_work_is_the_librarys_on_the_pixels_and_their_shuffled_copies(demo: 
     demo("--fdr", 0.2, "--seed", 1)
     X, y = small_digits(return_X_y=True, as_frame=True)
     table = add_null_columns(X[PIXELS], random_state=1)
-    selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.2, random_state=1).fit(table, y)
+    selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.2, random_state=1)
+    selector.fit(table, y.rename("digit"))
     assert found() == selector.selection_.to_dict()
     features = [f["feature"] for f in found()["features"]]
     assert features == [*PIXELS, *(f"null {name}" for name in PIXELS)]  # blank and dim pixels are left out
@@ -94,17 +97,33 @@ def test_copies_are_shuffled_as_whole_rows_and_tell_nothing_by_themselves() -> N
 
 def test_it_says_what_it_works_on_and_where_the_results_are(demo: Callable[..., Result]) -> None:
     said = demo("--fdr", 0.2, "--out", "a/b").stdout
-    assert said.startswith("300 images, 24 columns, half of them shuffled copies.")
-    assert "Selection: a/b/selection.csv, selection.json and certificate.json\nReport: a/b/report.html\n" in said
+    assert said.startswith(
+        "Which pixels distinguish handwritten digits?\n300 images, 12 pixels, and a shuffled copy"
+    )
+    assert "Picture: a/b/pixels.png\nSelection: a/b/selection.csv, selection.json and certificate.json\n" in said
+    assert said.endswith("Report: a/b/report.html\n")
     assert sorted(path.name for path in Path("a/b").iterdir()) == [
         "certificate.json",
+        "pixels.png",
         "report.html",
         "selection.csv",
         "selection.json",
     ]
     discoveries = found("a/b")["discoveries"]
-    assert all(f"│ {name} " in said for name in discoveries)
     assert f"{len(discoveries)} of 24 features selected at fdr=0.2." in said
+    assert found("a/b")["settings"]["target"] == "digit"
+
+
+def test_the_pictures_show_the_selected_pixels(demo: Callable[..., Result]) -> None:
+    said = demo("--fdr", 0.2).stdout
+    selected = [name for name in found()["discoveries"] if name in PIXELS]
+    assert f"\n{as_text(pixel_flags(selected), pixel_flags(PIXELS))}\n" in said
+    assert said.count("■") == len(selected) + 1  # and the one that is explained
+    X, y = small_digits(return_X_y=True, as_frame=True)
+    drawn = as_png(X[PIXELS], y, pixel_flags(selected))
+    assert drawn.startswith(b"\x89PNG")
+    assert Path("out/pixels.png").read_bytes() == drawn
+    assert drawn != as_png(X[PIXELS], y, pixel_flags(selected[1:]))
 
 
 def test_the_same_seed_gives_the_same_bytes(demo: Callable[..., Result]) -> None:
@@ -123,7 +142,7 @@ def test_several_draws(demo: Callable[..., Result]) -> None:
 def test_quiet_shows_no_table(demo: Callable[..., Result]) -> None:
     result = demo("--fdr", 0.2, "--quiet")
     assert result.exit_code == 0
-    assert "│" not in result.output
+    assert "■" not in result.output
     assert "images" not in result.output
     assert found()["discoveries"]
 
@@ -172,12 +191,14 @@ def test_an_interrupt_exits_with_130_and_writes_nothing(
 
 
 def test_the_real_defaults_run_too(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DDLK and the mixture, as in the real demo, on a few columns of few images."""
+    """DDLK and the midpoint statistic, as in the real demo, on a few columns of few images."""
     X, y = small_digits(return_X_y=True, as_frame=True)
     few = (X.iloc[::3, :3], y.iloc[::3])
     monkeypatch.setattr(sklearn.datasets, "load_digits", lambda **_: few)
     assert invoke("demo", "--fdr", "0.5").exit_code == 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KnockoffWarning)
-        expected = KnockoffSelector(fdr=0.5, random_state=0).fit(add_null_columns(few[0], 0), few[1])
+        expected = KnockoffSelector(statistic=MidpointStatistic(), fdr=0.5, random_state=0).fit(
+            add_null_columns(few[0], 0), few[1].rename("digit")
+        )
     assert found() == expected.selection_.to_dict()

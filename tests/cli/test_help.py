@@ -34,7 +34,7 @@ finally:
     ("arguments", "code", "said"),
     [
         (["--version"], 0, "version"),
-        (["--help"], 0, "How each column of FILE is read"),
+        (["--help"], 0, "Show how each column of FILE is read"),
         (["select", "--help"], 0, "--statistic [auto|mixture|holdout|"),
         (["sample", "--help"], 0, "ddlk|gaussian|"),
         (["check", "--help"], 0, "--dry-run"),

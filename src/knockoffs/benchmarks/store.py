@@ -1,4 +1,4 @@
-"""Results on disk: one Parquet file a run, complete or absent, and the time it took beside it."""
+"""Results on disk: one Parquet file per run, complete or absent, and the time it took beside it."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def marked_selections(experiment: Experiment, results: pd.DataFrame) -> Iterator
 
 
 def selections(results: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Share of replicates that select each feature with one statistic, a row a feature and a column a method."""
+    """Share of replicates that select each feature with one statistic; rows are features, columns methods."""
     rows = []
     for key, found in _each_run(results):
         chosen = knockoff_select(found["w"], level)

@@ -31,7 +31,7 @@ _data = click.option(
 
 @click.group()
 def bench() -> None:
-    """Run the paper's experiments, and show what they gave."""
+    """Run the experiments of the paper, and show their results."""
 
 
 @bench.command("list")

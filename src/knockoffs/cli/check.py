@@ -80,7 +80,7 @@ def check(
     seed: int,
     quiet: bool,
 ) -> None:
-    """How many discoveries with knockoffs of the rows of FILE to expect to be false: pass, warn or fail.
+    """Say how many discoveries with knockoffs of FILE to expect to be false: pass, warn or fail.
 
     FILE holds rows to select features on, or rows that the model was not fitted on; leave the response out with
     --drop. Responses are simulated on the rows. Swapping features with their knockoffs changes nothing where these

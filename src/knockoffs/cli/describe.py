@@ -32,7 +32,7 @@ def describe(
     kinds: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """How each column of FILE is read: its kind, values and missing cells.
+    """Show how each column of FILE is read: its kind, values and missing cells.
 
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Where a column is not read as you mean
     it, such as categories that are coded by numbers, pass --kind COL=KIND here and to the other commands. Columns

@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     type=click.Choice([AUTO, *STATISTICS]),
     default="mixture",
     show_default=True,
-    help="How w is found; auto chooses between mixture and lasso by simulated responses.",
+    help="How features are compared with knockoffs; auto chooses mixture or lasso by simulated responses.",
 )
 @click.option("--draws", type=int, default=1, show_default=True, help="Knockoff draws to combine by e-values.")
 @click.option(
@@ -67,7 +67,13 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     is_flag=True,
     help="Lower the level until simulated responses have no more false discoveries than --fdr (a heuristic).",
 )
-@click.option("--offset", type=click.Choice(["0", "1"]), default="1", show_default=True, help="1 bounds the FDR.")
+@click.option(
+    "--offset",
+    type=click.Choice(["0", "1"]),
+    default="1",
+    show_default=True,
+    help="1 bounds the false discovery rate; 0 bounds a slightly weaker rate, and selects more.",
+)
 @click.option(
     "--task",
     type=click.Choice(TASKS),
@@ -120,7 +126,7 @@ def select(
     seed: int,
     quiet: bool,
 ) -> None:
-    """Which columns of FILE tell something about the target that all the others do not.
+    """Select the columns of FILE that tell something about the target that all the others do not.
 
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the target, --groups
     and --drop are the features: numbers, yes or no, text and categories, also with missing cells; `knockoffs

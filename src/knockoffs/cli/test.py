@@ -44,7 +44,7 @@ MOST_RESAMPLES = 10_000_000
 @table_options
 @click.option("--target", required=True, metavar="COL", help="The column to explain.")
 @condition_option
-@click.option("--level", type=float, default=0.1, show_default=True, help="Bound on what --correction says.")
+@click.option("--level", type=float, default=0.1, show_default=True, help="The bound; --correction says on what.")
 @click.option(
     "--correction",
     type=click.Choice(CORRECTIONS),

@@ -1,7 +1,8 @@
-"""Data for tests and benchmarks: laws that are known, responses that are simulated, real tables."""
+"""Data for tests and benchmarks: distributions that are known, responses that are simulated, real tables."""
 
 from knockoffs.datasets.mixed import load_acic2016, load_nhefs, load_support2
 from knockoffs.datasets.nulls import add_null_columns
+from knockoffs.datasets.patients import Patients, make_patients
 from knockoffs.datasets.real import (
     DataNotFoundError,
     gene_walk,
@@ -19,6 +20,7 @@ __all__ = [
     "ClaytonCopula",
     "DataNotFoundError",
     "JoeCopula",
+    "Patients",
     "Response",
     "add_null_columns",
     "gene_walk",
@@ -30,5 +32,6 @@ __all__ = [
     "load_icu",
     "load_nhefs",
     "load_support2",
+    "make_patients",
     "symmetrised",
 ]

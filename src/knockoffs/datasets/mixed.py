@@ -71,6 +71,16 @@ def load_acic2016(data: str | os.PathLike[str] | None = None) -> pd.DataFrame:
     """Covariates of the 2016 causal inference competition: 4,802 rows of 58 columns of mixed types, none missing.
 
     There is no response: simulate one, so that false discoveries can be counted.
+
+    Parameters
+    ----------
+    data : str or path, default=None
+        Folder of real data; by default the environment's KNOCKOFFS_DATA.
+
+    Returns
+    -------
+    DataFrame
+        The covariates.
     """
     return pd.read_parquet(data_file(data, "acic2016", "covariates.parquet"))
 

@@ -12,11 +12,25 @@ NULL = "null "
 
 
 def add_null_columns(X: pd.DataFrame, random_state: RandomState = None) -> pd.DataFrame:
-    """X, and beside it a copy of X whose rows are shuffled as wholes.
+    """Return X, and beside it a copy of X whose rows are shuffled as wholes.
 
     The copies (named "null …") depend on each other as the features do, and on nothing else: selecting one is
     certainly a false discovery.
 
+    Parameters
+    ----------
+    X : DataFrame
+        The features.
+    random_state : int, numpy Generator or None, default=None
+        Seed of the shuffle.
+
+    Returns
+    -------
+    DataFrame
+        Twice as many columns.
+
+    Examples
+    --------
     >>> add_null_columns(pd.DataFrame({"age": [30, 40], "dose": [1, 2]}), random_state=0).columns.tolist()
     ['age', 'dose', 'null age', 'null dose']
     """

@@ -81,7 +81,7 @@ class Supervised(NamedTuple):
 def data_file(data: str | os.PathLike[str] | None, folder: str, name: str) -> Path:
     """The file in the user's data folder (`data`, or the environment's KNOCKOFFS_DATA), or how to get it."""
     root = data if data is not None else os.environ.get(VARIABLE)
-    source = f"It is made from {HOW_TO_GET[folder]}; the project's docs/data.md says what it must hold."
+    source = f"It is made from {HOW_TO_GET[folder]}; the project's docs/benchmarks/data.md says what it must hold."
     if root is None:
         raise DataNotFoundError(
             f"{folder}/{name} is needed. Pass data= (--data at the command line), or set {VARIABLE}. {source}"
@@ -105,7 +105,18 @@ def check_data_file(data: str | os.PathLike[str] | None, file: str) -> None:
 
 
 def load_expression(data: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Gene expression of 975 cancer cell lines (GDSC), 5,778 genes."""
+    """Gene expression of 975 cancer cell lines (GDSC), 5,778 genes.
+
+    Parameters
+    ----------
+    data : str or path, default=None
+        Folder of real data; by default the environment's KNOCKOFFS_DATA.
+
+    Returns
+    -------
+    DataFrame
+        One row per cell line, one column per gene.
+    """
     with np.load(data_file(data, "gdsc_expression", "expression.npz"), allow_pickle=False) as arrays:
         return pd.DataFrame(arrays["x_int16"] * 1e-3, index=arrays["cell_line"], columns=arrays["gene"])
 
@@ -118,9 +129,32 @@ def gene_walk(
     normal_scores: bool = False,
     random_state: RandomState = None,
 ) -> pd.DataFrame:
-    """The paper's choice of genes: each is among those most correlated with one chosen before it.
+    """Choose genes as the paper does: each is among those most correlated with one chosen before it.
 
-    Columns are standardised, or put in normal scores of their ranks, which tames their heavy tails.
+    Parameters
+    ----------
+    expression : DataFrame
+        The table of `load_expression`, or any other.
+    features : int, default=100
+        Number of genes to choose.
+    nearest : int, default=50
+        Among how many most correlated genes the next one is chosen.
+    normal_scores : bool, default=False
+        Whether columns are put in normal scores of their ranks, which tames heavy tails; otherwise they are
+        standardised.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+
+    Returns
+    -------
+    DataFrame
+        The chosen columns.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 12)))
+    >>> gene_walk(table, features=5, nearest=3, random_state=0).shape
+    (40, 5)
     """
     if not 0 < features <= expression.shape[1]:
         raise ValueError(
@@ -213,6 +247,22 @@ def load_hiv(
     """HIV-1 drug resistance (Rhee et al. 2006), prepared as by Barber and Candès (2015).
 
     Rows without a value for the drug, mutations in fewer than `least` rows and repeated columns are dropped.
+
+    Parameters
+    ----------
+    data : str or path, default=None
+        Folder of real data; by default the environment's KNOCKOFFS_DATA.
+    drug_class : {"PI", "NRTI", "NNRTI"}, default="PI"
+        Protease, nucleoside or non-nucleoside reverse-transcriptase inhibitors.
+    drug : str, default="APV"
+        A drug of the class.
+    least : int, default=3
+        The fewest rows that a mutation must occur in.
+
+    Returns
+    -------
+    Mutations
+        Mutations, the logarithm of the fold change of the dose, and which mutations lie on the panel.
     """
     check_choice("drug_class", drug_class, ("PI", "NRTI", "NNRTI"))
     frame = pd.read_parquet(data_file(data, "hiv", f"rhee2006_{drug_class}.parquet"))
@@ -237,9 +287,27 @@ def position(mutation: str) -> int:
 
 
 def symmetrised(x: Array, x_tilde: Array, random_state: RandomState = None) -> tuple[Array, Array]:
-    """Exact knockoffs from any: each cell is exchanged with its knockoff by the toss of a coin.
+    """Make exact knockoffs from any: each cell is exchanged with its knockoff by the toss of a coin.
 
     The first table is then no longer the data, but the pair has the swap property whatever the knockoffs were.
+
+    Parameters
+    ----------
+    x, x_tilde : array of shape (n_rows, n_features)
+        Rows and their knockoffs.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+
+    Returns
+    -------
+    pair of arrays
+        The exchanged rows and knockoffs.
+
+    Examples
+    --------
+    >>> rows, knockoffs = symmetrised(np.zeros((2, 3)), np.ones((2, 3)), random_state=0)
+    >>> bool((rows + knockoffs == 1).all())
+    True
     """
     coins = random_generator(random_state, stream=9).random(x.shape) < 0.5
     return np.where(coins, x_tilde, x), np.where(coins, x, x_tilde)

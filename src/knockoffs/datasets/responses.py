@@ -12,7 +12,15 @@ from knockoffs.randomness import RandomState, random_generator
 
 
 class Response(NamedTuple):
-    """y, and which columns of x it depends on."""
+    """A simulated response and its truth.
+
+    Attributes
+    ----------
+    y : array of float
+        The response.
+    relevant : array of bool
+        Which columns of x it depends on.
+    """
 
     y: Array
     relevant: Flags
@@ -21,9 +29,30 @@ class Response(NamedTuple):
 def linear_response(
     x: Array, *, relevant: int = 20, amplitude: float = 100.0, random_state: RandomState = None
 ) -> Response:
-    r"""The paper's $y \mid x \sim \mathcal N(\langle x, \alpha\rangle, 1)$.
+    r"""Simulate the paper's $y \mid x \sim \mathcal N(\langle x, \alpha\rangle, 1)$.
 
-    `relevant` columns, chosen at random, have $\alpha_j = \pm \text{amplitude} / \sqrt N$, the others 0.
+    Parameters
+    ----------
+    x : array of shape (n_rows, n_features)
+        The features.
+    relevant : int, default=20
+        Number of columns, chosen at random, with $\alpha_j = \pm \text{amplitude} / \sqrt N$; the others have
+        0.
+    amplitude : float, default=100.0
+        Size of the coefficients.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+
+    Returns
+    -------
+    Response
+        `y` and `relevant`.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(50, 30))
+    >>> linear_response(x, relevant=5, random_state=0).relevant.sum()
+    np.int64(5)
     """
     check_count("relevant", relevant)
     rng = random_generator(random_state, stream=3)
@@ -34,7 +63,28 @@ def linear_response(
 
 
 def liang_response(x: Array, *, relevant: int = 20, random_state: RandomState = None) -> Response:
-    """The paper's non-linear response (Liang et al. 2018) of the first `relevant` columns, a multiple of 4."""
+    """Simulate the paper's non-linear response (Liang et al. 2018): lines, products and hyperbolic tangents.
+
+    Parameters
+    ----------
+    x : array of shape (n_rows, n_features)
+        The features.
+    relevant : int, default=20
+        Number of relevant columns, the first ones; a multiple of 4.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+
+    Returns
+    -------
+    Response
+        `y` and `relevant`.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(50, 30))
+    >>> liang_response(x, relevant=8, random_state=0).relevant.sum()
+    np.int64(8)
+    """
     if relevant % 4 or not 0 < relevant <= x.shape[1]:
         raise ValueError(f"relevant={relevant} is not valid: pass a multiple of 4 of at most {x.shape[1]}.")
     rng = random_generator(random_state, stream=3)

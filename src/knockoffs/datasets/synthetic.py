@@ -1,4 +1,4 @@
-"""The synthetic laws of the paper's benchmarks, each with its true density and, where known, exact knockoffs."""
+"""Synthetic distributions of the benchmarks, with their densities and, where known, exact knockoffs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,23 @@ from knockoffs.randomness import RandomState, random_generator
 
 @dataclass(frozen=True)
 class AutoregressiveGaussian:
-    r"""The paper's `gaussian`: $x \sim \mathcal N(\mu, \Sigma)$ with $\Sigma_{ij} = \rho^{|i-j|}$."""
+    r"""The paper's `gaussian`: $x \sim \mathcal N(\mu, \Sigma)$ with $\Sigma_{ij} = \rho^{|i-j|}$.
+
+    Parameters
+    ----------
+    features : int, default=100
+        Number of columns.
+    rho : float, default=0.6
+        Correlation of neighbouring columns.
+    mean : float, default=0.0
+        Mean of all columns.
+
+    Examples
+    --------
+    >>> law = AutoregressiveGaussian(features=4)
+    >>> law.sample(3, random_state=0).shape
+    (3, 4)
+    """
 
     features: int = 100
     rho: float = 0.6
@@ -59,7 +75,25 @@ class AutoregressiveGaussian:
 
 @dataclass(frozen=True)
 class AutoregressiveMixture:
-    r"""The paper's `mixture`: $x \sim \sum_k \pi_k \mathcal N(\mu_k, \Sigma_k)$, each part as above."""
+    r"""The paper's `mixture`: $x \sim \sum_k \pi_k \mathcal N(\mu_k, \Sigma_k)$, each part as in `gaussian`.
+
+    Parameters
+    ----------
+    features : int, default=100
+        Number of columns.
+    weights : tuple of float, default=(0.4, 0.2, 0.4)
+        Weights of the clusters.
+    means : tuple of float, default=(0.0, 20.0, 40.0)
+        Mean of all columns in each cluster.
+    rhos : tuple of float, default=(0.6, 0.4, 0.2)
+        Correlation of neighbouring columns in each cluster.
+
+    Examples
+    --------
+    >>> law = AutoregressiveMixture(features=4)
+    >>> law.sample(3, random_state=0).shape
+    (3, 4)
+    """
 
     features: int = 100
     weights: tuple[float, ...] = (0.4, 0.2, 0.4)
@@ -108,7 +142,21 @@ class AutoregressiveMixture:
 
 @dataclass(frozen=True)
 class ClaytonCopula:
-    """Clayton copula with standard exponential margins: dependence is strong where all columns are small."""
+    """Clayton copula with standard exponential margins: dependence is strong where all columns are small.
+
+    Parameters
+    ----------
+    features : int, default=100
+        Number of columns.
+    theta : float, default=2.0
+        Strength of the dependence.
+
+    Examples
+    --------
+    >>> law = ClaytonCopula(features=4)
+    >>> law.sample(3, random_state=0).shape
+    (3, 4)
+    """
 
     features: int = 100
     theta: float = 2.0
@@ -154,7 +202,21 @@ class ClaytonCopula:
 
 @dataclass(frozen=True)
 class JoeCopula:
-    """Joe copula with standard exponential margins: dependence is strong where all columns are large."""
+    """Joe copula with standard exponential margins: dependence is strong where all columns are large.
+
+    Parameters
+    ----------
+    features : int, default=100
+        Number of columns.
+    theta : float, default=2.0
+        Strength of the dependence.
+
+    Examples
+    --------
+    >>> law = JoeCopula(features=4)
+    >>> law.sample(3, random_state=0).shape
+    (3, 4)
+    """
 
     features: int = 100
     theta: float = 2.0

@@ -24,11 +24,29 @@ if TYPE_CHECKING:
 class Certificate:
     """How many discoveries to expect to be false, and where knockoffs differ from exact ones.
 
-    verdict : "pass", "warn" or "fail", the worse of `validity` (false discoveries) and `power`; `rule` says how.
-    p_value : of all tests of validity together.
-    expected : false discoveries and power to expect at the level asked for.
-    reasons, advice : sentences: the figures behind the verdict, and what can be done.
-    found : those figures, all of them.
+    Attributes
+    ----------
+    verdict : {"pass", "warn", "fail"}
+        The worse of `validity` (false discoveries) and `power`; `rule` says how it is found.
+    p_value : float
+        p-value of all tests of validity together.
+    expected : Rate
+        False discoveries and power to expect at the level asked for.
+    reasons : tuple of str
+        The figures behind the verdict, in sentences.
+    advice : tuple of str
+        What can be done, in sentences.
+    found : Findings
+        All figures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import GaussianKnockoffs, check_swap
+    >>> X = np.random.default_rng(0).normal(size=(300, 30))
+    >>> certificate = check_swap(GaussianKnockoffs(random_state=0).fit(X), X, random_state=0)
+    >>> certificate.verdict
+    'pass'
     """
 
     found: Findings

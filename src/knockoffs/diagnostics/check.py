@@ -54,33 +54,50 @@ def check_swap(
     """Say how many discoveries with these knockoffs to expect to be false, and where they differ from exact ones.
 
     Responses whose relevant features are known are simulated on the rows, and features are selected for them by
-    quick statistics that stand in for `statistic`; the share of false ones decides on the verdict (`RULE`). Beside
-    it, exact tests compare rows and their knockoffs with the same rows after swaps, which exact knockoffs leave
-    alike: where rows (or `groups` of rows) are independent of each other, exact knockoffs pass them in 99 % of the
-    cases. With fewer than 80 rows there is no classifier among the tests, and only gross faults can be found.
+    quick statistics that stand in for `statistic`; the share of false ones decides on the verdict (`RULE`).
+    Beside it, exact tests compare rows and their knockoffs with the same rows after swaps, which exact
+    knockoffs leave alike: where rows (or `groups` of rows) are independent of each other, exact knockoffs pass
+    them in 99 % of the cases. With fewer than 80 rows there is no classifier among the tests, and only gross
+    faults can be found.
 
     Parameters
     ----------
-    generator : a fitted generator, any callable `f(X)` that returns knockoffs, or a pair `(X, X_tilde)`.
-    X : the rows (not with a pair): those that features are to be selected on, or, to judge a generator by itself,
-        rows that it was not fitted on. Tests use a random part of more than 2,000. A nominal feature is compared
-        by indicators of its levels, missing cells by an indicator of their own.
-    groups : one label per row, for rows that belong together. Groups are then what is independent: the tests
-        compare one row of each group, and the group's mean, with their knockoffs.
+    generator : generator, callable or pair of tables
+        A fitted generator, any function `f(X)` that returns knockoffs, or a pair `(X, X_tilde)`.
+    X : table of shape (n_rows, n_features), default=None
+        The rows (not with a pair): those that features are to be selected on or, to judge a generator by
+        itself, rows that it was not fitted on. Tests use a random part of more than 2,000. A nominal feature is
+        compared by indicators of its levels, missing cells by an indicator of their own.
+    groups : array-like of shape (n_rows,), default=None
+        One label per row, for rows that belong together. Groups are then what is independent: the tests compare
+        one row of each group, and the group's mean, with their knockoffs.
     fdr : float, default=0.1
         The level at which false discoveries are expected and judged.
-    statistic : object, default=None
+    statistic : statistic, default=None
         The statistic that is to be used, `HoldoutStatistic()` by default.
     task : {"regression", "classification"}, default="regression"
         What the target is.
     dry_run : bool, default=False
         Whether to simulate some responses with `statistic` itself as well.
-    levels, replicates, offset : of the dry run: levels q at which to select, simulated responses of each kind,
-        offset of the filter.
-    random_state : seed.
-    n_jobs : cores for the dry run.
-    progress : show progress bars.
-    subject : what is checked, in words, for the certificate.
+    levels : sequence of float, default=(0.05, 0.1, 0.2, 0.3)
+        Levels of the dry run.
+    replicates : int, default=8
+        Simulated responses of each kind in the dry run.
+    offset : {0, 1}, default=1
+        Offset of the filter.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+    n_jobs : int, default=None
+        Number of cores for the dry run.
+    progress : bool, default=False
+        Show progress bars.
+    subject : str, default=""
+        What is checked, in words, for the certificate.
+
+    Returns
+    -------
+    Certificate
+        The verdict, its reasons, and advice.
 
     Examples
     --------

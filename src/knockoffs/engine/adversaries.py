@@ -30,7 +30,7 @@ class SwapDiscriminator(nn.Module):
 
 
 class Critic(nn.Module):
-    """Wasserstein critic of the law of x̃ against that of x, with a gradient penalty."""
+    """Wasserstein critic of the distribution of x̃ against that of x, with a gradient penalty."""
 
     def __init__(self, features: int, hidden: int, generator: torch.Generator) -> None:
         super().__init__()

@@ -25,21 +25,51 @@ class AutoEncodingKnockoffs(NeuralGenerator):
     """Auto-Encoding Knockoffs (Liu and Zheng 2018), by the settings of the DDLK paper's appendix.
 
     A variational auto-encoder with Gaussian posterior and likelihood; x̃ is drawn through both. The latent
-    dimension is the one of 10, 20, …, 200 with the best held-out evidence bound, searched from coarse to fine in
-    short fits.
+    dimension is the one of 10, 20, …, 200 with the best held-out evidence bound, searched from coarse to fine
+    in short fits.
 
     Parameters
     ----------
-    latent : dimension of the latent variable, or `"auto"`.
-    hidden : widths of the hidden layers of each of the four networks.
-    search_epochs : epochs of each short fit of the search.
-    epochs, batch_size, patience, averaging, learning_rate, validation_fraction, device, random_state, progress :
-        as for `DeepKnockoffs`.
+    latent : int or "auto", default="auto"
+        Dimension of the latent variable; "auto" searches for it.
+    hidden : tuple of int, default=(400, 500)
+        Widths of the hidden layers of each of the four networks.
+    search_epochs : int, default=30
+        Epochs of each short fit of the search.
+    learning_rate : float, default=1e-4
+        Step size of the optimiser.
+    epochs : int, default=150
+        The most passes over the rows.
+    batch_size : int, default=64
+        Rows of a mini-batch.
+    patience : int, default=10
+        Epochs without progress on held-out rows after which training ends.
+    averaging : float, default=0.0
+        Decay of the running mean of the weights; 0 keeps the last weights.
+    validation_fraction : float, default=0.15
+        Share of the rows that are held out.
+    device : str, torch.device or None, default="auto"
+        "cpu", "cuda", "cuda:N" or "auto": CUDA where there is such a device, and the CPU otherwise.
+    random_state : int, numpy Generator or None, default=None
+        Seed; the same seed gives the same knockoffs on the same machine.
+    progress : bool, default=False
+        Show progress bars.
 
     Attributes
     ----------
-    latent_ : the latent dimension used.
-    search_ : held-out loss of each latent dimension that was tried.
+    latent_ : int
+        The latent dimension used.
+    search_ : list of pairs
+        Held-out loss of each latent dimension that was tried.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import AutoEncodingKnockoffs
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> model = AutoEncodingKnockoffs(latent=2, hidden=(8,), epochs=1, random_state=0).fit(X)
+    >>> model.sample(X).shape
+    (60, 3)
     """
 
     _extra_types: ClassVar = {"latent_": int, "search_": list[list[int | float]]}

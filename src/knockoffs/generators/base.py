@@ -89,7 +89,10 @@ class SavedModel(TableModel, ABC):
 
 
 class KnockoffGenerator(SavedModel):
-    """A generator of knockoffs, with `fit` and `sample`: it learns from X alone, never from a response."""
+    """A generator of knockoffs, with `fit` and `sample`: it learns from X alone, never from a response.
+
+    Subclass `RowwiseGenerator` to write one of your own.
+    """
 
     def _as_table(self, X: Any, table: Table, drawn: Array) -> Any:
         """Drawn internal columns as a table like X, whose cells `table` holds."""

@@ -85,36 +85,67 @@ class DDLK(RowwiseGenerator):
 
     Stage 1 fits the density of the covariates, q_joint, by maximum likelihood. Stage 2 fits the knockoff
     density q_knockoff(x̃ | x) by minimising the divergence between [x, x̃] and its worst-case swap, minus
-    `entropy` times the conditional entropy of x̃. `DDLK.paper()` gives the settings of the paper; the
-    defaults begin at exact knockoffs of a linear-Gaussian model and improve on them where that helps on
-    held-out rows.
+    `entropy` times the conditional entropy of x̃. `DDLK.paper()` gives the settings of the paper; the defaults
+    begin at exact knockoffs of a linear-Gaussian model and improve on them where that helps on held-out rows.
 
     Parameters
     ----------
-    entropy : weight λ of the conditional entropy: more gives knockoffs further from x, hence power, at the
-        cost of validity.
-    components : mixture components of each conditional, shared out among clusters where there are any.
-    hidden : widths of the hidden layers of each column's network.
-    start : `"linear"` begins at (clustered) linear-Gaussian models, `"random"` at random networks.
-    scale : `"standard"`, `"normal"` (smoothed normal scores), or `"auto"`: the better on held-out rows.
-    swaps : `"worst"` learns the worst-case swap, `"gumbel"` too, by the paper's straight-through Gumbel-Softmax,
-        `"uniform"` tosses fair coins.
-    joint_learning_rate, knockoff_learning_rate, swap_learning_rate : of θ, φ and β.
-    joint_epochs, knockoff_epochs : most epochs of a phase of each stage.
-    batch_size, patience, averaging : rows of a mini-batch; epochs without progress on held-out rows before
-        a phase ends; decay of the running mean of the weights.
-    validation_fraction : share of the rows held out for early stopping and all choices.
+    entropy : float, default=0.01
+        Weight λ of the conditional entropy. More gives knockoffs further from x, hence power, at the cost of
+        validity.
+    components : int, default=5
+        Mixture components of each conditional, shared out among clusters where there are any.
+    hidden : tuple of int, default=(50,)
+        Widths of the hidden layers of each column's network.
+    start : {"linear", "random"}, default="linear"
+        "linear" begins at (clustered) linear-Gaussian models, "random" at random networks.
+    scale : {"auto", "standard", "normal"}, default="auto"
+        How columns are scaled: to standard units, to smoothed normal scores, or the better of both on held-out
+        rows.
+    swaps : {"worst", "gumbel", "uniform"}, default="worst"
+        "worst" learns the worst-case swap, "gumbel" too, by the paper's straight-through Gumbel-Softmax;
+        "uniform" tosses fair coins.
+    joint_learning_rate : float, default=6e-3
+        Step size for θ, the parameters of q_joint.
+    knockoff_learning_rate : float, default=3e-3
+        Step size for φ, the parameters of q_knockoff.
+    swap_learning_rate : float, default=1e-2
+        Step size for β, the log-odds of the worst-case swap.
+    joint_epochs : int, default=30
+        The most epochs of a phase of stage 1.
+    knockoff_epochs : int, default=20
+        The most epochs of a phase of stage 2.
+    batch_size : int, default=64
+        Rows of a mini-batch.
+    patience : int, default=4
+        Epochs without progress on held-out rows after which a phase ends.
+    averaging : float, default=0.97
+        Decay of the running mean of the weights; 0 keeps the last weights.
+    validation_fraction : float, default=0.15
+        Share of the rows that are held out for early stopping and all choices.
     device : str, torch.device or None, default="auto"
-        `"cpu"`, `"cuda"`, `"cuda:N"`, such a `torch.device`, or `"auto"` (None means the same): CUDA where there
-        is such a device, and the CPU otherwise. A model file does not keep it.
-    random_state : seed; the same seed gives the same knockoffs on the same machine.
-    progress : show progress bars.
+        "cpu", "cuda", "cuda:N", such a `torch.device`, or "auto" (None means the same): CUDA where there is
+        such a device, and the CPU otherwise. A model file does not keep it.
+    random_state : int, numpy Generator or None, default=None
+        Seed; the same seed gives the same knockoffs on the same machine.
+    progress : bool, default=False
+        Show progress bars.
 
     Attributes
     ----------
-    history_ : losses of every phase, epoch by epoch.
-    swap_probability_ : how likely the learned worst-case swap is to take each feature; nan for those that are
-        copied.
+    history_ : list of History
+        Losses of every phase, epoch by epoch.
+    swap_probability_ : array of float
+        How likely the learned worst-case swap is to take each feature; nan for those that are copied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import DDLK
+    >>> X = np.random.default_rng(0).normal(size=(200, 4))
+    >>> model = DDLK(hidden=(8,), joint_epochs=1, knockoff_epochs=1, random_state=0).fit(X)  # a moment of training
+    >>> model.sample(X).shape
+    (200, 4)
     """
 
     def __init__(

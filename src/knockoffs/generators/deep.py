@@ -28,11 +28,41 @@ class DeepKnockoffs(NeuralGenerator):
 
     Parameters
     ----------
-    discrepancy, second_order, decorrelation : weights of the three parts of the loss (γ, λ and δ of the paper).
-    hidden : widths of the hidden layers; None for one as wide as the table.
-    epochs, batch_size, patience, averaging : most epochs, rows of a mini-batch, epochs without progress on
-        held-out rows before the end, decay of the running mean of the weights.
-    learning_rate, validation_fraction, device, random_state, progress : as for `DDLK`.
+    discrepancy : float, default=1.0
+        Weight of the maximum mean discrepancy (γ of the paper).
+    second_order : float, default=1.0
+        Weight of the differences of means and covariances (λ of the paper).
+    decorrelation : float, default=0.1
+        Weight of the distance from the least possible correlations (δ of the paper).
+    hidden : tuple of int or None, default=None
+        Widths of the hidden layers; None for one as wide as the table.
+    learning_rate : float, default=3e-3
+        Step size of the optimiser.
+    epochs : int, default=400
+        The most passes over the rows.
+    batch_size : int, default=2048
+        Rows of a mini-batch.
+    patience : int, default=60
+        Epochs without progress on held-out rows after which training ends.
+    averaging : float, default=0.98
+        Decay of the running mean of the weights; 0 keeps the last weights.
+    validation_fraction : float, default=0.15
+        Share of the rows that are held out.
+    device : str, torch.device or None, default="auto"
+        "cpu", "cuda", "cuda:N" or "auto": CUDA where there is such a device, and the CPU otherwise.
+    random_state : int, numpy Generator or None, default=None
+        Seed; the same seed gives the same knockoffs on the same machine.
+    progress : bool, default=False
+        Show progress bars.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import DeepKnockoffs
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> model = DeepKnockoffs(epochs=1, random_state=0).fit(X)
+    >>> model.sample(X).shape
+    (60, 3)
     """
 
     _fewest_held_out = 4  # two halves of two rows

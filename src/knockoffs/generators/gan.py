@@ -23,19 +23,48 @@ from knockoffs.randomness import RandomState, torch_generator
 class KnockoffGAN(NeuralGenerator):
     """KnockoffGAN (Jordon, Yoon and van der Schaar 2019): a generator against three opponents.
 
-    A discriminator tries to tell which coordinates of [x, x̃] were swapped, with a hint; a Wasserstein critic tells
-    the law of x̃ from that of x; and d small networks measure how much x̃_j tells of x_j, which the generator lowers
-    for power. The last weights are kept (their running mean); `history_` holds how visible swaps are on
-    held-out rows, by maximum mean discrepancy.
+    A discriminator guesses which coordinates of [x, x̃] were swapped, with a hint; a Wasserstein critic
+    distinguishes the distribution of x̃ from that of x; and d small networks measure how much x̃_j says about
+    x_j, which the generator lowers for power. The last weights are kept (their running mean); `history_` holds
+    how visible swaps are on held-out rows, by maximum mean discrepancy.
 
     Parameters
     ----------
-    marginal, decorrelation : weights of the critic and of the dependence term (λ and μ of the paper).
-    hidden : width of the two hidden layers of every network; None for the number of columns, at least 64.
-    hint : share of coordinates whose swap the discriminator is told.
-    opponent_steps : steps of the opponents for each step of the generator.
-    epochs, batch_size, averaging, learning_rate, validation_fraction, device, random_state, progress : as for
-        `DeepKnockoffs`.
+    marginal : float, default=1.0
+        Weight of the critic (λ of the paper).
+    decorrelation : float, default=0.3
+        Weight of the dependence between x_j and x̃_j (μ of the paper).
+    hidden : int or None, default=None
+        Width of the two hidden layers of every network; None for the number of columns, at least 64.
+    hint : float, default=0.5
+        Share of coordinates whose swap the discriminator is told.
+    opponent_steps : int, default=2
+        Steps of the opponents for each step of the generator.
+    learning_rate : float, default=3e-3
+        Step size of the optimiser.
+    epochs : int, default=150
+        The most passes over the rows.
+    batch_size : int, default=128
+        Rows of a mini-batch.
+    averaging : float, default=0.99
+        Decay of the running mean of the weights; 0 keeps the last weights.
+    validation_fraction : float, default=0.15
+        Share of the rows that are held out.
+    device : str, torch.device or None, default="auto"
+        "cpu", "cuda", "cuda:N" or "auto": CUDA where there is such a device, and the CPU otherwise.
+    random_state : int, numpy Generator or None, default=None
+        Seed; the same seed gives the same knockoffs on the same machine.
+    progress : bool, default=False
+        Show progress bars.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import KnockoffGAN
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> model = KnockoffGAN(hidden=8, epochs=1, random_state=0).fit(X)
+    >>> model.sample(X).shape
+    (60, 3)
     """
 
     _fewest_held_out = 4  # two halves of two rows

@@ -25,24 +25,38 @@ SINGULAR = 1e-6  # smallest eigenvalue of a correlation matrix that is inverted 
 
 
 class GaussianKnockoffs(RowwiseGenerator):
-    """Knockoffs of the Gaussian law with the columns' mean and covariance (Candès et al. 2018).
+    """Draw second-order Gaussian knockoffs (Candès et al. 2018).
 
-    Exact where the rows are Gaussian and `covariance` and `mean` are the true ones. Otherwise they match the first
-    two moments as estimated, and nothing beyond.
+    Exact where the rows are Gaussian and `covariance` and `mean` are the true ones. Otherwise they match the
+    first two moments as estimated, and nothing beyond.
 
     Parameters
     ----------
-    method : how far each knockoff stands from its feature: `"mvr"` (minimum variance-based reconstructability,
-        the best power as a rule), `"maxent"` (maximum entropy), `"sdp"` (least mean correlation with the
-        feature) or `"equi"` (the same distance for all).
-    covariance : `"ledoit-wolf"` (shrunk), `"empirical"`, or the covariance matrix itself.
-    mean : the mean of each column; by default that of the data.
-    random_state : seed; the same seed gives the same knockoffs on the same machine.
+    method : {"mvr", "maxent", "sdp", "equi"}, default="mvr"
+        How far each knockoff stands from its feature: minimum variance-based reconstructability (the best power
+        as a rule), maximum entropy, least mean correlation with the feature, or the same distance for all.
+    covariance : {"ledoit-wolf", "empirical"} or array of shape (n_features, n_features), default="ledoit-wolf"
+        How the covariance is estimated (shrunk, or as it is in the rows), or the covariance matrix itself.
+    mean : array of shape (n_features,), default=None
+        The mean of each column; by default that of the data.
+    random_state : int, numpy Generator or None, default=None
+        Seed; the same seed gives the same knockoffs on the same machine.
 
     Attributes
     ----------
-    mean_, covariance_ : of the modelled columns.
-    gaps_ : the diagonal s of D in cov(x, x̃) = Σ - D.
+    mean_, covariance_ : array
+        Mean and covariance of the modelled columns.
+    gaps_ : array of float
+        The diagonal s of D in cov(x, x̃) = Σ - D.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import GaussianKnockoffs
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> model = GaussianKnockoffs(random_state=0).fit(X)
+    >>> model.sample(X).shape
+    (200, 5)
     """
 
     def __init__(
@@ -120,7 +134,7 @@ def gaussian_memory(rows: int, columns: int) -> float:
 
 
 class KnockoffLaw:
-    """The law of x̃ given x for Gaussian rows, ready to draw from; in standard units, so that no unit matters."""
+    """The distribution of x̃ given x for Gaussian rows, ready to draw from, in standard units."""
 
     def __init__(self, mean: Array, covariance: Array, gaps: Array) -> None:
         self._mean, self._deviation = mean, np.sqrt(np.diag(covariance))

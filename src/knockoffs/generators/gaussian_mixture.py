@@ -35,15 +35,34 @@ REGULARISATION = 1e-3  # of a column's variance
 class GaussianMixtureKnockoffs(RowwiseGenerator):
     """Knockoffs of a mixture of Gaussians (Gimenez, Ghorbani and Zou 2019).
 
-    A row's cluster is drawn from its posterior, then a Gaussian knockoff within that cluster. Exact where the rows
-    have the given mixture as their law.
+    A row's cluster is drawn from its posterior, then a Gaussian knockoff within that cluster. Exact where the
+    rows follow the given mixture.
 
     Parameters
     ----------
-    clusters : number of clusters, or `"auto"`: the best of 1 to `most_clusters` by the Bayesian criterion (BIC).
-    method : as for `GaussianKnockoffs`.
-    weights, means, covariances : the mixture itself where it is known (`[k]`, `[k, d]`, `[k, d, d]`): all or none.
-    random_state : seed.
+    clusters : int or "auto", default="auto"
+        Number of clusters; "auto" takes the best of 1 to `most_clusters` by the Bayesian information criterion.
+    method : {"mvr", "maxent", "sdp", "equi"}, default="mvr"
+        How far knockoffs stand from their features, as for `GaussianKnockoffs`.
+    most_clusters : int, default=5
+        The most clusters that "auto" tries.
+    weights : array of shape (n_clusters,), default=None
+        Weights of the mixture where it is known; together with `means` and `covariances`, or none of the three.
+    means : array of shape (n_clusters, n_features), default=None
+        Means of the clusters.
+    covariances : array of shape (n_clusters, n_features, n_features), default=None
+        Covariances of the clusters.
+    random_state : int, numpy Generator or None, default=None
+        Seed; the same seed gives the same knockoffs on the same machine.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import GaussianMixtureKnockoffs
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> model = GaussianMixtureKnockoffs(clusters=2, random_state=0).fit(X)
+    >>> model.sample(X).shape
+    (200, 3)
     """
 
     def __init__(

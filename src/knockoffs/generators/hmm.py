@@ -25,24 +25,40 @@ MOST_VALUES = 50
 class HMMKnockoffs(RowwiseGenerator):
     """Hidden Markov model knockoffs (Sesia, Sabatti and Candès 2017).
 
-    Columns are places along a chain of hidden states, in their order in the table. A row's states are drawn from
-    their posterior (forward filtering, backward sampling), a knockoff of that Markov chain is drawn state by
-    state, and the knockoff row from the emissions of the knockoff states. Exact where the rows have
-    the law of the model.
+    Columns are places along a chain of hidden states, in their order in the table. A row's states are drawn
+    from their posterior (forward filtering, backward sampling), a knockoff of that Markov chain is drawn state
+    by state, and the knockoff row from the emissions of the knockoff states. Exact where the rows follow the
+    model.
 
     Parameters
     ----------
-    states : number of hidden states.
-    emissions : `"gaussian"`, or `"categorical"` for few values such as genotypes 0, 1, 2.
-    iterations : most iterations of the EM algorithm.
-    model : the model itself where it is known, for tables without constant or duplicated columns; categorical
-        codes count the values of a column in ascending order.
-    random_state : seed.
+    states : int, default=5
+        Number of hidden states.
+    emissions : {"gaussian", "categorical"}, default="gaussian"
+        What a state emits: a number, or one of few values such as genotypes 0, 1, 2.
+    iterations : int, default=100
+        The most iterations of the EM algorithm.
+    model : HiddenMarkovModel, default=None
+        The model itself where it is known, for tables without constant or duplicated columns; categorical codes
+        count the values of a column in ascending order.
+    random_state : int, numpy Generator or None, default=None
+        Seed; the same seed gives the same knockoffs on the same machine.
 
     Attributes
     ----------
-    model_ : the model used.
-    log_likelihood_ : mean log-likelihood a row after each iteration.
+    model_ : HiddenMarkovModel
+        The model used.
+    log_likelihood_ : list of float
+        Mean log-likelihood per row after each iteration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import HMMKnockoffs
+    >>> X = np.random.default_rng(0).normal(size=(100, 6))
+    >>> model = HMMKnockoffs(states=2, iterations=3, random_state=0).fit(X)
+    >>> model.sample(X).shape
+    (100, 6)
     """
 
     def __init__(

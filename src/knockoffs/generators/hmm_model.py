@@ -1,4 +1,4 @@
-"""Hidden Markov models with a law of their own at each place, and their fit by EM."""
+"""Hidden Markov models with a distribution of their own at each place, and their fit by EM."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GaussianEmissions:
 
 @dataclass(frozen=True, eq=False)
 class CategoricalEmissions:
-    """Cell j in state k is code v with chance `chance[j, k, v]`."""
+    """Cell j in state k is code v with probability `chance[j, k, v]`."""
 
     chance: Array  # [d, K, V]
 
@@ -68,7 +68,7 @@ class CategoricalEmissions:
 
 @dataclass(frozen=True, eq=False)
 class HiddenMarkovModel:
-    """Hidden states along the columns: law of the first, transitions between neighbours, emissions."""
+    """Hidden states along the columns: distribution of the first, transitions between neighbours, emissions."""
 
     initial: Array  # [K]
     transitions: Array  # [d - 1, K, K]: from, to

@@ -256,9 +256,16 @@ def _train(
 class JointDensity(SavedModel):
     """The density of a table's rows: stage 1 of DDLK as an estimator.
 
-    It scores and samples rows, and knows each feature's distribution given all the others (`conditional`), which
-    is what a randomisation test needs. Parameters are those of `DDLK` for its first stage.
+    It scores and samples rows, and knows each feature's distribution given all the others (`conditional`),
+    which is what a randomisation test needs. Settings that are not listed here are those of `DDLK`.
 
+    Parameters
+    ----------
+    learning_rate, epochs : float and int, default=6e-3 and 30
+        `joint_learning_rate` and `joint_epochs` of `DDLK`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> density = JointDensity(epochs=1, random_state=0).fit(X)

@@ -11,7 +11,30 @@ from knockoffs.persistence import ModelFileError, model_kind
 
 
 def load_generator(path: str | os.PathLike[str]) -> KnockoffGenerator:
-    """Read a model that `.save` of any generator wrote."""
+    """Read a model that `.save` of any generator wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    KnockoffGenerator
+        The fitted generator, of the class that was saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from knockoffs import GaussianKnockoffs, load_generator
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
+    >>> GaussianKnockoffs(random_state=0).fit(X).save(path)
+    >>> load_generator(path).sample(X).shape
+    (50, 3)
+    """
     kind = model_kind(path)
     for generator in (*GENERATORS.values(), HierarchicalKnockoffs):
         if generator.__name__ == kind:

@@ -44,6 +44,16 @@ class RandomizationResult:
         Features that were conditioned on: used by all models, and not tested.
     effective : array
         Mean effective number of places that the redraws of a feature come from; see `FeatureConditional`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import JointDensity, RandomizationTest
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0).fit(X, X[:, 0])
+    >>> result = test.result_
+    >>> result.selected.tolist(), result.rows
+    ([True, False, False], 100)
     """
 
     names: tuple[str, ...]

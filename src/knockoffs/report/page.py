@@ -46,6 +46,19 @@ def write_report(
         What y is called; by default the name of the series that was passed as y.
     source_name : str, default=None
         Where the table came from, such as the name of its file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from knockoffs import KnockoffSelector
+    >>> from knockoffs.datasets import make_patients
+    >>> X, y, _ = make_patients(rows=150, random_state=0)
+    >>> selector = KnockoffSelector("gaussian", "lasso", fdr=0.3, certify=False, random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "report.html"
+    >>> write_report(selector, path, title="Days in hospital")
+    >>> "Days in hospital" in path.read_text(encoding="utf-8")
+    True
     """
     selector = None if isinstance(result, Selection) else _fitted_selector(result)
     selection = result if selector is None else selector.selection_

@@ -55,7 +55,28 @@ class Forest:
 
 
 def write_test_report(test: RandomizationTest, path: str | os.PathLike[str]) -> None:
-    """Write what a fitted randomisation test found as one HTML page."""
+    """Write what a fitted randomisation test found as one HTML page.
+
+    Parameters
+    ----------
+    test : RandomizationTest
+        The fitted test.
+    path : str or path
+        Where to write the page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from knockoffs import JointDensity, RandomizationTest
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0).fit(X, X[:, 0])
+    >>> path = Path(tempfile.mkdtemp()) / "tests.html"
+    >>> write_test_report(test, path)
+    >>> path.exists()
+    True
+    """
     check_is_fitted(test, "result_")
     summary = test.result_.to_dict() | {"columns_read": columns_read(test.schema_)}
     write_atomically(path, render_tests(summary).encode())

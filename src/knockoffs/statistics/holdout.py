@@ -61,6 +61,15 @@ class HoldoutStatistic(CrossFitted):
         Number of cores for the models of an `estimator`.
     random_state : int, numpy Generator or None, default=None
         Seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import HoldoutStatistic
+    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))  # independent columns: exact knockoffs
+    >>> w = HoldoutStatistic(folds=2, random_state=0).compute(X, X_tilde, 3 * X[:, 0])
+    >>> int(w.argmax())
+    0
     """
 
     exact = False

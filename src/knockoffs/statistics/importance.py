@@ -37,6 +37,15 @@ class ImportanceStatistic(Statistic):
         Seed.
     n_jobs : int, default=None
         Number of cores for the default forest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import ImportanceStatistic
+    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))  # independent columns: exact knockoffs
+    >>> w = ImportanceStatistic(random_state=0).compute(X, X_tilde, 3 * X[:, 0])
+    >>> int(w.argmax())
+    0
     """
 
     exact = True

@@ -29,8 +29,28 @@ class LassoStatistic(Statistic):
     features; on real data with imperfect knockoffs it exceeds its level more than `HoldoutStatistic` does.
 
     Where features have several columns (levels of a nominal feature, a value and whether it is missing) a group
-    lasso takes or leaves these as a whole, and |b_j| is the standard deviation of what they add to the prediction:
-    for one column, its absolute coefficient.
+    lasso takes or leaves these as a whole, and |b_j| is the standard deviation of what they add to the
+    prediction: for one column, its absolute coefficient.
+
+    Parameters
+    ----------
+    cv : int, default=5
+        Number of folds of the cross-validation that chooses the penalty.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What y is; `"auto"` decides by the type of y.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+    n_jobs : int, default=None
+        Number of cores for the cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import LassoStatistic
+    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))  # independent columns: exact knockoffs
+    >>> w = LassoStatistic(random_state=0).compute(X, X_tilde, 3 * X[:, 0])
+    >>> int(w.argmax())
+    0
     """
 
     exact = True

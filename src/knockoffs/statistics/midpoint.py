@@ -43,8 +43,19 @@ class MidpointStatistic(CrossFitted):
         estimator that needs the numbers as they are, such as a Poisson regression or a pipeline with a logarithm.
     task : {"auto", "regression", "classification"}, default="auto"
         What y is; `"auto"` decides by the type of y.
+    n_jobs : int, default=None
+        Number of cores for the models of an `estimator`.
     random_state : int, numpy Generator or None, default=None
         Seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import MidpointStatistic
+    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))  # independent columns: exact knockoffs
+    >>> w = MidpointStatistic(folds=2, random_state=0).compute(X, X_tilde, 3 * X[:, 0])
+    >>> int(w.argmax())
+    0
     """
 
     exact = True

@@ -1,0 +1,155 @@
+"""Patients of a hospital that does not exist: a table of mixed types with gaps, whose truth is known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from knockoffs.arrays import Array, Flags
+from knockoffs.checks import check_count
+from knockoffs.randomness import RandomState, random_generator
+
+# Median and spread on the logarithmic scale, and the share of patients for whom it was not measured.
+LABORATORY = {
+    "creatinine": (90.0, 0.4, 0.0),
+    "urea": (6.0, 0.4, 0.1),
+    "sodium": (139.0, 0.03, 0.0),
+    "potassium": (4.1, 0.1, 0.0),
+    "albumin": (38.0, 0.15, 0.2),
+    "bilirubin": (10.0, 0.6, 0.2),
+    "alt": (25.0, 0.6, 0.2),
+    "alp": (75.0, 0.4, 0.0),
+    "crp": (12.0, 1.0, 0.1),
+    "glucose": (6.0, 0.3, 0.0),
+    "lactate": (1.3, 0.5, 0.3),
+    "haemoglobin": (135.0, 0.13, 0.0),
+    "platelets": (240.0, 0.3, 0.0),
+    "leukocytes": (8.0, 0.4, 0.0),
+    "lymphocytes": (1.7, 0.5, 0.1),
+    "troponin": (9.0, 1.0, 0.3),
+    "ferritin": (120.0, 0.9, 0.3),
+    "tsh": (1.8, 0.5, 0.3),
+    "vitamin d": (55.0, 0.4, 0.0),
+    "cholesterol": (5.0, 0.2, 0.1),
+    "temperature": (37.0, 0.015, 0.0),
+    "heart rate": (78.0, 0.2, 0.0),
+    "systolic": (130.0, 0.13, 0.0),
+    "diastolic": (77.0, 0.14, 0.0),
+    "breathing rate": (16.0, 0.2, 0.0),
+    "oxygen": (96.0, 0.02, 0.0),
+}
+LEVELS = {
+    "sex": ("female", "male"),
+    "ward": ("cardiac", "medical", "surgical", "geriatric"),
+    "admission": ("planned", "emergency"),
+    "smoker": ("never", "former", "current"),
+}
+COUNTS = ("age", "pain", "falls", "earlier stays", "drugs", "weight")
+EFFECTS = {
+    "age": 1.0,
+    "ward": 1.2,
+    "admission": 1.0,
+    "pain": 0.8,
+    "drugs": 0.8,
+    "creatinine": 0.9,
+    "albumin": -1.0,
+    "crp": 1.0,
+    "lactate": 1.0,
+    "haemoglobin": -0.9,
+    "leukocytes": 0.8,
+    "heart rate": 0.8,
+    "systolic": -0.8,
+    "oxygen": -1.0,
+}
+
+
+class Patients(NamedTuple):
+    """The simulated patients.
+
+    Attributes
+    ----------
+    X : DataFrame
+        The features.
+    y : Series
+        The response.
+    relevant : array of bool
+        Which features the response depends on.
+    """
+
+    X: pd.DataFrame
+    y: pd.Series
+    relevant: Flags
+
+
+def make_patients(rows: int = 1000, random_state: RandomState = None) -> Patients:
+    """Simulate a hospital's table: numbers, counts, text and missing cells, of which 14 of 36 columns matter.
+
+    All columns depend on each other. The response, days in hospital, depends on the cells of the relevant columns
+    as they are seen (a missing cell adds nothing), so every other column is irrelevant given these, and selecting
+    it is a false discovery.
+
+    Parameters
+    ----------
+    rows : int, default=1000
+        Number of patients.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+
+    Returns
+    -------
+    Patients
+        `X`, `y` and `relevant`.
+
+    Examples
+    --------
+    >>> X, y, relevant = make_patients(rows=200, random_state=0)
+    >>> X.shape, int(relevant.sum()), y.name
+    ((200, 36), 14, 'days')
+    """
+    check_count("rows", rows)
+    rng = random_generator(random_state, stream=7)
+    names = [*COUNTS, *LEVELS, *LABORATORY]
+    frailty = rng.standard_normal((rows, 1))  # what makes all columns depend on each other
+    latent = rng.standard_normal((rows, len(names)))
+    for j in range(1, len(names)):
+        latent[:, j] = 0.5 * latent[:, j - 1] + np.sqrt(0.75) * latent[:, j]
+    latent = 0.4 * frailty + np.sqrt(1 - 0.4**2) * latent
+    X = pd.DataFrame({name: _cells(name, latent[:, j], rng) for j, name in enumerate(names)})
+    days = sum(effect * _seen(X[name]) for name, effect in EFFECTS.items()) + 1.5 * rng.standard_normal(rows)
+    y = pd.Series(np.round(12 + days, 1), index=X.index, name="days")
+    return Patients(X, y, np.isin(names, list(EFFECTS)))
+
+
+def _cells(name: str, latent: Array, rng: np.random.Generator) -> pd.Series:
+    """The cells of a column, some of them missing, from a standard normal number per patient."""
+    if name in LABORATORY:
+        median, spread, missing = LABORATORY[name]
+        value = median * np.exp(spread * latent)
+        value = np.array([float(f"{cell:.4g}") for cell in value])
+        return pd.Series(np.where(rng.random(len(latent)) < missing, np.nan, value))
+    share = norm.cdf(latent)
+    if name in LEVELS:
+        levels = np.array(LEVELS[name], dtype=object)
+        return pd.Series(levels[np.minimum((share * len(levels)).astype(int), len(levels) - 1)])
+    counts = {
+        "age": 18 + 75 * share,
+        "pain": 11 * share**1.5,
+        "falls": 4 * np.maximum(share - 0.6, 0) / 0.4,
+        "earlier stays": 6 * share**2,
+        "drugs": 14 * share,
+        "weight": 75 + 14 * latent,
+    }
+    return pd.Series(np.floor(counts[name]).astype(int))
+
+
+def _seen(column: pd.Series) -> Array:
+    """A column as the response sees it: numbers (of levels, their place) in standard units; 0 where missing."""
+    if column.name in LEVELS:
+        numbers = np.array([LEVELS[str(column.name)].index(level) for level in column], dtype=float)
+    else:
+        numbers = column.to_numpy(dtype=float)
+    numbers = np.log(numbers) if column.name in LABORATORY else numbers
+    return np.nan_to_num((numbers - np.nanmean(numbers)) / np.nanstd(numbers, ddof=1))
