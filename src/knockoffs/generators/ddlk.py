@@ -19,17 +19,18 @@ from knockoffs.engine.losses import swap_loss
 from knockoffs.engine.stages import fit_knockoff
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
-from knockoffs.engine.training import History, Report, Schedule
+from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device, unit_coins
-from knockoffs.generators.joint import (
-    JointDensity,
+from knockoffs.generators.joint import JointDensity
+from knockoffs.generators.joint_model import (
     JointModel,
     NetworkSettings,
     ScaleName,
     Start,
     density_maker,
     fit_joint_model,
+    network_schedule,
     starts_memory,
 )
 from knockoffs.generators.network_sizes import training_memory
@@ -103,6 +104,9 @@ class DDLK(RowwiseGenerator):
     joint_epochs, knockoff_epochs : most epochs of a phase of each stage.
     batch_size, patience, averaging : rows of a mini-batch; epochs without progress on held-out rows before
         a phase ends; decay of the running mean of the weights.
+    epoch_steps : int or None, default=32
+        Steps after which an epoch ends at the latest, so that the work does not grow with the rows; None for whole
+        passes over the rows.
     validation_fraction : share of the rows held out for early stopping and all choices.
     device : str, torch.device or None, default="auto"
         `"cpu"`, `"cuda"`, `"cuda:N"`, such a `torch.device`, or `"auto"` (None means the same): CUDA where there
@@ -132,7 +136,8 @@ class DDLK(RowwiseGenerator):
         joint_epochs: int = 30,
         knockoff_epochs: int = 20,
         batch_size: int = 64,
-        patience: int = 4,
+        epoch_steps: int | None = 32,
+        patience: int = 3,
         averaging: float = 0.97,
         validation_fraction: float = 0.15,
         device: DeviceName = "auto",
@@ -151,6 +156,7 @@ class DDLK(RowwiseGenerator):
         self.joint_epochs = joint_epochs
         self.knockoff_epochs = knockoff_epochs
         self.batch_size = batch_size
+        self.epoch_steps = epoch_steps
         self.patience = patience
         self.averaging = averaging
         self.validation_fraction = validation_fraction
@@ -173,6 +179,7 @@ class DDLK(RowwiseGenerator):
             "joint_epochs": 50,
             "knockoff_epochs": 250,
             "batch_size": 64,
+            "epoch_steps": None,
             "patience": 10,
             "averaging": 0.0,
         }
@@ -313,7 +320,9 @@ class DDLK(RowwiseGenerator):
         return found
 
     def _settings(self, learning_rate: float, epochs: int) -> NetworkSettings:
-        schedule = Schedule(epochs, self.batch_size, self.patience, self.averaging)
+        schedule = network_schedule(
+            self.start, epochs, self.batch_size, self.epoch_steps, self.patience, self.averaging
+        )
         return NetworkSettings(self.components, self.hidden, self.start, learning_rate, schedule)
 
     def _begin_knockoff(self, z: torch.Tensor, rng: np.random.Generator) -> AutoregressiveDensity:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from knockoffs.checks import check_count, check_number, check_widths
+from knockoffs.engine.adam import Adam
 from knockoffs.engine.discrepancy import correlation_loss, kernel_swap_loss, second_order_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
 from knockoffs.engine.training import History, Report, Schedule, train
@@ -98,7 +99,7 @@ class DeepKnockoffs(NeuralGenerator):
     ) -> list[History]:
         target = self._target_correlation(x)
         generator = torch_generator(rng, x.device)
-        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
+        optimiser = Adam(network.parameters(), self.learning_rate)
 
         def step(batch: Tensor, share: float) -> float:
             rows = x[batch]
