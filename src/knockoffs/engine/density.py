@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -64,6 +65,7 @@ class AutoregressiveDensity(nn.Module):
     ) -> None:
         super().__init__()
         self.features, self.context = features, context
+        self.rounds = features  # of a draw by all columns at once: as many as the last such draw took
         self.head = MixtureHead(int(components), smallest_scale=1e-3 if views is None else 0.05)
         outputs = self.head.outputs
         self.split = Views(hidden[0], outputs) if views is None else views
@@ -144,13 +146,14 @@ class AutoregressiveDensity(nn.Module):
         $(I - J)^\top v = g$: one triangular solve a row, for which J, the product of slopes and weights, is never
         formed.
         """
-        y = self.sample(noise, context)
+        y = self._sample_as_before(noise, context) if noise.normal.is_cuda else self.sample(noise, context)
         projected = self._project(y, context)
         if not projected.requires_grad:  # while projections are held fixed
             projected.requires_grad_()
         s = self._distribution(projected).reparameterise(y)
         (slopes,) = torch.autograd.grad(s.sum(), projected, retain_graph=True)
-        return _ThroughTriangle.apply(s, y, slopes, self.weight.detach()[:, :, self.context :])
+        solve = partial(_solve_in_rounds, rounds=self.rounds) if y.is_cuda else _solve_in_order
+        return _ThroughTriangle.apply(s, y, slopes, self.weight.detach()[:, :, self.context :], solve)
 
     @torch.no_grad()
     def sample(self, noise: Noise, context: Tensor | None = None) -> Tensor:
@@ -187,10 +190,19 @@ class AutoregressiveDensity(nn.Module):
         Launches of d small kernels, which bind a GPU in the loop above, become a few large ones.
         """
         y = torch.zeros_like(noise.normal)
-        for done in range(self.features):
+        for done in range(1, self.features + 1):
             previous, y = y, self(y, context).pick(*noise)
-            if done % check_every == check_every - 1 and torch.equal(previous, y):
+            self.rounds = done
+            if done % check_every == 0 and torch.equal(previous, y):
                 break
+        return y
+
+    @torch.no_grad()
+    def _sample_as_before(self, noise: Noise, context: Tensor | None) -> Tensor:
+        """As many rounds as the last draw took, without a look whether they suffice: for steps of training."""
+        y = torch.zeros_like(noise.normal)
+        for _ in range(self.rounds):
+            y = self(y, context).pick(*noise)
         return y
 
     def _project(self, y: Tensor, context: Tensor | None) -> Tensor:
@@ -239,15 +251,17 @@ class _ThroughTriangle(torch.autograd.Function):
     """Returns the draw y; sends a gradient g in y to v in s with (I - J)ᵀ v = g, J_ji = slopes_j · weight_ji."""
 
     @staticmethod
-    def forward(ctx: Any, s: Tensor, y: Tensor, slopes: Tensor, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, s: Tensor, y: Tensor, slopes: Tensor, weight: Tensor, solve: _Solve) -> Tensor:
         ctx.save_for_backward(slopes, weight)
+        ctx.solve = solve
         return y.clone()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
-        slopes, weight = ctx.saved_tensors
-        solve = _solve_in_rounds if slopes.is_cuda else _solve_in_order
-        return solve(gradients[0].T, slopes, weight).T, None, None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
+        return ctx.solve(gradients[0].T, *ctx.saved_tensors).T, None, None, None, None
+
+
+_Solve = Callable[[Tensor, Tensor, Tensor], Tensor]  # gradients, slopes, weights
 
 
 def _solve_in_order(gradient: Tensor, slopes: Tensor, weight: Tensor) -> Tensor:
@@ -258,12 +272,10 @@ def _solve_in_order(gradient: Tensor, slopes: Tensor, weight: Tensor) -> Tensor:
     return v
 
 
-def _solve_in_rounds(gradient: Tensor, slopes: Tensor, weight: Tensor, check_every: int = 8) -> Tensor:
-    """All columns at once, again and again, until nothing changes; see `_sample_in_rounds`."""
+def _solve_in_rounds(gradient: Tensor, slopes: Tensor, weight: Tensor, rounds: int) -> Tensor:
+    """All columns at once, again and again; as many rounds suffice as for the draw itself."""
     flat = weight.flatten(0, 1).T
     v = gradient
-    for done in range(len(v)):
-        previous, v = v, gradient + flat @ (slopes * v.unsqueeze(1)).flatten(0, 1)
-        if done % check_every == check_every - 1 and torch.equal(previous, v):
-            break
+    for _ in range(rounds):
+        v = gradient + flat @ (slopes * v.unsqueeze(1)).flatten(0, 1)
     return v

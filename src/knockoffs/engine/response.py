@@ -134,7 +134,7 @@ def fit_response(
     kept_change = mixed(kept)
     losses: list[float] = []
 
-    def step(batch: Tensor, share: float) -> float:
+    def step(batch: Tensor, share: Tensor) -> float:
         index = rows[batch]
         value = loss(networks(x[index], mixed(index)), y[index]).mean(1).sum()
         optimiser.zero_grad()

@@ -44,7 +44,7 @@ def fit_joint(
     for phase in phases:
         optimiser = _optimiser(q_joint, phase)
 
-        def step(batch: Tensor, share: float, optimiser: _Optimiser = optimiser) -> Tensor:
+        def step(batch: Tensor, share: Tensor, optimiser: _Optimiser = optimiser) -> Tensor:
             loss = negative_log_likelihood(q_joint, x[batch]).mean()
             optimiser.zero_grad()
             loss.backward()
@@ -55,7 +55,19 @@ def fit_joint(
             return in_chunks(lambda rows: negative_log_likelihood(q_joint, rows), held_out)
 
         stage = f"q_joint ({phase.name})"
-        histories.append(train(q_joint, stage, len(x), step, validate, phase.schedule, generator, report))
+        histories.append(
+            train(
+                q_joint,
+                stage,
+                len(x),
+                step,
+                validate,
+                phase.schedule,
+                generator,
+                report,
+                variant=lambda: None,
+            )
+        )
     return histories
 
 
@@ -83,7 +95,7 @@ def fit_knockoff(
 
         def step(
             batch: Tensor,
-            share: float,
+            share: Tensor,
             optimiser: _Optimiser = optimiser,
             adversary: Adam = adversary,
         ) -> Tensor:
@@ -106,7 +118,19 @@ def fit_knockoff(
             return in_chunks(losses, held_out, held_out_mask, *held_out_noise)
 
         stage = f"q_knockoff ({phase.name})"
-        histories.append(train(q_knockoff, stage, len(x), step, validate, phase.schedule, generator, report))
+        histories.append(
+            train(
+                q_knockoff,
+                stage,
+                len(x),
+                step,
+                validate,
+                phase.schedule,
+                generator,
+                report,
+                variant=lambda: q_knockoff.rounds,
+            )
+        )
     return histories
 
 
@@ -161,7 +185,7 @@ def _optimiser(density: AutoregressiveDensity, phase: Phase) -> _Optimiser:
     return (_SharedNetwork if phase.shared else _OwnNetworks)(density, phase.learning_rate)
 
 
-def _temperature(share: float) -> float:
+def _temperature(share: Tensor) -> Tensor:
     """From 1 down to 0.5: first a smooth landscape for β, then a relaxation close to the binary swap."""
     return 1 - 0.5 * share
 

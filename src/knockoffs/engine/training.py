@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 import torch
 from torch import Tensor, nn
+
+from knockoffs.engine.graphs import CapturedStep
 
 Losses = Tensor | float
 Report = Callable[[str, int, int, float | None], None]  # stage, steps done, steps at most, held-out loss
@@ -70,11 +72,13 @@ def train(
     model: nn.Module,
     stage: str,
     rows: int,
-    step: Callable[[Tensor, float], Losses],
+    step: Callable[[Tensor, Tensor], Losses],
     validate: Callable[[], Losses],
     schedule: Schedule,
     generator: torch.Generator,
     report: Report | None = None,
+    *,
+    variant: Callable[[], Hashable] | None = None,
 ) -> History:
     """Train `model` in place and leave it with the weights of lowest held-out loss, the start included.
 
@@ -82,7 +86,8 @@ def train(
 
     `step(batch, share)` takes the row numbers of one mini-batch and the share of training that is over,
     updates the weights and returns the loss; `validate()` returns the held-out losses of the model as it is,
-    row by row or their mean.
+    row by row or their mean. Where `variant` is given and the generator is a GPU's, steps are replayed from CUDA
+    graphs; see `graphs.CapturedStep` for what they must then keep to.
     """
     history = History(stage)
     averaged = _RunningMean(model, schedule.averaging)
@@ -90,15 +95,22 @@ def train(
     progress = _Progress(schedule, validate())
     history.train.append(math.nan)
     history.held_out.append(_finite(progress.loss, stage, epoch=0))
+
+    def advance(batch: Tensor, share: Tensor) -> Tensor:
+        loss = torch.as_tensor(step(batch, share))
+        averaged.update()
+        return loss
+
+    if variant is not None and generator.device.type == "cuda":
+        advance = CapturedStep(advance, variant, generator)
     batches = _batches(rows, schedule.batch_size, generator)
     steps = min(_batch_count(rows, schedule.batch_size), schedule.epoch_steps or rows)
     for epoch in range(1, schedule.epochs + 1):
-        share = (epoch - 1) / schedule.epochs
-        losses = []
+        share = torch.tensor((epoch - 1) / schedule.epochs, device=generator.device)
+        total = torch.zeros((), dtype=torch.float64, device=generator.device)
         for batch in islice(batches, steps):
-            losses.append(torch.as_tensor(step(batch, share)))
-            averaged.update()
-        history.train.append(_finite(torch.stack(losses).mean().item(), stage, epoch))
+            total += advance(batch, share)
+        history.train.append(_finite(total.item() / steps, stage, epoch))
         with averaged.in_place():
             progress.look(validate())
         history.held_out.append(_finite(progress.loss, stage, epoch))

@@ -133,7 +133,7 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         generator = torch_generator(rng, x.device)
         optimiser = Adam(network.parameters(), self.learning_rate)
 
-        def step(batch: Tensor, share: float) -> float:
+        def step(batch: Tensor, share: Tensor) -> float:
             noise = torch.randn(len(batch), network.noise, generator=generator, device=x.device)
             loss = network.negative_elbo(x[batch], noise).mean()
             optimiser.zero_grad()

@@ -101,7 +101,7 @@ class DeepKnockoffs(NeuralGenerator):
         generator = torch_generator(rng, x.device)
         optimiser = Adam(network.parameters(), self.learning_rate)
 
-        def step(batch: Tensor, share: float) -> float:
+        def step(batch: Tensor, share: Tensor) -> float:
             rows = x[batch]
             noise = torch.randn(len(rows), network.noise, generator=generator, device=x.device)
             loss = self._loss(rows, network(rows, noise), target, _coins(x, generator))

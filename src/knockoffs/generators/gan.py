@@ -130,7 +130,7 @@ class KnockoffGAN(NeuralGenerator):
             order = torch.randperm(len(rows), generator=generator, device=x.device)
             return bounds(rows, x_tilde, order)
 
-        def step(batch: Tensor, share: float) -> float:
+        def step(batch: Tensor, share: Tensor) -> float:
             rows = x[batch]
             for _ in range(self.opponent_steps):
                 with torch.no_grad():
