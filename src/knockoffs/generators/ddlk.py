@@ -21,7 +21,15 @@ from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device, unit_coins
+from knockoffs.generators.batches import (
+    DeviceName,
+    check_most_rows,
+    draw_noise,
+    some_rows,
+    split_rows,
+    torch_device,
+    unit_coins,
+)
 from knockoffs.generators.joint import JointDensity
 from knockoffs.generators.joint_model import (
     JointModel,
@@ -107,7 +115,10 @@ class DDLK(RowwiseGenerator):
     epoch_steps : int or None, default=32
         Steps after which an epoch ends at the latest, so that the work does not grow with the rows; None for whole
         passes over the rows.
-    validation_fraction : share of the rows held out for early stopping and all choices.
+    validation_fraction : share of the rows held out for early stopping and all choices, at most 5,000 of them.
+    max_rows : int or None, default=50,000
+        The most rows that a fit learns from, drawn at random where there are more; None for all. Knockoffs are
+        drawn for any number of rows.
     device : str, torch.device or None, default="auto"
         `"cpu"`, `"cuda"`, `"cuda:N"`, such a `torch.device`, or `"auto"` (None means the same): CUDA where there
         is such a device, and the CPU otherwise. A model file does not keep it.
@@ -140,6 +151,7 @@ class DDLK(RowwiseGenerator):
         patience: int = 3,
         averaging: float = 0.97,
         validation_fraction: float = 0.15,
+        max_rows: int | None = 50_000,
         device: DeviceName = "auto",
         random_state: RandomState = None,
         progress: bool = False,
@@ -160,6 +172,7 @@ class DDLK(RowwiseGenerator):
         self.patience = patience
         self.averaging = averaging
         self.validation_fraction = validation_fraction
+        self.max_rows = max_rows
         self.device = device
         self.random_state = random_state
         self.progress = progress
@@ -182,6 +195,7 @@ class DDLK(RowwiseGenerator):
             "epoch_steps": None,
             "patience": 10,
             "averaging": 0.0,
+            "max_rows": None,
         }
         return cls(**(settings | overrides))
 
@@ -256,7 +270,11 @@ class DDLK(RowwiseGenerator):
         check_choice("swaps", self.swaps, tuple(SWAPS))
         check_number("swap_learning_rate", self.swap_learning_rate, least=0)
         check_fraction("validation_fraction", self.validation_fraction)
+        check_most_rows(self.max_rows)
         torch_device(self.device)
+
+    def _rows_of_fit(self, codes: Array, rng: np.random.Generator) -> Array:
+        return some_rows(codes, self.max_rows, rng)
 
     def _fit_memory(self, rows: int, columns: int) -> float:
         settings = self._settings(self.joint_learning_rate, self.joint_epochs)

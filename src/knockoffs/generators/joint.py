@@ -16,7 +16,14 @@ from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import Noise
 from knockoffs.generators.base import SavedModel
-from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device
+from knockoffs.generators.batches import (
+    DeviceName,
+    check_most_rows,
+    draw_noise,
+    some_rows,
+    split_rows,
+    torch_device,
+)
 from knockoffs.generators.conditionals import FeatureConditional, TableConditionals
 from knockoffs.generators.joint_model import (
     JointModel,
@@ -68,6 +75,7 @@ class JointDensity(SavedModel):
         patience: int = 3,
         averaging: float = 0.97,
         validation_fraction: float = 0.15,
+        max_rows: int | None = 50_000,
         device: DeviceName = "auto",
         random_state: RandomState = None,
         progress: bool = False,
@@ -83,6 +91,7 @@ class JointDensity(SavedModel):
         self.patience = patience
         self.averaging = averaging
         self.validation_fraction = validation_fraction
+        self.max_rows = max_rows
         self.device = device
         self.random_state = random_state
         self.progress = progress
@@ -97,7 +106,8 @@ class JointDensity(SavedModel):
         memory = partial(joint_memory, settings, self.scale)
         require_memory(type(self).__name__, *table.shape, memory)
         self._describe(table, rng)
-        x, held_out = split_rows(self.encoding_.encode(table.codes, rng), self.validation_fraction, rng)
+        codes = some_rows(table.codes, self.max_rows, rng)
+        x, held_out = split_rows(self.encoding_.encode(codes, rng), self.validation_fraction, rng)
         # Gradients are needed, even if the caller has switched them off.
         with torch.inference_mode(mode=False), progress_bars(self.progress) as report:
             self.model_ = fit_joint_model(
@@ -163,6 +173,7 @@ class JointDensity(SavedModel):
         self._settings().check()
         check_choice("scale", self.scale, get_args(ScaleName))
         check_fraction("validation_fraction", self.validation_fraction)
+        check_most_rows(self.max_rows)
         torch_device(self.device)
 
     def _settings(self) -> NetworkSettings:

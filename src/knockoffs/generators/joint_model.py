@@ -222,13 +222,17 @@ class _Scaled:
 
 
 def _clustered(rows: _Scaled, to_beat: float, most: int, rng: np.random.Generator) -> Iterator[_Candidate]:
-    """Models of 2, 3, ... clusters that beat the best without, as long as another cluster helps."""
+    """Models of 2, 3, ... clusters that beat the best before them, until two in a row do not."""
+    in_vain = 0
     for count in range(2, most + 1):
         found = _candidate(rows, count, fit_sparse, rng)
-        if found is None or found.score <= to_beat:
+        if found is not None and found.score > to_beat:
+            to_beat, in_vain = found.score, 0
+            yield found
+        else:
+            in_vain += 1
+        if in_vain == 2:
             return
-        to_beat = found.score
-        yield found
 
 
 def _candidate(rows: _Scaled, clusters: int, estimator: Estimator, rng: np.random.Generator) -> _Candidate | None:

@@ -29,6 +29,8 @@ WIDTH = 64
 BATCH = 128
 PENALTY = 0.025  # on the use of columns, in nats
 LEAST_RESIDUAL = 1e-6  # share of the variance of y that straight lines are taken to leave at least
+EPOCH_STEPS = 100  # at most, so that work does not grow with the rows
+MOST_TRAINING_ROWS = 50_000  # drawn at random where there are more; all rows are scored
 STEEPNESS = (0.0, 0.25, 0.5, 1.0, 2.0)
 
 
@@ -56,7 +58,8 @@ def network_differences(
     There is a network for each block of features, fitted on mixtures of these alone. It begins at straight lines,
     which networks with few rows are slow to find where columns are strongly correlated.
     """
-    train, test = torch.as_tensor(split.train), torch.as_tensor(split.test)
+    if len(split.train) > MOST_TRAINING_ROWS:
+        split = split._replace(train=rng.choice(split.train, MOST_TRAINING_ROWS, replace=False))
     tables = (base, problem.x, problem.x_tilde)
     # Midpoints vary less than features. The mixture treats x and x̃ alike, also in their scale.
     centre, deviation = _scale(
@@ -64,19 +67,24 @@ def network_differences(
     )
     if problem.indicators is not None:  # which have a unit that suits rare ones, too
         deviation = np.where(problem.indicators, 1.0, deviation)
-    b, x, x_tilde = (torch.as_tensor((table - centre) / deviation).float() for table in tables)
+
+    def seen(table: Array, rows: Indices) -> torch.Tensor:
+        return torch.as_tensor((table[rows] - centre) / deviation).float()
+
+    train, test = torch.as_tensor(split.train), torch.as_tensor(split.test)
+    b, x_tilde = seen(base, split.train), seen(problem.x_tilde, split.train)
     generator = torch_generator(rng, torch.device("cpu"))
     held_out = torch.as_tensor(_held_out(problem, split, rng))
     columns = [torch.as_tensor(problem.columns_of(block)) for block in blocks]
-    mixed = (_mixed(b[train], x_tilde[train], block, problem, mixture, generator) for block in blocks)
+    mixed = (_mixed(b, x_tilde, block, problem, mixture, generator) for block in blocks)
     begin = _classes if problem.task == "classification" else _quantity
     task, lines = begin(problem, split, mixed, held_out)
     unit = None if problem.unit is None else torch.as_tensor(problem.unit)
     networks = ResponseNetworks(columns, task.outputs, lines, width=WIDTH, unit=unit, generator=generator)
     fit_response(
         networks,
-        b[train],
-        x_tilde[train],
+        b,
+        x_tilde,
         task.y[train],
         task.loss,
         mixture=mixture,
@@ -86,7 +94,8 @@ def network_differences(
         held_out=held_out,
         generator=generator,
     )
-    found = swap_differences(networks, b[test], x[test], x_tilde[test], task.y[test], task.loss)
+    tested, x, x_tilde = (seen(table, split.test) for table in tables)
+    found = swap_differences(networks, tested, x, x_tilde, task.y[test], task.loss)
     return found.double().numpy() * task.unit
 
 
@@ -99,7 +108,7 @@ def _scale(values: Array) -> tuple[Array, Array]:
 def _schedule(rows: int) -> Schedule:
     """A patience of 8 epochs, or of 120 steps where that is more: few rows make short epochs."""
     steps = max(1, round(rows / BATCH))  # in an epoch
-    return Schedule(300, BATCH, max(8, math.ceil(120 / steps)), averaging=0.97)
+    return Schedule(300, BATCH, max(8, math.ceil(120 / steps)), averaging=0.97, epoch_steps=EPOCH_STEPS)
 
 
 def _mixed(
