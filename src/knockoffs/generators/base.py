@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -159,29 +159,39 @@ class RowwiseGenerator(KnockoffGenerator):
         check_count("n_draws", n_draws)
         return [self._knockoffs(X, table, draw) for draw in rng.spawn(n_draws)]
 
+    def sample_batches(self, batches: Iterable[Any], *, random_state: RandomState = None) -> Iterator[Any]:
+        """Yield the knockoffs of one table of rows after the other, for tables that are larger than memory.
+
+        With batches of `ROWS_AT_A_TIME` rows (the last may have fewer) they are those of `sample` for all rows.
+        """
+        streams = _Streams.of(
+            random_generator(self.random_state if random_state is None else random_state, stream=1)
+        )
+        for X in batches:
+            table = self._read(X)
+            self._warn_of_unseen(table)
+            yield self._as_table(X, table, self._draw_some(table.codes, streams)[1])
+
     def _knockoffs(self, X: Any, table: Table, rng: np.random.Generator) -> Any:
         """Knockoffs of the rows of X, whose cells `table` holds, some rows at a time to save memory."""
-        codes = np.empty(table.shape)
-        for rows, _, drawn in self._draws(table.codes, rng):
+        streams, codes = _Streams.of(rng), np.empty(table.shape)
+        for rows in _some_at_a_time(len(table)):
+            _, drawn = self._draw_some(table.codes[rows], streams)
             self._require_finite_draws(drawn)
             codes[rows] = self.encoding_.decode(drawn, table.codes[rows])
         return self._in_form(X, table.with_codes(codes))
 
-    def _draws(self, codes: Array, rng: np.random.Generator) -> Iterator[tuple[slice, Array, Array]]:
-        """Some rows after the other, with their internal columns and those of their knockoffs."""
-        for_latents, draw = rng.spawn(2)
-        for start in range(0, len(codes), ROWS_AT_A_TIME):
-            rows = slice(start, start + ROWS_AT_A_TIME)
-            # Numbers that overflow are found later, by a check that names their columns; numpy's warnings do not.
-            with np.errstate(over="ignore", invalid="ignore"):
-                z = self.encoding_.encode(codes[rows], for_latents)
-                yield rows, z, self._sample(z, draw)
-            (draw,) = draw.spawn(1)
-
     def _draw(self, codes: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """The internal columns of rows and of their knockoffs."""
-        parts = [(z, drawn) for _, z, drawn in self._draws(codes, rng)]
+        streams = _Streams.of(rng)
+        parts = [self._draw_some(codes[rows], streams) for rows in _some_at_a_time(len(codes))]
         return np.concatenate([z for z, _ in parts]), np.concatenate([drawn for _, drawn in parts])
+
+    def _draw_some(self, codes: Array, streams: _Streams) -> tuple[Array, Array]:
+        # Numbers that overflow are found later, by a check that names their columns; numpy's warnings do not.
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = self.encoding_.encode(codes, streams.latents)
+            return z, self._sample(z, streams.next_noise())
 
     @abstractmethod
     def _fit_memory(self, rows: int, columns: int) -> float:
@@ -192,6 +202,26 @@ class RowwiseGenerator(KnockoffGenerator):
 
     @abstractmethod
     def _sample(self, core: Array, rng: np.random.Generator) -> Array: ...
+
+
+class _Streams:
+    """The randomness of draws for some rows after the other."""
+
+    def __init__(self, latents: np.random.Generator, noise: np.random.Generator) -> None:
+        self.latents, self._noise = latents, noise
+
+    @classmethod
+    def of(cls, rng: np.random.Generator) -> _Streams:
+        return cls(*rng.spawn(2))
+
+    def next_noise(self) -> np.random.Generator:
+        noise = self._noise
+        (self._noise,) = noise.spawn(1)
+        return noise
+
+
+def _some_at_a_time(rows: int) -> list[slice]:
+    return [slice(start, start + ROWS_AT_A_TIME) for start in range(0, rows, ROWS_AT_A_TIME)]
 
 
 def _is_array(value: Any) -> bool:

@@ -19,7 +19,7 @@ from knockoffs.engine.stages import Phase, fit_joint
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
-from knockoffs.generators.linear import Estimator, fit_factor, fit_shrunk, fit_sparse
+from knockoffs.generators.linear import Estimator, LinearGaussian, fit_factor, fit_shrunk, fit_sparse
 from knockoffs.generators.network_sizes import training_memory
 from knockoffs.generators.starts import (
     MIN_CLUSTER,
@@ -193,9 +193,13 @@ def best_starts(
     a poor stand-in, so the second must beat the first after the first is trained.
     """
     views = [_Scaled.of(x, held_out, s) for s in _scales(x, scale)]
-    singles = [_candidate(view, 1, estimator, rng) for view in views for estimator in ESTIMATORS]
-    single = max((c for c in singles if c is not None), key=lambda c: c.score)
-    several = [c for view in views for c in _clustered(view, single.score, clusters, rng)]
+    singles = [[_single(view, estimator) for estimator in ESTIMATORS] for view in views]
+    single = max((c for found in singles for c in found), key=lambda c: c.score)
+    several = [
+        c
+        for view, found in zip(views, singles, strict=True)
+        for c in _clustered(view, found[0].linear.overall, single.score, clusters, rng)
+    ]
     return single, max(several, key=lambda c: c.score, default=None)
 
 
@@ -220,28 +224,31 @@ class _Scaled:
         z, log_slope = scale.forward(torch.as_tensor(held_out))
         return cls(scale, scale.forward(torch.as_tensor(x))[0].numpy(), z, log_slope.sum(1))
 
+    def candidate(self, linear: ClusteredGaussian) -> _Candidate:
+        log_prob = joint_conditionals(linear).log_prob(self.held_out)
+        return _Candidate((log_prob + self.log_slope).numpy(), self.scale, linear)
 
-def _clustered(rows: _Scaled, to_beat: float, most: int, rng: np.random.Generator) -> Iterator[_Candidate]:
+
+def _single(rows: _Scaled, estimator: Estimator) -> _Candidate:
+    return rows.candidate(fit_clustered(rows.x, np.zeros(len(rows.x), dtype=np.intp), estimator))
+
+
+def _clustered(
+    rows: _Scaled, overall: LinearGaussian, to_beat: float, most: int, rng: np.random.Generator
+) -> Iterator[_Candidate]:
     """Models of 2, 3, ... clusters that beat the best before them, until two in a row do not."""
     in_vain = 0
     for count in range(2, most + 1):
-        found = _candidate(rows, count, fit_sparse, rng)
-        if found is not None and found.score > to_beat:
-            to_beat, in_vain = found.score, 0
-            yield found
-        else:
-            in_vain += 1
+        labels = cluster_rows(rows.x, count, seed=int(rng.integers(2**31)))
+        if labels is not None:
+            found = rows.candidate(fit_clustered(rows.x, labels, fit_sparse, overall))
+            if found.score > to_beat:
+                to_beat, in_vain = found.score, 0
+                yield found
+                continue
+        in_vain += 1
         if in_vain == 2:
             return
-
-
-def _candidate(rows: _Scaled, clusters: int, estimator: Estimator, rng: np.random.Generator) -> _Candidate | None:
-    labels = cluster_rows(rows.x, clusters, seed=int(rng.integers(2**31)))
-    if labels is None:
-        return None
-    linear = fit_clustered(rows.x, labels, estimator)
-    log_prob = joint_conditionals(linear).log_prob(rows.held_out)
-    return _Candidate((log_prob + rows.log_slope).numpy(), rows.scale, linear)
 
 
 def _train(
