@@ -126,7 +126,7 @@ def _stream(
 
     if not isinstance(model, RowwiseGenerator):
         raise ValueError(
-            f"{type(model).__name__} draws whole groups of rows together, which a folder that is read some rows at "
+            f"{type(model).__name__} draws groups of rows together, which a folder that is read some rows at "
             "a time does not allow. Pass one file."
         )
     batches = ParquetTable(folder, columns=columns).batches(ROWS_AT_A_TIME)
