@@ -15,6 +15,7 @@ from knockoffs.engine.losses import negative_log_likelihood, swap_loss
 from knockoffs.engine.starts import network_weights
 from knockoffs.engine.swaps import Swaps, UniformSwaps
 from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.engine.world import World
 
 # Projections that begin at good linear predictors move more slowly than the networks behind them.
 _PROJECTION_RATE = 0.3
@@ -40,16 +41,16 @@ def fit_joint(
     report: Report | None = None,
 ) -> list[History]:
     r"""Stage 1: $\theta = \arg\max_\theta \frac1N \sum_i \log \hat q_\text{joint}(x^{(i)}; \theta)$."""
-    histories = []
+    world, histories = World.current(), []
     for phase in phases:
-        optimiser = _optimiser(q_joint, phase)
+        optimiser = _optimiser(q_joint, phase, world)
 
         def step(batch: Tensor, share: Tensor, optimiser: _Optimiser = optimiser) -> Tensor:
-            loss = negative_log_likelihood(q_joint, x[batch]).mean()
+            loss = negative_log_likelihood(q_joint, x[batch[world.part(len(batch))]]).sum() / len(batch)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-            return loss.detach()
+            return _over_all(loss, world)
 
         def validate() -> Tensor:
             return in_chunks(lambda rows: negative_log_likelihood(q_joint, rows), held_out)
@@ -88,9 +89,9 @@ def fit_knockoff(
     q_joint.requires_grad_(False)
     joint = in_chunks(q_joint.log_prob, x)  # does not change while q_knockoff learns
     held_out_noise, held_out_mask = _fixed_noise_and_swap(held_out, swaps.unit, generator)
-    histories = []
+    world, histories = World.current(), []
     for phase in phases:
-        optimiser = _optimiser(q_knockoff, phase)
+        optimiser = _optimiser(q_knockoff, phase, world)
         adversary = Adam(swaps.parameters(), swap_learning_rate, maximize=True)
 
         def step(
@@ -99,16 +100,20 @@ def fit_knockoff(
             optimiser: _Optimiser = optimiser,
             adversary: Adam = adversary,
         ) -> Tensor:
-            rows = x[batch]
-            x_tilde = q_knockoff.rsample(_noise_like(rows, generator), rows)
-            mask = swaps(len(rows), generator=generator, temperature=_temperature(share))
-            loss = swap_loss(q_joint, q_knockoff, rows, x_tilde, mask, entropy, joint=joint[batch]).mean()
+            own = world.part(len(batch))  # noise is drawn for all rows: the same for any number of processes
+            rows = x[batch[own]]
+            noise = Noise.draw(len(batch), x.shape[1], generator=generator, dtype=x.dtype)
+            mask = swaps(len(batch), generator=generator, temperature=_temperature(share))[own]
+            x_tilde = q_knockoff.rsample(Noise(noise.uniform[own], noise.normal[own]), rows)
+            losses = swap_loss(q_joint, q_knockoff, rows, x_tilde, mask, entropy, joint=joint[batch[own]])
+            loss = losses.sum() / len(batch)
             optimiser.zero_grad()
             adversary.zero_grad()
             loss.backward()
             optimiser.step()  # min over φ
+            world.sum_gradients(swaps.parameters())
             adversary.step()  # max over β
-            return loss.detach()
+            return _over_all(loss, world)
 
         def held_out_losses(rows: Tensor, mask: Tensor, *noise: Tensor) -> Tensor:
             x_tilde = q_knockoff.sample(Noise(*noise), rows)
@@ -141,8 +146,8 @@ class _SharedNetwork:
     skew, changing spread) without fitting the noise of each.
     """
 
-    def __init__(self, density: AutoregressiveDensity, learning_rate: float) -> None:
-        self._copies = network_weights(density)
+    def __init__(self, density: AutoregressiveDensity, learning_rate: float, world: World) -> None:
+        self._world, self._copies = world, network_weights(density)
         self._weights = [weight.detach()[:1].clone() for weight in self._copies]
         self._adam = Adam(self._weights, learning_rate)
 
@@ -154,6 +159,7 @@ class _SharedNetwork:
     def step(self) -> None:
         for weight, copies in zip(self._weights, self._copies, strict=True):
             weight.grad = None if copies.grad is None else copies.grad.mean(0, keepdim=True)
+        self._world.sum_gradients(self._weights)
         self._adam.step()
         for weight, copies in zip(self._weights, self._copies, strict=True):
             copies.copy_(weight)
@@ -162,7 +168,8 @@ class _SharedNetwork:
 class _OwnNetworks:
     """Adam on each column's network and, more slowly, on the projections where these began as good predictors."""
 
-    def __init__(self, density: AutoregressiveDensity, learning_rate: float) -> None:
+    def __init__(self, density: AutoregressiveDensity, learning_rate: float, world: World) -> None:
+        self._world, self._weights = world, list(density.parameters())
         slower = _PROJECTION_RATE if density.first is not None else 1.0
         self._networks = Adam(network_weights(density), learning_rate)
         self._projections = Adam([density.weight, density.bias], learning_rate * slower)
@@ -172,6 +179,7 @@ class _OwnNetworks:
         self._projections.zero_grad()
 
     def step(self) -> None:
+        self._world.sum_gradients(self._weights)
         self._networks.step()
         self._projections.step()
 
@@ -179,10 +187,17 @@ class _OwnNetworks:
 _Optimiser = _SharedNetwork | _OwnNetworks
 
 
-def _optimiser(density: AutoregressiveDensity, phase: Phase) -> _Optimiser:
+def _optimiser(density: AutoregressiveDensity, phase: Phase, world: World) -> _Optimiser:
     for weight in (density.weight, density.bias):
         weight.requires_grad_(not phase.shared)
-    return (_SharedNetwork if phase.shared else _OwnNetworks)(density, phase.learning_rate)
+    return (_SharedNetwork if phase.shared else _OwnNetworks)(density, phase.learning_rate, world)
+
+
+def _over_all(loss: Tensor, world: World) -> Tensor:
+    """The loss of the whole batch from those of its parts."""
+    loss = loss.detach()
+    world.sum([loss])
+    return loss
 
 
 def _temperature(share: Tensor) -> Tensor:
