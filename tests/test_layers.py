@@ -50,6 +50,7 @@ LAYERS = (
         "files",
         "archives",
         "outputs",
+        "parquet",
         "persistence",
         "progress",
         "randomness",

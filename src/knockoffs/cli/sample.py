@@ -91,20 +91,18 @@ def sample(
             model = HierarchicalKnockoffs(model).set_params(random_state=seed).fit(X, groups=labels, kinds=asked)
     elif labels is not None and not knows_groups(model):
         raise ValueError(f"--groups {groups!r}: the model {generator!r} was fitted without groups. Fit a new one.")
-    if save_model is not None:
-        model.save(save_model)
     if Path(file).is_dir():
         _stream(model, file, [*X.columns], na_values, out, seed)
-        if not quiet:
-            say(f"Knockoffs: {out}")
-        return
-    knockoffs = draw_knockoffs(model, X, groups=labels, random_state=seed)
-    if out == "-":
-        click.echo(csv_text(knockoffs), nl=False)
     else:
-        write_frame(knockoffs, out)
-        if not quiet and not is_stream(out):  # whoever reads the stream expects the table alone
-            say(f"Knockoffs: {out}")
+        knockoffs = draw_knockoffs(model, X, groups=labels, random_state=seed)
+        if out == "-":
+            click.echo(csv_text(knockoffs), nl=False)
+        else:
+            write_frame(knockoffs, out)
+    if save_model is not None:
+        model.save(save_model)
+    if not quiet and out != "-" and not is_stream(out):  # whoever reads the stream expects the table alone
+        say(f"Knockoffs: {out}")
 
 
 def _require_streamable(out: str, groups: str | None) -> None:
