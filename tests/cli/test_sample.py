@@ -130,7 +130,7 @@ def test_every_option_is_known_to_these_tests() -> None:
             "--save-model",
             "--groups",
         ),
-        *("--kind", "--seed", "--quiet"),
+        *("--groups", "--kind", "--seed", "--quiet"),
     }
 
 
