@@ -1,24 +1,31 @@
-"""`make speed`: how long a fit takes on one core, against the plain one-network-per-column loop."""
+"""`make speed`: seconds of one core on tables of many sizes, beside those of an earlier commit in the same run."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import resource
-import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.reference import PlainDensity, swap_step
 from knockoffs import DDLK
-from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.engine.swaps import GumbelSwaps
+from knockoffs.datasets import AutoregressiveGaussian, ClaytonCopula
+from knockoffs.statistics import HoldoutStatistic, LassoStatistic
 
-ROWS, TRAIN, FIT, FEATURES, BATCH = 2000, 1400, 1700, 100, 64
-PAPER_EPOCHS = (50, 250)
+BEFORE = "241ef70"
+SIZES = ("gaussian,2000,100", "clayton,2000,100", "factors,2000,25", "factors,2000,50", "factors,2000,100")
+LARGE = ("factors,2000,400", "factors,2000,800", "factors,500,1000", "factors,8000,50", "factors,128000,50")
+PARTS = ("fit", "sample", "lasso", "statistic")
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -27,61 +34,98 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def median_seconds(work: Callable[[], object], repeats: int) -> float:
-    return statistics.median(seconds(work) for _ in range(repeats))
+def rows_of(name: str, rows: int, columns: int) -> np.ndarray:
+    """Rows of a distribution; "factors" has five common factors and log-normal columns in its second half."""
+    if name == "gaussian":
+        return AutoregressiveGaussian(columns).sample(rows, 0)
+    if name == "clayton":
+        return ClaytonCopula(columns).sample(rows, 0)
+    rng = np.random.default_rng(0)
+    loadings = rng.standard_normal((columns, 5))
+    x = (rng.standard_normal((rows, 5)) @ loadings.T + 2 * rng.standard_normal((rows, columns))) / 3
+    x[:, columns // 2 :] = np.exp(x[:, columns // 2 :])
+    return x
 
 
-def plain_epochs(steps: int) -> tuple[float, float]:
-    """Seconds an epoch of each stage in the plain loop, from the median of some of its steps."""
-    generator = torch.Generator().manual_seed(0)
-    x = torch.as_tensor(AutoregressiveGaussian(FEATURES).sample(BATCH, 0)).float()
-    q_joint, q_knockoff = PlainDensity(FEATURES), PlainDensity(FEATURES, context=FEATURES)
-    swaps = GumbelSwaps(FEATURES)
-    joint_optimiser = torch.optim.Adam(q_joint.parameters(), lr=5e-4)
-    optimiser = torch.optim.Adam(q_knockoff.parameters(), lr=1e-3)
+def measure(size: str, parts: list[str]) -> dict[str, float]:
+    """CPU seconds of each part of the work, after a small fit that pays for what is loaded once."""
+    torch.set_num_threads(1)
+    name, rows, columns = size.split(",")
+    x = rows_of(name, int(rows), int(columns))
+    DDLK(joint_epochs=1, knockoff_epochs=1, device="cpu", random_state=0).fit(x[:100, :3])
+    y = x[:, :10] @ np.linspace(0.2, 1, 10) + np.random.default_rng(1).standard_normal(len(x))
+    model = DDLK(device="cpu", random_state=0)
+    spent: dict[str, float] = {}
 
-    def joint_step() -> None:
-        joint_optimiser.zero_grad()
-        (-q_joint.log_prob(x).mean()).backward()
-        joint_optimiser.step()
+    def timed(part: str, work: Callable[[], np.ndarray]) -> np.ndarray | None:
+        if part not in parts:
+            return None
+        begun = time.process_time()
+        found = work()
+        spent[part] = time.process_time() - begun
+        return found
 
-    def knockoff_step() -> None:
-        optimiser.zero_grad()
-        swap_step(q_joint, q_knockoff, swaps, x, generator).backward()
-        optimiser.step()
+    timed("fit", lambda: model.fit(x))
+    x_tilde = timed("sample", lambda: model.sample(x))
+    if x_tilde is not None:
+        timed("lasso", lambda: LassoStatistic(random_state=0).compute(x, x_tilde, y))
+        timed("statistic", lambda: HoldoutStatistic(random_state=0).compute(x, x_tilde, y))
+    return spent | {"GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
 
-    joint = median_seconds(joint_step, steps)
-    q_joint.requires_grad_(False)
-    return joint * TRAIN / BATCH, median_seconds(knockoff_step, steps) * TRAIN / BATCH
+
+def in_a_process(size: str, parts: list[str], source: Path) -> dict[str, float]:
+    """What `measure` finds with the package of another folder."""
+    here = Path(__file__).parents[1]
+    environment = os.environ | {"PYTHONPATH": f"{source / 'src'}{os.pathsep}{here}", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "benchmarks.speed", "--measure", size, "--parts", *parts]
+    done = subprocess.run(command, env=environment, cwd=here, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return {}
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=3, help="fits; the median is shown")
-    parser.add_argument("--steps", type=int, default=5, help="steps of the plain loop that are timed")
+    parser.add_argument("--sizes", nargs="+", default=list(SIZES), help="distribution,rows,columns")
+    parser.add_argument("--large", action="store_true", help="also sizes that took minutes before")
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
+    parser.add_argument("--before", default=BEFORE, help="the commit to compare with; empty for none")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    x = AutoregressiveGaussian(FEATURES).sample(ROWS, random_state=0)
-    models = [DDLK(device="cpu", random_state=seed) for seed in range(arguments.repeats)]
-    fit = statistics.median(seconds(lambda model=model: model.fit(x[:FIT])) for model in models)
-    sample = median_seconds(lambda: models[0].sample(x), 5)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    epochs = plain_epochs(arguments.steps)
-    plain = sum(count * epoch for count, epoch in zip(PAPER_EPOCHS, epochs, strict=True))
+    if arguments.measure:
+        print(json.dumps(measure(arguments.measure, arguments.parts)))
+        return
+    table = Table(title="CPU seconds of one core; in brackets how many times faster than before")
+    for heading in ("distribution, rows, columns", *arguments.parts, "GiB"):
+        table.add_column(heading, justify="right")
+    here = Path(__file__).parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        earlier = Path(folder) if arguments.before and _unpack(arguments.before, here, folder) else None
+        for size in [*arguments.sizes, *(LARGE if arguments.large else ())]:
+            now = in_a_process(size, arguments.parts, here)
+            before = {} if earlier is None else in_a_process(size, arguments.parts, earlier)
+            cells = [_cell(now.get(part), before.get(part)) for part in (*arguments.parts, "GiB")]
+            table.add_row(size.replace(",", " "), *cells)
+            print(size, now, before, flush=True)
+    Console(width=140).print(table)
 
-    table = Table(title=f"One core, gaussian, {ROWS} rows ({FIT} fitted), {FEATURES} columns")
-    for heading in ("", "measured", "at least", "aim"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    table.add_row("fit + sampling 2000 rows, seconds", f"{fit + sample:.1f}", "60", "25")
-    table.add_row("ratio to the plain loop, 50 + 250 epochs", f"{plain / (fit + sample):.0f}", "40", "150")
-    table.add_row("sampling 2000 rows, seconds", f"{sample:.3f}", "0.3", "0.05")
-    table.add_row("peak memory, GiB", f"{memory:.2f}", "1.5", "0.8")
-    console = Console()
-    console.print(table)
-    console.print(
-        f"plain loop: {epochs[0]:.1f} s an epoch of q_joint, {epochs[1]:.1f} s of q_knockoff "
-        f"(from {arguments.steps} steps), so {plain / 60:.0f} minutes for the paper's schedule"
+
+def _unpack(commit: str, repository: Path, folder: str) -> bool:
+    """Put the files of a commit into a folder; False where there is no such commit."""
+    archive = subprocess.run(
+        ["git", "-C", str(repository), "archive", commit, "src"], capture_output=True, check=False
     )
+    if archive.returncode != 0:
+        print(f"There is no commit {commit} here: no comparison.")
+        return False
+    subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+    return True
+
+
+def _cell(now: float | None, before: float | None) -> str:
+    if now is None:
+        return "-"
+    return f"{now:.2f}" if not before else f"{now:.2f} ({before / now:.1f}x)"
 
 
 if __name__ == "__main__":

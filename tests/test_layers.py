@@ -56,6 +56,7 @@ LAYERS = (
         "files",
         "archives",
         "outputs",
+        "parquet",
         "persistence",
         "progress",
         "randomness",

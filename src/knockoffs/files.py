@@ -18,12 +18,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
 from knockoffs.archives import TableFileError, expanded, megabytes
 from knockoffs.cautions import caution
 from knockoffs.outputs import write_atomically
+from knockoffs.parquet import ParquetTable
+from knockoffs.randomness import RandomState, random_generator
 from knockoffs.words import listing
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -46,27 +49,51 @@ _ROUNDS = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
 _EXACT_NUMBERS: dict[str, Any] = {"float_precision": "round_trip"} if _ROUNDS else {}
 
 
-def read_frame(path: str, *, delimiter: str | None = None) -> pd.DataFrame:
-    """The table in a file, or in standard input for `-`.
+def read_frame(
+    path: str, *, delimiter: str | None = None, max_rows: int | None = None, random_state: RandomState = None
+) -> pd.DataFrame:
+    """The table in a file, in a folder of Parquet files, or in standard input for `-`.
 
     Compression and Parquet are known by content, the delimiter of text by its first line unless it is given. A
     first column without a name holds row names. What an archive may hold is limited (`knockoffs.archives`); unpack
-    it to lift the limit.
+    it to lift the limit. Of a table with more than `max_rows` rows so many are drawn at random, in their order; in
+    a folder the others are never in memory.
     """
     name = "standard input" if path == "-" else path
-    content = _content(path, name)
-    if (kind := OTHER_FORMATS.get(Path(path).suffix.lower())) is not None:
-        raise TableFileError(f"{name} is a file of {kind}. Save the table as CSV in UTF-8, or as Parquet.")
-    content = expanded(content, name)
-    if not content.strip():
-        raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
-    frame = _from_parquet(content, name) if content.startswith(b"PAR1") else _from_text(content, name, delimiter)
+    if Path(path).is_dir():
+        frame = _from_folder(path, max_rows, random_state)
+    else:
+        frame = _some_rows(_from_file(path, name, delimiter), max_rows, random_state)
     if frame.empty:
         raise TableFileError(
             f"{name} has {frame.shape[0]} rows and {frame.shape[1]} columns. Pass a table with data."
         )
     frame.columns = frame.columns.map(str)
     return frame
+
+
+def _from_folder(path: str, max_rows: int | None, random_state: RandomState) -> pd.DataFrame:
+    table = ParquetTable(path)
+    rows = table.rows if max_rows is None else min(table.rows, max_rows)
+    _require_memory(rows, len(table.columns), path)
+    _require_different(table.columns, path)
+    return table.read(max_rows, random_state=random_state)
+
+
+def _some_rows(frame: pd.DataFrame, most: int | None, random_state: RandomState) -> pd.DataFrame:
+    if most is None or len(frame) <= most:
+        return frame
+    return frame.iloc[np.sort(random_generator(random_state).choice(len(frame), most, replace=False))]
+
+
+def _from_file(path: str, name: str, delimiter: str | None) -> pd.DataFrame:
+    content = _content(path, name)
+    if (kind := OTHER_FORMATS.get(Path(path).suffix.lower())) is not None:
+        raise TableFileError(f"{name} is a file of {kind}. Save the table as CSV in UTF-8, or as Parquet.")
+    content = expanded(content, name)
+    if not content.strip():
+        raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
+    return _from_parquet(content, name) if content.startswith(b"PAR1") else _from_text(content, name, delimiter)
 
 
 def without_mark(frame: pd.DataFrame, mark: str, columns: Sequence[str]) -> pd.DataFrame:

@@ -89,8 +89,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         Columns that are never tested, such as age, sex, batch or site: hypotheses are about the other features
         given these, the generator and the statistic take them into account, and they are never selected.
     keep_at_least : int, default=0
-        Columns that `transform` keeps at least, so that a pipeline goes on where nothing is selected: those with the
-        largest w, listed in `selection_.kept`. They are no discoveries: nothing bounds the share of false ones.
+        Columns that `transform` keeps at least, so that a pipeline goes on where nothing is selected: those with
+        the largest w, in `selection_.kept`. They are no discoveries: nothing bounds the share of false ones.
     random_state : int, numpy Generator or None, default=None
         Seed for generator and statistic, where they have none of their own.
     n_jobs : int, default=None

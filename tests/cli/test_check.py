@@ -137,6 +137,7 @@ def test_every_option_is_known_to_these_tests() -> None:
             "--drop",
             "--delimiter",
             "--na-value",
+            "--max-rows",
             "--model",
             "--knockoffs",
             "--fdr",

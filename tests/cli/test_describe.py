@@ -34,7 +34,7 @@ def described(tmp_path: Path) -> Path:
 
 def test_every_option_is_known_to_these_tests() -> None:
     options = {option for parameter in describe_command.params for option in parameter.opts}
-    assert options == {"file", "--drop", "--delimiter", "--na-value", "--kind", "--json"}
+    assert options == {"file", "--drop", "--delimiter", "--na-value", "--max-rows", "--kind", "--json"}
 
 
 def test_every_column_is_shown_as_it_is_read(invoke: Invoke, described: Path) -> None:

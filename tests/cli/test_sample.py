@@ -119,8 +119,18 @@ def test_every_option_is_known_to_these_tests() -> None:
     """A new option needs a test here."""
     options = {option for parameter in sample_command.params for option in parameter.opts}
     assert options == {
-        *("file", "--drop", "--delimiter", "--na-value", "--out", "--generator", "--save-model", "--groups"),
-        *("--kind", "--seed", "--quiet"),
+        *(
+            "file",
+            "--drop",
+            "--delimiter",
+            "--na-value",
+            "--max-rows",
+            "--out",
+            "--generator",
+            "--save-model",
+            "--groups",
+        ),
+        *("--groups", "--kind", "--seed", "--quiet"),
     }
 
 

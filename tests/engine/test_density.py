@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.special import log_softmax, logsumexp
 
-from knockoffs.engine.density import AutoregressiveDensity, Noise, Views
+from knockoffs.engine.density import AutoregressiveDensity, Noise, Views, _solve_in_order, _solve_in_rounds
 from knockoffs.engine.losses import negative_log_likelihood, swap_loss
 from knockoffs.engine.starts import LinearConditionals, start_density
 from knockoffs.engine.swaps import GumbelSwaps
@@ -148,6 +148,21 @@ def test_draws_in_rounds_equal_draws_in_order(views, context):
         for check_every in (1, 8, 100):
             in_rounds = density._sample_in_rounds(drawn, c, check_every=check_every)
             torch.testing.assert_close(in_rounds, in_order, rtol=1e-10, atol=1e-10)
+            assert torch.equal(density._sample_as_before(drawn, c), in_rounds)
+
+
+def test_gradients_in_rounds_equal_gradients_in_order():
+    """Both solve (I - J)ᵀ v = g with the strictly lower triangular J of slopes and weights."""
+    weight, slopes, gradient = normal(6, 3, 6), normal(6, 3, 20, seed=1), normal(6, 20, seed=2)
+    weight = weight * torch.ones(6, 6).tril(-1).unsqueeze(1)
+    in_order = _solve_in_order(gradient, slopes, weight)
+    jacobian = torch.einsum("jpn,jpi->nji", slopes, weight)
+    identity = torch.eye(6, dtype=torch.float64)
+    expected = torch.linalg.solve((identity - jacobian).mT, gradient.T.unsqueeze(-1)).squeeze(-1).T
+    torch.testing.assert_close(in_order, expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        _solve_in_rounds(gradient, slopes, weight, rounds=5), in_order, rtol=1e-10, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("views", VIEWS)

@@ -11,7 +11,6 @@ from knockoffs.engine.starts import (
     LinearConditionals,
     network_weights,
     random_density,
-    share_gradients,
     start_density,
 )
 
@@ -108,37 +107,6 @@ def test_several_components_a_cluster_are_close_to_its_start(context, clusters, 
 
 def alike(weight):
     return torch.equal(weight, weight[:1].expand_as(weight))
-
-
-@pytest.mark.parametrize("share", [True, False])
-def test_networks_that_share_gradients_stay_alike_and_others_do_not(share):
-    density = begin(linear_conditionals(2, context=3), 4)
-    y, c = inputs(3)
-    assert all(alike(weight) for weight in network_weights(density))
-    optimiser = torch.optim.Adam(network_weights(density), lr=1e-2)
-    before = [weight.detach().clone() for weight in network_weights(density)]
-    for _ in range(5):
-        optimiser.zero_grad()
-        (-density.log_prob(y, c)).mean().backward()
-        if share:
-            share_gradients(density)
-        optimiser.step()
-    for old, new in zip(before, network_weights(density), strict=True):
-        assert not torch.equal(old, new)
-        assert alike(new) == share
-
-
-def test_shared_gradient_is_the_mean_of_the_networks_own():
-    density = begin(linear_conditionals(1, context=3), 3)
-    y, c = inputs(3)
-    (-density.log_prob(y, c)).mean().backward()
-    own = [None if w.grad is None else w.grad.clone() for w in network_weights(density)]
-    projections = density.weight.grad.clone(), density.bias.grad.clone()
-    share_gradients(density)
-    for weight, gradient in zip(network_weights(density), own, strict=True):
-        torch.testing.assert_close(weight.grad, gradient.mean(0, keepdim=True).expand_as(weight))
-    assert torch.equal(density.weight.grad, projections[0])
-    assert torch.equal(density.bias.grad, projections[1])
 
 
 def test_network_weights_and_projections_are_all_there_is():

@@ -29,9 +29,8 @@ def pairs(trained: KnockoffGAN) -> tuple[np.ndarray, np.ndarray]:
 
 def test_training_makes_the_full_swap_less_visible(trained: KnockoffGAN) -> None:
     (history,) = trained.history_
-    assert history.best_epoch > 0
-    assert history.held_out[history.best_epoch] == min(history.held_out)
-    assert min(history.held_out) < 0.5 * history.held_out[0]
+    assert history.best_epoch == len(history.held_out) - 1  # the last weights are kept: a game has no best ones
+    assert history.held_out[-1] < 0.5 * history.held_out[0]
 
 
 def test_knockoffs_have_roughly_the_margins_of_their_columns(pairs: tuple[np.ndarray, np.ndarray]) -> None:

@@ -674,3 +674,12 @@ def test_the_lasso_with_fewer_groups_than_folds() -> None:
 def test_groups_of_the_wrong_length(statistic: Statistic) -> None:
     with pytest.raises(ValueError, match="groups has 399 entries; pass one for each of the 400 rows"):
         statistic.compute(X, X_TILDE, Y, groups=np.arange(399))
+
+
+@pytest.mark.parametrize("kind", [HoldoutStatistic, MidpointStatistic])
+def test_folds_side_by_side_give_the_same_statistic(kind: type[HoldoutStatistic | MidpointStatistic]) -> None:
+    rng = np.random.default_rng(0)
+    x, x_tilde = rng.normal(size=(2, 120, 4))
+    y = x[:, 0] + rng.normal(size=120)
+    one, two = (kind(folds=3, n_jobs=jobs, random_state=0).compute(x, x_tilde, y) for jobs in (None, 2))
+    assert np.array_equal(one, two)

@@ -66,6 +66,7 @@ def check(
     drop: tuple[str, ...],
     delimiter: str | None,
     na_values: tuple[str, ...],
+    max_rows: int,
     model: str | None,
     knockoffs: str | None,
     groups: str | None,
@@ -90,7 +91,7 @@ def check(
     if as_json:
         require_standard_output("--json")
     check_paths(named(FILE=file, model=model, knockoffs=knockoffs), named(out=out))
-    X, labels = take_groups(read_features(file, delimiter, drop, na_values), groups)
+    X, labels = take_groups(read_features(file, delimiter, drop, na_values, max_rows, seed), groups)
     with interrupts_end_the_process():
         from knockoffs.diagnostics import check_swap
         from knockoffs.statistics import registry

@@ -53,6 +53,13 @@ table_options = options(
         help="A text or number that stands for a missing cell, in all columns or in one, such as ? or age=-999; "
         "may be given several times.",
     ),
+    click.option(
+        "--max-rows",
+        type=click.IntRange(min=1),
+        default=1_000_000,
+        show_default=True,
+        help="Of a table with more rows so many are drawn at random.",
+    ),
 )
 groups_option = click.option(
     "--groups",
@@ -119,22 +126,44 @@ def check_cores(n_jobs: int | None) -> None:
         check_count("--n-jobs", n_jobs, most=MOST_CORES)
 
 
-def read_features(file: str, delimiter: str | None, drop: Sequence[str], na_values: Sequence[str]) -> pd.DataFrame:
+def read_features(
+    file: str,
+    delimiter: str | None,
+    drop: Sequence[str],
+    na_values: Sequence[str],
+    max_rows: int | None,
+    seed: int = 0,
+) -> pd.DataFrame:
     """The table without the columns to drop, and without the marks of missing cells."""
-    frame = read_file(file, delimiter, na_values, warn_of_absent=True)
+    frame = read_file(file, delimiter, na_values, warn_of_absent=True, max_rows=max_rows, seed=seed)
     for column in drop:
         require_column(frame, "--drop", column)
     return frame.drop(columns=list(drop))
 
 
 def read_file(
-    file: str, delimiter: str | None, na_values: Sequence[str], *, warn_of_absent: bool = False
+    file: str,
+    delimiter: str | None,
+    na_values: Sequence[str],
+    *,
+    warn_of_absent: bool = False,
+    max_rows: int | None = None,
+    seed: int = 0,
 ) -> pd.DataFrame:
     """The table in a file, with missing cells where --na-value says so; a value that no cell has may be a slip."""
     with interrupts_end_the_process():
-        from knockoffs.files import read_frame, without_mark
+        from knockoffs.files import read_frame
 
-    frame = read_frame(file, delimiter=delimiter)
+    frame = read_frame(file, delimiter=delimiter, max_rows=max_rows, random_state=seed)
+    if len(frame) == max_rows:
+        caution(f"--max-rows {max_rows}: at most so many rows, drawn at random, are looked at. Raise it for more.")
+    return with_gaps(frame, na_values, warn_of_absent=warn_of_absent)
+
+
+def with_gaps(frame: pd.DataFrame, na_values: Sequence[str], *, warn_of_absent: bool = False) -> pd.DataFrame:
+    """The table with missing cells where --na-value says so."""
+    from knockoffs.files import without_mark
+
     for value in na_values:
         name, equals, mark = value.rpartition("=")  # a name may hold the sign as well
         in_one = bool(equals) and name in frame.columns

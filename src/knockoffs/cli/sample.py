@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from knockoffs.cli.common import (
@@ -16,11 +20,15 @@ from knockoffs.cli.common import (
     run_options,
     table_options,
     take_groups,
+    with_gaps,
 )
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import require_standard_output, say, shows_progress
 from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.outputs import is_stream
+
+if TYPE_CHECKING:
+    from knockoffs.generators.base import KnockoffGenerator
 
 
 @click.command()
@@ -37,6 +45,7 @@ def sample(
     drop: tuple[str, ...],
     delimiter: str | None,
     na_values: tuple[str, ...],
+    max_rows: int,
     out: str,
     generator: str,
     save_model: str | None,
@@ -50,6 +59,9 @@ def sample(
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Leave the response out with --drop: it
     must not take part. A model file as --generator draws from that model without a fit. With --groups knockoffs
     are drawn for whole groups of rows; the column itself is left out.
+
+    FILE may also be a folder of Parquet files, of any size: the fit looks at --max-rows rows, and knockoffs of all
+    rows are written some at a time.
     """
     with interrupts_end_the_process():  # what takes seconds to import is imported when the work begins
         from knockoffs.files import csv_text, table_format, write_frame
@@ -58,11 +70,13 @@ def sample(
         require_standard_output("--out -")
     else:
         table_format(out)  # refuses other formats before the work
+    if Path(file).is_dir():
+        _require_streamable(out, groups)
     outputs = named(out=None if out == "-" else out, save_model=save_model)
     check_paths(named(FILE=file, generator=model_file(generator)), outputs)
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
-    X, labels = take_groups(read_features(file, delimiter, drop, na_values), groups)
+    X, labels = take_groups(read_features(file, delimiter, drop, na_values, max_rows, seed), groups)
     asked = read_kinds(kinds, X)
     with interrupts_end_the_process():
         from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
@@ -77,12 +91,41 @@ def sample(
             model = HierarchicalKnockoffs(model).set_params(random_state=seed).fit(X, groups=labels, kinds=asked)
     elif labels is not None and not knows_groups(model):
         raise ValueError(f"--groups {groups!r}: the model {generator!r} was fitted without groups. Fit a new one.")
-    knockoffs = draw_knockoffs(model, X, groups=labels, random_state=seed)
+    if Path(file).is_dir():
+        _stream(model, file, [*X.columns], na_values, out, seed)
+    else:
+        knockoffs = draw_knockoffs(model, X, groups=labels, random_state=seed)
+        if out == "-":
+            click.echo(csv_text(knockoffs), nl=False)
+        else:
+            write_frame(knockoffs, out)
     if save_model is not None:
         model.save(save_model)
-    if out == "-":
-        click.echo(csv_text(knockoffs), nl=False)
-    else:
-        write_frame(knockoffs, out)
-        if not quiet and not is_stream(out):  # whoever reads the stream expects the table alone
-            say(f"Knockoffs: {out}")
+    if not quiet and out != "-" and not is_stream(out):  # whoever reads the stream expects the table alone
+        say(f"Knockoffs: {out}")
+
+
+def _require_streamable(out: str, groups: str | None) -> None:
+    if not out.endswith(".parquet"):
+        raise ValueError(f"--out {out!r}: knockoffs of a folder are written as Parquet. Pass a name in .parquet.")
+    if groups is not None:
+        raise ValueError(
+            f"--groups {groups!r}: rows of a group are drawn together, which a folder that is read some rows at "
+            "a time does not allow. Pass one file."
+        )
+
+
+def _stream(
+    model: KnockoffGenerator, folder: str, columns: list[str], na_values: Sequence[str], out: str, seed: int
+) -> None:
+    """Write the knockoffs of all rows in a folder of Parquet files, some rows at a time."""
+    from knockoffs.generators.base import ROWS_AT_A_TIME, RowwiseGenerator
+    from knockoffs.parquet import ParquetTable, write_batches
+
+    if not isinstance(model, RowwiseGenerator):
+        raise ValueError(
+            f"{type(model).__name__} draws groups of rows together, which a folder that is read some rows at "
+            "a time does not allow. Pass one file."
+        )
+    batches = ParquetTable(folder, columns=columns).batches(ROWS_AT_A_TIME)
+    write_batches(model.sample_batches((with_gaps(rows, na_values) for rows in batches), random_state=seed), out)

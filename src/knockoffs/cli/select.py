@@ -105,6 +105,7 @@ def select(
     drop: tuple[str, ...],
     delimiter: str | None,
     na_values: tuple[str, ...],
+    max_rows: int,
     target: str,
     fdr: float,
     generator: str,
@@ -142,7 +143,7 @@ def select(
     check_paths(named(FILE=file, generator=model_file(generator)), outputs, new_folder=out)
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
-    frame = read_features(file, delimiter, drop, na_values)
+    frame = read_features(file, delimiter, drop, na_values, max_rows, seed)
     with interrupts_end_the_process():
         from knockoffs.selector import KnockoffSelector
 

@@ -80,6 +80,7 @@ def test(
     drop: tuple[str, ...],
     delimiter: str | None,
     na_values: tuple[str, ...],
+    max_rows: int,
     target: str,
     condition_on: tuple[str, ...],
     level: float,
@@ -114,7 +115,7 @@ def test(
     check_paths(named(FILE=file, density=density), outputs, new_folder=out)
     if density is not None:
         refuse_kinds(kinds, density)
-    frame = read_features(file, delimiter, drop, na_values)
+    frame = read_features(file, delimiter, drop, na_values, max_rows, seed)
     with interrupts_end_the_process():
         from knockoffs.generators.joint import JointDensity
         from knockoffs.randomization import RandomizationTest

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -64,6 +65,7 @@ class AutoregressiveDensity(nn.Module):
     ) -> None:
         super().__init__()
         self.features, self.context = features, context
+        self.rounds = features  # of a draw by all columns at once: as many as the last such draw took
         self.head = MixtureHead(int(components), smallest_scale=1e-3 if views is None else 0.05)
         outputs = self.head.outputs
         self.split = Views(hidden[0], outputs) if views is None else views
@@ -80,6 +82,12 @@ class AutoregressiveDensity(nn.Module):
         if not self.mask.is_meta:  # shapes alone have no values to set, and torch would load its compiler for it
             self.mask[:, 0, context:].tril_(-1)  # [network j, input i]: i < j
             self.routes.fill_diagonal_(1.0)
+            self.forget_masked()
+
+    @torch.no_grad()
+    def forget_masked(self) -> None:
+        """Set the weights on inputs that a network may not see to 0, as they must always be."""
+        self.weight.mul_(self.mask)
 
     def shape(self) -> dict[str, Any]:
         """What `of_shape` needs to build a density of the same shape."""
@@ -111,7 +119,7 @@ class AutoregressiveDensity(nn.Module):
         As only few columns change, the projections are moved, not computed anew. There is no context.
         """
         rows, count, width = candidates.shape
-        projected = self._through(y, self.weight[after] * self.mask[after], self.bias[after]).unsqueeze(-1)
+        projected = self._through(y, self.weight[after], self.bias[after]).unsqueeze(-1)
         moved = candidates - y[:, None, first : first + width]
         for column in range(width):
             projected = projected + self.weight[after, :, first + column, None, None] * moved[:, :, column]
@@ -126,7 +134,7 @@ class AutoregressiveDensity(nn.Module):
     def conditional_of(self, column: int, y: Tensor) -> GaussianMixture:
         """The conditional of one column given those before it in y, by its network alone; without context."""
         one = torch.tensor([column], device=y.device)
-        return self._some(self._through(y, self.weight[one] * self.mask[one], self.bias[one]), one)
+        return self._some(self._through(y, self.weight[one], self.bias[one]), one)
 
     def rsample(self, noise: Noise, context: Tensor | None = None) -> Tensor:
         r"""A draw with its exact gradient in the parameters, without backpropagating through d steps.
@@ -135,16 +143,17 @@ class AutoregressiveDensity(nn.Module):
         reparameterisation gives $s_j$, whose gradient is that of $y_j$ in its own mixture parameters.
         As $s_j$ sees only $y_{<j}$, $J = \partial s / \partial y$ is strictly lower triangular, and
         $\mathrm dy = J\,\mathrm dy + \mathrm ds$ turns a gradient g in y into v in s with
-        $(I - J)^\top v = g$: one triangular solve a row.
+        $(I - J)^\top v = g$: one triangular solve a row, for which J, the product of slopes and weights, is never
+        formed.
         """
-        y = self.sample(noise, context)
+        y = self._sample_as_before(noise, context) if noise.normal.is_cuda else self.sample(noise, context)
         projected = self._project(y, context)
+        if not projected.requires_grad:  # while projections are held fixed
+            projected.requires_grad_()
         s = self._distribution(projected).reparameterise(y)
         (slopes,) = torch.autograd.grad(s.sum(), projected, retain_graph=True)
-        with torch.no_grad():
-            weight = (self.weight * self.mask)[:, :, self.context :]
-            jacobian = torch.bmm(slopes.transpose(1, 2), weight).transpose(0, 1)
-        return _ThroughTriangle.apply(s, y, jacobian)
+        solve = partial(_solve_in_rounds, rounds=self.rounds) if y.is_cuda else _solve_in_order
+        return _ThroughTriangle.apply(s, y, slopes, self.weight.detach()[:, :, self.context :], solve)
 
     @torch.no_grad()
     def sample(self, noise: Noise, context: Tensor | None = None) -> Tensor:
@@ -159,19 +168,19 @@ class AutoregressiveDensity(nn.Module):
         from_context = self._project_context(context, rows=len(noise.normal)).unbind()
         layers = [layer.apart() for layer in self.mlp.layers]
         first = None if self.first is None else self.first.apart()
-        routes, units = self.routes.T, self.unit.unbind()
+        routes, units = self.routes.T, self.unit.expand(-1, -1, len(noise.normal)).unbind()
         uniform, normal = noise.uniform.T.contiguous(), noise.normal.T.contiguous()
         y = torch.empty_like(normal)
         for j in range(self.features):
-            projected = torch.addmm(from_context[j], weights[j][:, :j], y[:j])
-            seen, skipped = projected.split(self.split)
-            out = (
-                seen if first is None else torch.addmm(first[j][0], first[j][1], seen.clamp(-_FURTHEST, _FURTHEST))
-            )
+            projected = torch.mm(weights[j][:, :j], y[:j]).add_(from_context[j])  # addmm would copy the weights
+            seen, skipped = projected[: self.split.seen], projected[self.split.seen :]
+            if first is not None:
+                seen = torch.addmm(first[j][0], first[j][1], seen.clamp_(-_FURTHEST, _FURTHEST))
+            out = seen
             for layer in layers:
-                out = torch.addmm(layer[j][0], layer[j][1], out.relu())
+                out = torch.addmm(layer[j][0], layer[j][1], out.relu_())
             out.addmm_(routes, skipped)
-            y[j] = self.head(out, units[j]).pick(uniform[j], normal[j])
+            self.head.pick(out, units[j], uniform[j], normal[j], out=y[j])
         return y.T.contiguous()
 
     def _sample_in_rounds(self, noise: Noise, context: Tensor | None, check_every: int = 8) -> Tensor:
@@ -181,15 +190,24 @@ class AutoregressiveDensity(nn.Module):
         Launches of d small kernels, which bind a GPU in the loop above, become a few large ones.
         """
         y = torch.zeros_like(noise.normal)
-        for done in range(self.features):
+        for done in range(1, self.features + 1):
             previous, y = y, self(y, context).pick(*noise)
-            if done % check_every == check_every - 1 and torch.equal(previous, y):
+            self.rounds = done
+            if done % check_every == 0 and torch.equal(previous, y):
                 break
+        return y
+
+    @torch.no_grad()
+    def _sample_as_before(self, noise: Noise, context: Tensor | None) -> Tensor:
+        """As many rounds as the last draw took, without a look whether they suffice: for steps of training."""
+        y = torch.zeros_like(noise.normal)
+        for _ in range(self.rounds):
+            y = self(y, context).pick(*noise)
         return y
 
     def _project(self, y: Tensor, context: Tensor | None) -> Tensor:
         inputs = y if context is None else torch.cat([context, y], dim=1)
-        return self._through(inputs, self.weight * self.mask, self.bias)
+        return self._through(inputs, _Masked.apply(self.weight, self.mask), self.bias)
 
     def _project_context(self, context: Tensor | None, *, rows: int) -> Tensor:
         if context is None:
@@ -215,19 +233,49 @@ class AutoregressiveDensity(nn.Module):
         return self.head(out + self.routes.T @ skipped, self.unit[networks])
 
 
-class _ThroughTriangle(torch.autograd.Function):
-    """Returns the draw y; sends a gradient g in y to v in s with (I - J)ᵀ v = g."""
+class _Masked(torch.autograd.Function):
+    """Weights that are 0 where a mask is: returned as they are, and with a gradient of 0 there, so they stay 0."""
 
     @staticmethod
-    def forward(ctx: Any, s: Tensor, y: Tensor, jacobian: Tensor) -> Tensor:
-        ctx.save_for_backward(jacobian)
+    def forward(ctx: Any, weight: Tensor, mask: Tensor) -> Tensor:
+        ctx.save_for_backward(mask)
+        return weight.view_as(weight)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (mask,) = ctx.saved_tensors
+        return gradients[0] * mask, None
+
+
+class _ThroughTriangle(torch.autograd.Function):
+    """Returns the draw y; sends a gradient g in y to v in s with (I - J)ᵀ v = g, J_ji = slopes_j · weight_ji."""
+
+    @staticmethod
+    def forward(ctx: Any, s: Tensor, y: Tensor, slopes: Tensor, weight: Tensor, solve: _Solve) -> Tensor:
+        ctx.save_for_backward(slopes, weight)
+        ctx.solve = solve
         return y.clone()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        (jacobian,) = ctx.saved_tensors
-        # unitriangular: the diagonal of ones is implied, so J's zeros there stand for I - J
-        v = torch.linalg.solve_triangular(
-            -jacobian.transpose(1, 2), gradients[0].unsqueeze(-1), upper=True, unitriangular=True
-        )
-        return v.squeeze(-1), None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
+        return ctx.solve(gradients[0].T, *ctx.saved_tensors).T, None, None, None, None
+
+
+_Solve = Callable[[Tensor, Tensor, Tensor], Tensor]  # gradients, slopes, weights
+
+
+def _solve_in_order(gradient: Tensor, slopes: Tensor, weight: Tensor) -> Tensor:
+    """Column after column, from the last to the first: each passes its part on to the columns before it."""
+    v = gradient.contiguous().clone()
+    for j in range(len(v) - 1, 0, -1):
+        v[:j].addmm_(weight[j, :, :j].T, slopes[j] * v[j])
+    return v
+
+
+def _solve_in_rounds(gradient: Tensor, slopes: Tensor, weight: Tensor, rounds: int) -> Tensor:
+    """All columns at once, again and again; as many rounds suffice as for the draw itself."""
+    flat = weight.flatten(0, 1).T
+    v = gradient
+    for _ in range(rounds):
+        v = gradient + flat @ (slopes * v.unsqueeze(1)).flatten(0, 1)
+    return v

@@ -36,3 +36,12 @@ class MixtureHead:
         )
         # Views alone: the memory keeps rows last, which the mixture's sums over components profit from.
         return GaussianMixture(*(parameter.movedim(-1, 0) for parameter in parameters))
+
+    def pick(self, raw: Tensor, unit: Tensor, uniform: Tensor, normal: Tensor, *, out: Tensor) -> None:
+        """Write one column's draws from raw outputs `[outputs, rows]`: `__call__` and `pick` in fewer steps."""
+        count = self.components
+        component = (uniform > raw[:count].softmax(0).cumsum_(0)[:-1]).sum(0, keepdim=True)
+        own = unit.gather(0, component)
+        mean = raw[count : 2 * count].gather(0, component).mul_(own)
+        scale = raw[2 * count :].gather(0, component).clamp_(min=math.log(self.smallest_scale)).exp_().mul_(own)
+        torch.addcmul(mean[0], scale[0], normal, out=out)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from knockoffs.engine.adam import Adam
 from knockoffs.engine.nn import StackedLinear
 from knockoffs.engine.ridge import Line
 from knockoffs.engine.training import Schedule, train
@@ -120,7 +121,7 @@ def fit_response(
     It falls with the held-out loss, as noise does with what is explained: else strong features hide the weaker
     ones. `held_out` flags the rows that are kept for early stopping.
     """
-    optimiser = torch.optim.Adam(networks.parameters(), lr=learning_rate, fused=True)
+    optimiser = Adam(networks.parameters(), learning_rate)
     rows, kept = (~held_out).nonzero().squeeze(1), held_out.nonzero().squeeze(1)
     change = x_tilde - x
 
@@ -133,7 +134,7 @@ def fit_response(
     kept_change = mixed(kept)
     losses: list[float] = []
 
-    def step(batch: Tensor, share: float) -> float:
+    def step(batch: Tensor, share: Tensor) -> float:
         index = rows[batch]
         value = loss(networks(x[index], mixed(index)), y[index]).mean(1).sum()
         optimiser.zero_grad()

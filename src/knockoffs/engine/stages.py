@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from knockoffs.engine.adam import Adam
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.losses import negative_log_likelihood, swap_loss
-from knockoffs.engine.starts import network_weights, share_gradients
+from knockoffs.engine.starts import network_weights
 from knockoffs.engine.swaps import Swaps, UniformSwaps
 from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.engine.world import World
 
 # Projections that begin at good linear predictors move more slowly than the networks behind them.
 _PROJECTION_RATE = 0.3
@@ -39,24 +41,34 @@ def fit_joint(
     report: Report | None = None,
 ) -> list[History]:
     r"""Stage 1: $\theta = \arg\max_\theta \frac1N \sum_i \log \hat q_\text{joint}(x^{(i)}; \theta)$."""
-    histories = []
+    world, histories = World.current(), []
     for phase in phases:
-        optimiser = _optimiser(q_joint, phase)
+        optimiser = _optimiser(q_joint, phase, world)
 
-        def step(batch: Tensor, share: float, phase: Phase = phase, optimiser: _Adam = optimiser) -> float:
-            loss = negative_log_likelihood(q_joint, x[batch]).mean()
+        def step(batch: Tensor, share: Tensor, optimiser: _Optimiser = optimiser) -> Tensor:
+            loss = negative_log_likelihood(q_joint, x[batch[world.part(len(batch))]]).sum() / len(batch)
             optimiser.zero_grad()
             loss.backward()
-            if phase.shared:
-                share_gradients(q_joint)
             optimiser.step()
-            return loss.item()
+            return _over_all(loss, world)
 
-        def validate() -> float:
-            return in_chunks(lambda rows: negative_log_likelihood(q_joint, rows), held_out).mean().item()
+        def validate() -> Tensor:
+            return in_chunks(lambda rows: negative_log_likelihood(q_joint, rows), held_out)
 
         stage = f"q_joint ({phase.name})"
-        histories.append(train(q_joint, stage, len(x), step, validate, phase.schedule, generator, report))
+        histories.append(
+            train(
+                q_joint,
+                stage,
+                len(x),
+                step,
+                validate,
+                phase.schedule,
+                generator,
+                report,
+                variant=lambda: None,
+            )
+        )
     return histories
 
 
@@ -75,72 +87,120 @@ def fit_knockoff(
 ) -> list[History]:
     r"""Stage 2: $\min_\phi \max_\beta$ of the swap loss (`losses.swap_loss`), q_joint held fixed."""
     q_joint.requires_grad_(False)
+    joint = in_chunks(q_joint.log_prob, x)  # does not change while q_knockoff learns
     held_out_noise, held_out_mask = _fixed_noise_and_swap(held_out, swaps.unit, generator)
-    histories = []
+    world, histories = World.current(), []
     for phase in phases:
-        optimiser = _optimiser(q_knockoff, phase)
-        adversary = _Ascent(swaps, swap_learning_rate)
+        optimiser = _optimiser(q_knockoff, phase, world)
+        adversary = Adam(swaps.parameters(), swap_learning_rate, maximize=True)
 
         def step(
             batch: Tensor,
-            share: float,
-            phase: Phase = phase,
-            optimiser: _Adam = optimiser,
-            adversary: _Ascent = adversary,
-        ) -> float:
-            rows = x[batch]
-            x_tilde = q_knockoff.rsample(_noise_like(rows, generator), rows)
-            mask = swaps(len(rows), generator=generator, temperature=_temperature(share))
-            loss = swap_loss(q_joint, q_knockoff, rows, x_tilde, mask, entropy).mean()
+            share: Tensor,
+            optimiser: _Optimiser = optimiser,
+            adversary: Adam = adversary,
+        ) -> Tensor:
+            own = world.part(len(batch))  # noise is drawn for all rows: the same for any number of processes
+            rows = x[batch[own]]
+            noise = Noise.draw(len(batch), x.shape[1], generator=generator, dtype=x.dtype)
+            mask = swaps(len(batch), generator=generator, temperature=_temperature(share))[own]
+            x_tilde = q_knockoff.rsample(Noise(noise.uniform[own], noise.normal[own]), rows)
+            losses = swap_loss(q_joint, q_knockoff, rows, x_tilde, mask, entropy, joint=joint[batch[own]])
+            loss = losses.sum() / len(batch)
             optimiser.zero_grad()
             adversary.zero_grad()
             loss.backward()
-            if phase.shared:
-                share_gradients(q_knockoff)
             optimiser.step()  # min over φ
+            world.sum_gradients(swaps.parameters())
             adversary.step()  # max over β
-            return loss.item()
+            return _over_all(loss, world)
 
         def held_out_losses(rows: Tensor, mask: Tensor, *noise: Tensor) -> Tensor:
             x_tilde = q_knockoff.sample(Noise(*noise), rows)
             return swap_loss(q_joint, q_knockoff, rows, x_tilde, mask, entropy)
 
-        def validate(losses: Callable[..., Tensor] = held_out_losses) -> float:
-            return in_chunks(losses, held_out, held_out_mask, *held_out_noise).mean().item()
+        def validate(losses: Callable[..., Tensor] = held_out_losses) -> Tensor:
+            return in_chunks(losses, held_out, held_out_mask, *held_out_noise)
 
         stage = f"q_knockoff ({phase.name})"
-        histories.append(train(q_knockoff, stage, len(x), step, validate, phase.schedule, generator, report))
+        histories.append(
+            train(
+                q_knockoff,
+                stage,
+                len(x),
+                step,
+                validate,
+                phase.schedule,
+                generator,
+                report,
+                variant=lambda: q_knockoff.rounds,
+            )
+        )
     return histories
 
 
-_Adam = torch.optim.Adam
+class _SharedNetwork:
+    """Adam on one network for all columns, projections held fixed.
 
+    One network learned from all columns has d times the data, which finds what they have in common (curvature,
+    skew, changing spread) without fitting the noise of each.
+    """
 
-def _optimiser(density: AutoregressiveDensity, phase: Phase) -> _Adam:
-    groups = [{"params": network_weights(density), "lr": phase.learning_rate}]
-    if not phase.shared:
-        rate = phase.learning_rate * (_PROJECTION_RATE if density.first is not None else 1.0)
-        groups.append({"params": [density.weight, density.bias], "lr": rate})
-    return _Adam(groups)
-
-
-class _Ascent:
-    """Gradient ascent on the swap logits; nothing to do for swaps without parameters."""
-
-    def __init__(self, swaps: nn.Module, learning_rate: float) -> None:
-        parameters = list(swaps.parameters())
-        self._optimiser = _Adam(parameters, lr=learning_rate, maximize=True) if parameters else None
+    def __init__(self, density: AutoregressiveDensity, learning_rate: float, world: World) -> None:
+        self._world, self._copies = world, network_weights(density)
+        self._weights = [weight.detach()[:1].clone() for weight in self._copies]
+        self._adam = Adam(self._weights, learning_rate)
 
     def zero_grad(self) -> None:
-        if self._optimiser is not None:
-            self._optimiser.zero_grad()
+        for copies in self._copies:
+            copies.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        for weight, copies in zip(self._weights, self._copies, strict=True):
+            weight.grad = None if copies.grad is None else copies.grad.mean(0, keepdim=True)
+        self._world.sum_gradients(self._weights)
+        self._adam.step()
+        for weight, copies in zip(self._weights, self._copies, strict=True):
+            copies.copy_(weight)
+
+
+class _OwnNetworks:
+    """Adam on each column's network and, more slowly, on the projections where these began as good predictors."""
+
+    def __init__(self, density: AutoregressiveDensity, learning_rate: float, world: World) -> None:
+        self._world, self._weights = world, list(density.parameters())
+        slower = _PROJECTION_RATE if density.first is not None else 1.0
+        self._networks = Adam(network_weights(density), learning_rate)
+        self._projections = Adam([density.weight, density.bias], learning_rate * slower)
+
+    def zero_grad(self) -> None:
+        self._networks.zero_grad()
+        self._projections.zero_grad()
 
     def step(self) -> None:
-        if self._optimiser is not None:
-            self._optimiser.step()
+        self._world.sum_gradients(self._weights)
+        self._networks.step()
+        self._projections.step()
 
 
-def _temperature(share: float) -> float:
+_Optimiser = _SharedNetwork | _OwnNetworks
+
+
+def _optimiser(density: AutoregressiveDensity, phase: Phase, world: World) -> _Optimiser:
+    for weight in (density.weight, density.bias):
+        weight.requires_grad_(not phase.shared)
+    return (_SharedNetwork if phase.shared else _OwnNetworks)(density, phase.learning_rate, world)
+
+
+def _over_all(loss: Tensor, world: World) -> Tensor:
+    """The loss of the whole batch from those of its parts."""
+    loss = loss.detach()
+    world.sum([loss])
+    return loss
+
+
+def _temperature(share: Tensor) -> Tensor:
     """From 1 down to 0.5: first a smooth landscape for β, then a relaxation close to the binary swap."""
     return 1 - 0.5 * share
 

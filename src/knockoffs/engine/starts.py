@@ -113,17 +113,6 @@ def network_weights(density: AutoregressiveDensity) -> list[nn.Parameter]:
     return [*(first.parameters() if first is not None else ()), *density.mlp.parameters()]
 
 
-def share_gradients(density: AutoregressiveDensity) -> None:
-    """Give every column's network the mean gradient: networks that begin alike then stay alike.
-
-    One network learned from all columns has d times the data, which finds what they have in common
-    (curvature, skew, changing spread) without fitting the noise of each.
-    """
-    for weight in network_weights(density):
-        if weight.grad is not None:
-            weight.grad.copy_(weight.grad.mean(0, keepdim=True).expand_as(weight))
-
-
 @torch.no_grad()
 def random_density(
     low: Tensor,

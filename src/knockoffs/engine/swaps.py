@@ -32,7 +32,7 @@ class _UnitSwaps(nn.Module):
 class UniformSwaps(_UnitSwaps):
     """Each unit of each row is swapped by the toss of a fair coin (the ablation of the paper)."""
 
-    def forward(self, rows: int, *, generator: torch.Generator, temperature: float = 1.0) -> Tensor:
+    def forward(self, rows: int, *, generator: torch.Generator, temperature: Tensor | float = 1.0) -> Tensor:
         coins = torch.rand(rows, self.features, generator=generator, device=generator.device)
         return of_columns((coins < 0.5).to(torch.get_default_dtype()), self.unit)
 
@@ -53,7 +53,7 @@ class WorstSwaps(_UnitSwaps):
         super().__init__(unit)
         self.logits = nn.Parameter(torch.zeros(self.features))
 
-    def forward(self, rows: int, *, generator: torch.Generator, temperature: float = 1.0) -> Tensor:
+    def forward(self, rows: int, *, generator: torch.Generator, temperature: Tensor | float = 1.0) -> Tensor:
         probability = self.probability()
         # Every coordinate is now and then swapped and now and then not, whatever β says.
         drawn = probability.detach().clamp(0.1, 0.9)
@@ -78,7 +78,7 @@ class GumbelSwaps(_UnitSwaps):
         super().__init__(unit)
         self.logits = nn.Parameter(torch.zeros(self.features))
 
-    def forward(self, rows: int, *, generator: torch.Generator, temperature: float = 1.0) -> Tensor:
+    def forward(self, rows: int, *, generator: torch.Generator, temperature: Tensor | float = 1.0) -> Tensor:
         uniform = torch.rand(
             rows, len(self.logits), generator=generator, device=self.logits.device, dtype=self.logits.dtype
         )

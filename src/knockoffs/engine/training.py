@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import torch
 from torch import Tensor, nn
 
+from knockoffs.engine.graphs import CapturedStep
+
+Losses = Tensor | float
 Report = Callable[[str, int, int, float | None], None]  # stage, steps done, steps at most, held-out loss
 
 
@@ -16,15 +20,42 @@ class TrainingDivergedError(RuntimeError):
     """The loss stopped being a finite number."""
 
 
+# Epochs without progress from the very start after which there is nothing to be gained.
+_NOTHING_GAINED = 2
+# A gain is worth its time if it is this share of all that was gained so far, and as large as this, in nats.
+_WORTHWHILE = 0.01
+_SMALLEST_GAIN = 0.01
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How long and how to train; `averaging` is the decay of the running mean of the weights (0 = none)."""
+    """How long and how to train.
+
+    Parameters
+    ----------
+    epochs, batch_size : int
+        The most epochs, and about how many rows a mini-batch has.
+    patience : int
+        Epochs without progress after which training ends.
+    averaging : float
+        Decay of the running mean of the weights; 0 for none.
+    keep_last : bool
+        Keep the last weights instead of the best on held-out rows, for games without a loss.
+    epoch_steps : int or None
+        Steps after which an epoch ends at the latest, so that work does not grow with the rows; the next epoch
+        goes on with the rows that are left. None for whole passes.
+    least_gain : float
+        A held-out loss that is lower by less than so many standard errors of the difference, by less than a
+        hundredth of what was gained before or of a nat, is no progress; 0 takes any gain for progress.
+    """
 
     epochs: int
     batch_size: int
     patience: int
     averaging: float = 0.0
-    keep_last: bool = False  # the last weights instead of the best on held-out rows, for games without a loss
+    keep_last: bool = False
+    epoch_steps: int | None = None
+    least_gain: float = 0.0
 
 
 @dataclass(slots=True)
@@ -41,48 +72,105 @@ def train(
     model: nn.Module,
     stage: str,
     rows: int,
-    step: Callable[[Tensor, float], float],
-    validate: Callable[[], float],
+    step: Callable[[Tensor, Tensor], Losses],
+    validate: Callable[[], Losses],
     schedule: Schedule,
     generator: torch.Generator,
     report: Report | None = None,
+    *,
+    variant: Callable[[], Hashable] | None = None,
 ) -> History:
     """Train `model` in place and leave it with the weights of lowest held-out loss, the start included.
 
     With `keep_last` it keeps the last ones instead.
 
     `step(batch, share)` takes the row numbers of one mini-batch and the share of training that is over,
-    updates the weights and returns the loss; `validate()` returns the held-out loss of the model as it is.
+    updates the weights and returns the loss; `validate()` returns the held-out losses of the model as it is,
+    row by row or their mean. Where `variant` is given and the generator is a GPU's, steps are replayed from CUDA
+    graphs; see `graphs.CapturedStep` for what they must then keep to.
     """
     history = History(stage)
     averaged = _RunningMean(model, schedule.averaging)
     best = averaged.copy()
+    progress = _Progress(schedule, validate())
     history.train.append(math.nan)
-    history.held_out.append(_finite(validate(), stage, epoch=0))
+    history.held_out.append(_finite(progress.loss, stage, epoch=0))
+
+    def advance(batch: Tensor, share: Tensor) -> Tensor:
+        loss = torch.as_tensor(step(batch, share))
+        averaged.update()
+        return loss
+
+    if variant is not None and generator.device.type == "cuda":
+        advance = CapturedStep(advance, variant, generator)
+    batches = _batches(rows, schedule.batch_size, generator)
+    steps = min(_batch_count(rows, schedule.batch_size), schedule.epoch_steps or rows)
     for epoch in range(1, schedule.epochs + 1):
-        share = (epoch - 1) / schedule.epochs
-        losses = []
-        for batch in _batches(rows, schedule.batch_size, generator):
-            losses.append(step(batch, share))
-            averaged.update()
-        history.train.append(_finite(sum(losses) / len(losses), stage, epoch))
+        share = torch.tensor((epoch - 1) / schedule.epochs, device=generator.device)
+        total = torch.zeros((), dtype=torch.float64, device=generator.device)
+        for batch in islice(batches, steps):
+            total += advance(batch, share)
+        history.train.append(_finite(total.item() / steps, stage, epoch))
         with averaged.in_place():
-            history.held_out.append(_finite(validate(), stage, epoch))
+            progress.look(validate())
+        history.held_out.append(_finite(progress.loss, stage, epoch))
         if schedule.keep_last or history.held_out[-1] < history.held_out[history.best_epoch]:
             history.best_epoch = epoch
             best = averaged.copy()
         if report is not None:
             report(stage, epoch, schedule.epochs, history.held_out[-1])
-        if epoch - history.best_epoch >= schedule.patience:
+        if progress.is_over and not schedule.keep_last:
             break
     _assign(list(model.parameters()), best)
     return history
 
 
+class _Progress:
+    """Held-out losses, epoch by epoch, and whether there is still something to be gained.
+
+    Progress is a gain beyond its noise over the losses at the time of the last progress.
+    """
+
+    def __init__(self, schedule: Schedule, losses: Losses) -> None:
+        self._schedule = schedule
+        self._start = self._reference = self._losses = torch.as_tensor(losses)
+        self._epoch = self._last = 0
+
+    @property
+    def loss(self) -> float:
+        return self._losses.mean().item()
+
+    @property
+    def is_over(self) -> bool:
+        patience = self._schedule.patience
+        if self._last == 0 and self._schedule.least_gain > 0:
+            patience = min(patience, _NOTHING_GAINED)
+        return self._epoch - self._last >= patience
+
+    def look(self, losses: Losses) -> None:
+        self._losses = torch.as_tensor(losses)
+        self._epoch += 1
+        gain = (self._reference - self._losses).double()
+        if gain.mean() > self._least_gain(gain):
+            self._reference, self._last = self._losses, self._epoch
+
+    def _least_gain(self, gain: Tensor) -> float:
+        if self._schedule.least_gain == 0 or gain.numel() < 2:
+            return 0.0
+        noise = (gain.var() / gain.numel()).sqrt().item()
+        gained = (self._start - self._reference).mean().item()
+        return max(self._schedule.least_gain * noise, _WORTHWHILE * gained, _SMALLEST_GAIN)
+
+
+def _batch_count(rows: int, size: int) -> int:
+    return max(1, round(rows / size))
+
+
 def _batches(rows: int, size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Shuffled row numbers in batches of about `size`, none of them a small remainder."""
-    order = torch.randperm(rows, generator=generator, device=generator.device)
-    return iter(order.tensor_split(max(1, round(rows / size))))
+    """Shuffled row numbers in batches of about `size`, none of them a small remainder, pass after pass."""
+    while True:
+        order = torch.randperm(rows, generator=generator, device=generator.device)
+        yield from order.tensor_split(_batch_count(rows, size))
 
 
 def _finite(loss: float, stage: str, epoch: int) -> float:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from knockoffs.checks import check_count, check_number, check_widths
+from knockoffs.engine.adam import Adam
 from knockoffs.engine.autoencoder import Autoencoder
 from knockoffs.engine.training import History, Report, Schedule, train
 from knockoffs.generators.batches import DeviceName
@@ -160,9 +161,9 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         stage: str,
     ) -> History:
         generator = torch_generator(rng, x.device)
-        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
+        optimiser = Adam(network.parameters(), self.learning_rate)
 
-        def step(batch: Tensor, share: float) -> float:
+        def step(batch: Tensor, share: Tensor) -> float:
             noise = torch.randn(len(batch), network.noise, generator=generator, device=x.device)
             loss = network.negative_elbo(x[batch], noise).mean()
             optimiser.zero_grad()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +22,8 @@ from knockoffs.randomness import RandomState, random_generator
 from knockoffs.schema import Kind
 from knockoffs.tables import Table
 from knockoffs.words import listing
+
+ROWS_AT_A_TIME = 2**16  # of a draw: a row's place among these is part of what its knockoff depends on
 
 
 class SavedModel(TableModel, ABC):
@@ -97,7 +99,10 @@ class KnockoffGenerator(SavedModel):
     def _as_table(self, X: Any, table: Table, drawn: Array) -> Any:
         """Drawn internal columns as a table like X, whose cells `table` holds."""
         self._require_finite_draws(drawn)
-        knockoffs = table.with_codes(self.encoding_.decode(drawn, table.codes))
+        return self._in_form(X, table.with_codes(self.encoding_.decode(drawn, table.codes)))
+
+    @staticmethod
+    def _in_form(X: Any, knockoffs: Table) -> Any:
         return knockoffs if isinstance(X, Table) else knockoffs.to_native()
 
 
@@ -131,9 +136,13 @@ class RowwiseGenerator(KnockoffGenerator):
         if self.encoding_.width != table.shape[1]:
             require_memory(type(self).__name__, len(table), self.encoding_.width, self._fit_memory)
         with torch.inference_mode(mode=False):  # gradients are needed, even if the caller has switched them off
-            self._fit(self.encoding_.encode(table.codes, rng), rng)
+            self._fit(self.encoding_.encode(self._rows_of_fit(table.codes, rng), rng), rng)
         self._fitted = True
         return self
+
+    def _rows_of_fit(self, codes: Array, rng: np.random.Generator) -> Array:
+        """The rows that a fit learns from: all, unless a model says otherwise."""
+        return codes
 
     def sample(self, X: Any, *, n_draws: int | None = None, random_state: RandomState = None) -> Any:
         """Knockoffs of the rows of X as a table like X, or a list of `n_draws` independent such tables.
@@ -149,17 +158,43 @@ class RowwiseGenerator(KnockoffGenerator):
         self._warn_of_unseen(table)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
         if n_draws is None:
-            return self._as_table(X, table, self._draw(table.codes, rng)[1])
+            return self._knockoffs(X, table, rng)
         check_count("n_draws", n_draws)
-        return [self._as_table(X, table, self._draw(table.codes, draw)[1]) for draw in rng.spawn(n_draws)]
+        return [self._knockoffs(X, table, draw) for draw in rng.spawn(n_draws)]
+
+    def sample_batches(self, batches: Iterable[Any], *, random_state: RandomState = None) -> Iterator[Any]:
+        """Yield the knockoffs of one table of rows after the other, for tables that are larger than memory.
+
+        With batches of `ROWS_AT_A_TIME` rows (the last may have fewer) they are those of `sample` for all rows.
+        """
+        streams = _Streams.of(
+            random_generator(self.random_state if random_state is None else random_state, stream=1)
+        )
+        for X in batches:
+            table = self._read(X)
+            self._warn_of_unseen(table)
+            yield self._as_table(X, table, self._draw_some(table.codes, streams)[1])
+
+    def _knockoffs(self, X: Any, table: Table, rng: np.random.Generator) -> Any:
+        """Knockoffs of the rows of X, whose cells `table` holds, some rows at a time to save memory."""
+        streams, codes = _Streams.of(rng), np.empty(table.shape)
+        for rows in _some_at_a_time(len(table)):
+            _, drawn = self._draw_some(table.codes[rows], streams)
+            self._require_finite_draws(drawn)
+            codes[rows] = self.encoding_.decode(drawn, table.codes[rows])
+        return self._in_form(X, table.with_codes(codes))
 
     def _draw(self, codes: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """The internal columns of rows and of their knockoffs."""
-        for_latents, draw = rng.spawn(2)
+        streams = _Streams.of(rng)
+        parts = [self._draw_some(codes[rows], streams) for rows in _some_at_a_time(len(codes))]
+        return np.concatenate([z for z, _ in parts]), np.concatenate([drawn for _, drawn in parts])
+
+    def _draw_some(self, codes: Array, streams: _Streams) -> tuple[Array, Array]:
         # Numbers that overflow are found later, by a check that names their columns; numpy's warnings do not.
         with np.errstate(over="ignore", invalid="ignore"):
-            z = self.encoding_.encode(codes, for_latents)
-            return z, self._sample(z, draw)
+            z = self.encoding_.encode(codes, streams.latents)
+            return z, self._sample(z, streams.next_noise())
 
     @abstractmethod
     def _fit_memory(self, rows: int, columns: int) -> float:
@@ -170,6 +205,26 @@ class RowwiseGenerator(KnockoffGenerator):
 
     @abstractmethod
     def _sample(self, core: Array, rng: np.random.Generator) -> Array: ...
+
+
+class _Streams:
+    """The randomness of draws for some rows after the other."""
+
+    def __init__(self, latents: np.random.Generator, noise: np.random.Generator) -> None:
+        self.latents, self._noise = latents, noise
+
+    @classmethod
+    def of(cls, rng: np.random.Generator) -> _Streams:
+        return cls(*rng.spawn(2))
+
+    def next_noise(self) -> np.random.Generator:
+        noise = self._noise
+        (self._noise,) = noise.spawn(1)
+        return noise
+
+
+def _some_at_a_time(rows: int) -> list[slice]:
+    return [slice(start, start + ROWS_AT_A_TIME) for start in range(0, rows, ROWS_AT_A_TIME)]
 
 
 def _is_array(value: Any) -> bool:

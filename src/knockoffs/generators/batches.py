@@ -8,10 +8,12 @@ import numpy as np
 import torch
 
 from knockoffs.arrays import Array
+from knockoffs.checks import check_count
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.swaps import of_columns
 
 MIN_TRAINING_ROWS = 8
+MOST_HELD_OUT = 5_000  # rows: more would make choices no better, and each look at them slower
 
 
 DeviceName = str | torch.device | None
@@ -43,13 +45,26 @@ def _is_cpu_or_cuda(name: Any) -> bool:
 def split_rows(x: Array, held_out: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Training rows and held-out rows, at random."""
     order = rng.permutation(len(x))
-    count = max(1, round(held_out * len(x)))
+    count = max(1, min(round(held_out * len(x)), MOST_HELD_OUT))
     if len(x) - count < MIN_TRAINING_ROWS:
         raise ValueError(
             f"validation_fraction={held_out} leaves {len(x) - count} of {len(x)} rows for training; "
             f"at least {MIN_TRAINING_ROWS} are needed. Lower it or collect more rows."
         )
     return x[order[count:]], x[order[:count]]
+
+
+def check_most_rows(most: int | None) -> None:
+    """Raise an error for a `max_rows` that is no number of rows."""
+    if most is not None:
+        check_count("max_rows", most, least=2 * MIN_TRAINING_ROWS)
+
+
+def some_rows(codes: Array, most: int | None, rng: np.random.Generator) -> Array:
+    """All rows, or `most` of them, drawn at random, where there are more."""
+    if most is None or len(codes) <= most:
+        return codes
+    return codes[np.sort(rng.choice(len(codes), most, replace=False))]
 
 
 def draw_noise(rng: np.random.Generator, rows: int, density: AutoregressiveDensity) -> Noise:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array
 from knockoffs.checks import check_choice, check_count, check_fraction, check_number
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
@@ -19,17 +19,26 @@ from knockoffs.engine.losses import swap_loss
 from knockoffs.engine.stages import fit_knockoff
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
-from knockoffs.engine.training import History, Report, Schedule
+from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.batches import DeviceName, draw_noise, split_rows, torch_device, unit_coins
-from knockoffs.generators.joint import (
-    JointDensity,
+from knockoffs.generators.batches import (
+    DeviceName,
+    check_most_rows,
+    draw_noise,
+    some_rows,
+    split_rows,
+    torch_device,
+    unit_coins,
+)
+from knockoffs.generators.joint import JointDensity
+from knockoffs.generators.joint_model import (
     JointModel,
     NetworkSettings,
     ScaleName,
     Start,
     density_maker,
     fit_joint_model,
+    network_schedule,
     starts_memory,
 )
 from knockoffs.generators.network_sizes import training_memory
@@ -41,43 +50,12 @@ from knockoffs.generators.saved_networks import (
     scale_arrays,
 )
 from knockoffs.generators.starts import knockoff_conditionals
+from knockoffs.generators.swap_pairs import EncodedPairs, SwapDivergence
 from knockoffs.memory import FLOAT32
 from knockoffs.persistence import take_array
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
 from knockoffs.typed_json import as_type
-
-
-class SwapDivergence(NamedTuple):
-    """Divergence in nats between [x, x̃] and its swaps under the model's own q_joint, and its standard error.
-
-    It estimates a Kullback-Leibler divergence only as far as q_joint is the truth, and may come out below 0.
-    """
-
-    value: float
-    standard_error: float
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedPairs:
-    """Internal columns of rows and of their knockoffs, and their density under the model.
-
-    Attributes
-    ----------
-    z, z_tilde : arrays of shape (rows, internal columns)
-        Internal columns of the rows and of their knockoffs.
-    unit : array of shape (internal columns,)
-        The feature that each internal column belongs to; -1 for classes of rows, which are never swapped.
-    """
-
-    model: DDLK
-    z: Array
-    z_tilde: Array
-    unit: Indices
-
-    def log_prob(self, z: Array, z_tilde: Array) -> Array:
-        """log q_joint(z) + log q_knockoff(z̃ | z) of each row."""
-        return self.model._joint.log_prob(z) + self.model._knockoff_log_prob(z, z_tilde)
 
 
 class DDLK(RowwiseGenerator):
@@ -117,12 +95,18 @@ class DDLK(RowwiseGenerator):
         The most epochs of a phase of stage 2.
     batch_size : int, default=64
         Rows of a mini-batch.
+    epoch_steps : int or None, default=32
+        Steps after which an epoch ends at the latest, so that the work does not grow with the rows; None for whole
+        passes over the rows.
     patience : int, default=4
         Epochs without progress on held-out rows after which a phase ends.
     averaging : float, default=0.97
         Decay of the running mean of the weights; 0 keeps the last weights.
     validation_fraction : float, default=0.15
-        Share of the rows that are held out for early stopping and all choices.
+        Share of the rows that are held out for early stopping and all choices, at most 5,000 of them.
+    max_rows : int or None, default=50,000
+        The most rows that a fit learns from, drawn at random where there are more; None for all. Knockoffs are
+        drawn for any number of rows.
     device : str, torch.device or None, default="auto"
         "cpu", "cuda", "cuda:N", such a `torch.device`, or "auto" (None means the same): CUDA where there is
         such a device, and the CPU otherwise. A model file does not keep it.
@@ -163,9 +147,11 @@ class DDLK(RowwiseGenerator):
         joint_epochs: int = 30,
         knockoff_epochs: int = 20,
         batch_size: int = 64,
-        patience: int = 4,
+        epoch_steps: int | None = 32,
+        patience: int = 3,
         averaging: float = 0.97,
         validation_fraction: float = 0.15,
+        max_rows: int | None = 50_000,
         device: DeviceName = "auto",
         random_state: RandomState = None,
         progress: bool = False,
@@ -182,9 +168,11 @@ class DDLK(RowwiseGenerator):
         self.joint_epochs = joint_epochs
         self.knockoff_epochs = knockoff_epochs
         self.batch_size = batch_size
+        self.epoch_steps = epoch_steps
         self.patience = patience
         self.averaging = averaging
         self.validation_fraction = validation_fraction
+        self.max_rows = max_rows
         self.device = device
         self.random_state = random_state
         self.progress = progress
@@ -204,8 +192,10 @@ class DDLK(RowwiseGenerator):
             "joint_epochs": 50,
             "knockoff_epochs": 250,
             "batch_size": 64,
+            "epoch_steps": None,
             "patience": 10,
             "averaging": 0.0,
+            "max_rows": None,
         }
         return cls(**(settings | overrides))
 
@@ -248,7 +238,10 @@ class DDLK(RowwiseGenerator):
         z, z_tilde = self._draw(self._read(X).codes, rng)
         self._require_finite_draws(z_tilde)
         unit = self.encoding_.unit
-        return EncodedPairs(self, z, z_tilde, np.where(unit < self.n_features_in_, unit, -1))
+        unit = np.where(unit < self.n_features_in_, unit, -1)
+        return EncodedPairs(
+            z, z_tilde, unit, lambda z, z_tilde: self._joint.log_prob(z) + self._knockoff_log_prob(z, z_tilde)
+        )
 
     def swap_divergence(self, X: Any, *, n_swaps: int = 4, random_state: RandomState = None) -> SwapDivergence:
         """How far the model's [x, x̃] is from swap-invariance on the rows of X, by its own q_joint.
@@ -280,7 +273,11 @@ class DDLK(RowwiseGenerator):
         check_choice("swaps", self.swaps, tuple(SWAPS))
         check_number("swap_learning_rate", self.swap_learning_rate, least=0)
         check_fraction("validation_fraction", self.validation_fraction)
+        check_most_rows(self.max_rows)
         torch_device(self.device)
+
+    def _rows_of_fit(self, codes: Array, rng: np.random.Generator) -> Array:
+        return some_rows(codes, self.max_rows, rng)
 
     def _fit_memory(self, rows: int, columns: int) -> float:
         settings = self._settings(self.joint_learning_rate, self.joint_epochs)
@@ -344,7 +341,9 @@ class DDLK(RowwiseGenerator):
         return found
 
     def _settings(self, learning_rate: float, epochs: int) -> NetworkSettings:
-        schedule = Schedule(epochs, self.batch_size, self.patience, self.averaging)
+        schedule = network_schedule(
+            self.start, epochs, self.batch_size, self.epoch_steps, self.patience, self.averaging
+        )
         return NetworkSettings(self.components, self.hidden, self.start, learning_rate, schedule)
 
     def _begin_knockoff(self, z: torch.Tensor, rng: np.random.Generator) -> AutoregressiveDensity:

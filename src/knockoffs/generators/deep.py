@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from knockoffs.checks import check_count, check_number, check_widths
+from knockoffs.engine.adam import Adam
 from knockoffs.engine.discrepancy import correlation_loss, kernel_swap_loss, second_order_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
 from knockoffs.engine.training import History, Report, Schedule, train
@@ -128,9 +129,9 @@ class DeepKnockoffs(NeuralGenerator):
     ) -> list[History]:
         target = self._target_correlation(x)
         generator = torch_generator(rng, x.device)
-        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
+        optimiser = Adam(network.parameters(), self.learning_rate)
 
-        def step(batch: Tensor, share: float) -> float:
+        def step(batch: Tensor, share: Tensor) -> float:
             rows = x[batch]
             noise = torch.randn(len(rows), network.noise, generator=generator, device=x.device)
             loss = self._loss(rows, network(rows, noise), target, _coins(x, generator))

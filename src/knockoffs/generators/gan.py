@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from knockoffs.checks import check_count, check_number
+from knockoffs.engine.adam import Adam
 from knockoffs.engine.adversaries import Critic, DependenceBounds, SwapDiscriminator
 from knockoffs.engine.discrepancy import kernel_swap_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
@@ -140,8 +141,8 @@ class KnockoffGAN(NeuralGenerator):
         for opponent in (discriminator, critic, bounds):
             opponent.to(x.device)
         opponents = [*discriminator.parameters(), *critic.parameters(), *bounds.parameters()]
-        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate, betas=(0.5, 0.9))
-        opponents_optimiser = torch.optim.Adam(opponents, lr=self.learning_rate, betas=(0.5, 0.9))
+        optimiser = Adam(network.parameters(), self.learning_rate, betas=(0.5, 0.9))
+        opponents_optimiser = Adam(opponents, self.learning_rate, betas=(0.5, 0.9))
 
         def uniform(*shape: int) -> Tensor:
             return torch.rand(shape, generator=generator, device=x.device)
@@ -158,7 +159,7 @@ class KnockoffGAN(NeuralGenerator):
             order = torch.randperm(len(rows), generator=generator, device=x.device)
             return bounds(rows, x_tilde, order)
 
-        def step(batch: Tensor, share: float) -> float:
+        def step(batch: Tensor, share: Tensor) -> float:
             rows = x[batch]
             for _ in range(self.opponent_steps):
                 with torch.no_grad():

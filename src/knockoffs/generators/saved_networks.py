@@ -63,13 +63,15 @@ def restore_density(
     known = as_record(DensityShape, shape)
     if (known.features, known.context) != (features, context):
         raise ValueError(f"the network {name!r} is not for {features} columns and {context} columns of context")
-    return restore_network(
+    density = restore_network(
         lambda: AutoregressiveDensity.of_shape(asdict(known)),
         name,
         arrays,
         hidden_layers=len(known.hidden),
         device=device,
     )
+    density.forget_masked()
+    return density
 
 
 def scale_arrays(scale: Scale) -> Arrays:

@@ -29,10 +29,14 @@ class ClusteredGaussian:
     overall: LinearGaussian
 
 
-def fit_clustered(x: Array, labels: Indices, estimator: Estimator) -> ClusteredGaussian:
+def fit_clustered(
+    x: Array, labels: Indices, estimator: Estimator, overall: LinearGaussian | None = None
+) -> ClusteredGaussian:
+    """A model of each cluster, by an estimator; `overall` is that of all rows, where it is known already."""
     groups = [x[labels == k] for k in range(labels.max() + 1)]
     parts = [estimator(group) for group in groups]
-    overall = parts[0] if len(parts) == 1 else estimator(x)
+    if overall is None:
+        overall = parts[0] if len(parts) == 1 else estimator(x)
     within = parts[0] if len(parts) == 1 else estimator(np.concatenate([g - g.mean(0) for g in groups]))
     return ClusteredGaussian(np.array([len(g) for g in groups]) / len(x), parts, within, overall)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
@@ -40,6 +41,16 @@ class Part(NamedTuple):
 
     features: Indices
     values: Array
+
+
+class HeldOut(NamedTuple):
+    """What networks say of held-out rows: differences of losses `[rows, features]`, and predictions.
+
+    The predictions by all features but one, `[rows, features, outputs]`, are None where nobody asks for them.
+    """
+
+    differences: Array
+    predictions: Array | None
 
 
 class CrossFitted(Statistic):
@@ -99,13 +110,7 @@ class CrossFitted(Statistic):
         steps = len(splits) * self._steps(problem)
         done, differences = 0, []
         report("statistic", done, steps, None)
-        for split in splits:
-            if self.estimator is None:
-                values = self._network_differences(problem, split, rng, others)
-                parts: Iterable[Part] = [Part(np.arange(problem.features), values)]
-            else:
-                model = make_model(self.estimator, problem.task, int(rng.integers(2**31)))
-                parts = self._model_differences(model, problem, split, rng)
+        for split, parts in zip(splits, self._parts(problem, splits, rng, others), strict=True):
             found = np.empty((len(split.test), problem.features))
             for part in parts:
                 found[:, part.features] = part.values
@@ -114,14 +119,33 @@ class CrossFitted(Statistic):
             differences.append(found)
         return np.concatenate(differences).mean(0)
 
+    def _parts(
+        self, problem: Problem, splits: list[Split], rng: np.random.Generator, others: Array | None
+    ) -> Iterator[Iterable[Part]]:
+        """Yield the differences of each split; networks of several splits learn side by side."""
+        if self.estimator is None:
+            features = np.arange(problem.features)
+            found = Parallel(self.n_jobs, return_as="generator")(
+                delayed(self._network_differences)(problem, split, own, predict=others is not None)
+                for split, own in zip(splits, rng.spawn(len(splits)), strict=True)
+            )
+            for split, held_out in zip(splits, found, strict=True):
+                if others is not None:
+                    others[split.test] = held_out.predictions
+                yield [Part(features, held_out.differences)]
+            return
+        for split in splits:
+            model = make_model(self.estimator, problem.task, int(rng.integers(2**31)))
+            yield self._model_differences(model, problem, split, rng)
+
     def _steps(self, problem: Problem) -> int:
         """Parts in which the work on one split is reported."""
         return 1
 
     @abstractmethod
     def _network_differences(
-        self, problem: Problem, split: Split, rng: np.random.Generator, others: Array | None
-    ) -> Array: ...
+        self, problem: Problem, split: Split, rng: np.random.Generator, *, predict: bool
+    ) -> HeldOut: ...
 
     @abstractmethod
     def _model_differences(

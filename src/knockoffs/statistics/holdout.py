@@ -9,11 +9,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.arrays import Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.checks import check_count, check_number
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.crossfit import CrossFitted, Part, Split, differences_of
+from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
 from knockoffs.statistics.networks import network_differences
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.targets import TaskChoice
@@ -118,11 +118,11 @@ class HoldoutStatistic(CrossFitted):
         return problem.features if self.blocks is None else min(self.blocks, problem.features)
 
     def _network_differences(
-        self, problem: Problem, split: Split, rng: np.random.Generator, others: Array | None
-    ) -> Array:
+        self, problem: Problem, split: Split, rng: np.random.Generator, *, predict: bool
+    ) -> HeldOut:
         blocks = self._blocks(problem, rng) if self.mixture > 0 else [np.arange(problem.features)]
         return network_differences(
-            problem, problem.x, split, rng, blocks=blocks, mixture=self.mixture, others=others
+            problem, problem.x, split, rng, blocks=blocks, mixture=self.mixture, predict=predict
         )
 
     def _model_differences(

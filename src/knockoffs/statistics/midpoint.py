@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from knockoffs.arrays import Array
-from knockoffs.statistics.crossfit import CrossFitted, Part, Split, differences_of
+from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
 from knockoffs.statistics.networks import network_differences
 from knockoffs.statistics.problem import Problem
 
@@ -61,11 +61,11 @@ class MidpointStatistic(CrossFitted):
     exact = True
 
     def _network_differences(
-        self, problem: Problem, split: Split, rng: np.random.Generator, others: Array | None
-    ) -> Array:
+        self, problem: Problem, split: Split, rng: np.random.Generator, *, predict: bool
+    ) -> HeldOut:
         together = [np.arange(problem.features)]
         return network_differences(
-            problem, _midpoints(problem), split, rng, blocks=together, mixture=0.0, others=others
+            problem, _midpoints(problem), split, rng, blocks=together, mixture=0.0, predict=predict
         )
 
     def _model_differences(

@@ -23,7 +23,7 @@ from knockoffs.engine.response import (
 from knockoffs.engine.ridge import Line, fit_ridge
 from knockoffs.engine.training import Schedule
 from knockoffs.randomness import torch_generator
-from knockoffs.statistics.crossfit import Split
+from knockoffs.statistics.crossfit import HeldOut, Split
 from knockoffs.statistics.problem import Problem
 
 WIDTH = 64
@@ -31,6 +31,8 @@ BATCH = 128
 PENALTY = 0.025  # on the use of columns, in nats
 LEAST_RESIDUAL = 1e-6  # share of the variance of y that straight lines are taken to leave at least
 ORDERS = 4  # of the held-out rows, by which a feature's values are replaced by those of other rows
+EPOCH_STEPS = 100  # at most, so that work does not grow with the rows
+MOST_TRAINING_ROWS = 50_000  # drawn at random where there are more; all rows are scored
 STEEPNESS = (0.0, 0.25, 0.5, 1.0, 2.0)
 
 
@@ -52,17 +54,17 @@ def network_differences(
     *,
     blocks: Sequence[Indices],
     mixture: float,
-    others: Array | None = None,
-) -> Array:
+    predict: bool = False,
+) -> HeldOut:
     """Held-out losses with x̃_j in `base` minus those with x_j; networks are fitted to rows of `base`.
 
-    What all features but one predict for the held-out rows is written into `others`, `[rows, features, outputs]`,
-    where it is given.
+    With `predict` also what all features but one predict for the held-out rows.
 
     There is a network for each block of features, fitted on mixtures of these alone. It begins at straight lines,
     which networks with few rows are slow to find where columns are strongly correlated.
     """
-    train, test = torch.as_tensor(split.train), torch.as_tensor(split.test)
+    if len(split.train) > MOST_TRAINING_ROWS:
+        split = split._replace(train=rng.choice(split.train, MOST_TRAINING_ROWS, replace=False))
     tables = (base, problem.x, problem.x_tilde)
     # Midpoints vary less than features. The mixture treats x and x̃ alike, also in their scale.
     centre, deviation = _scale(
@@ -70,19 +72,24 @@ def network_differences(
     )
     if problem.indicators is not None:  # which have a unit that suits rare ones, too
         deviation = np.where(problem.indicators, 1.0, deviation)
-    b, x, x_tilde = (torch.as_tensor((table - centre) / deviation).float() for table in tables)
+
+    def seen(table: Array, rows: Indices) -> torch.Tensor:
+        return torch.as_tensor((table[rows] - centre) / deviation).float()
+
+    train, test = torch.as_tensor(split.train), torch.as_tensor(split.test)
+    b, x_tilde = seen(base, split.train), seen(problem.x_tilde, split.train)
     generator = torch_generator(rng, torch.device("cpu"))
     held_out = torch.as_tensor(_held_out(problem, split, rng))
     columns = [torch.as_tensor(problem.columns_of(block)) for block in blocks]
-    mixed = (_mixed(b[train], x_tilde[train], block, problem, mixture, generator) for block in blocks)
+    mixed = (_mixed(b, x_tilde, block, problem, mixture, generator) for block in blocks)
     begin = _classes if problem.task == "classification" else _quantity
     task, lines = begin(problem, split, mixed, held_out)
     unit = None if problem.unit is None else torch.as_tensor(problem.unit)
     networks = ResponseNetworks(columns, task.outputs, lines, width=WIDTH, unit=unit, generator=generator)
     fit_response(
         networks,
-        b[train],
-        x_tilde[train],
+        b,
+        x_tilde,
         task.y[train],
         task.loss,
         mixture=mixture,
@@ -92,14 +99,16 @@ def network_differences(
         held_out=held_out,
         generator=generator,
     )
-    found = swap_differences(networks, b[test], x[test], x_tilde[test], task.y[test], task.loss)
-    if others is not None:
+    tested, x, x_tilde = (seen(table, split.test) for table in tables)
+    found = swap_differences(networks, tested, x, x_tilde, task.y[test], task.loss)
+    predictions = None
+    if predict:
         own = np.random.default_rng(0)  # so that w stays as it is
         orders = [torch.as_tensor(own.permutation(len(split.test))) for _ in range(ORDERS)]
         classes = problem.task == "classification"
-        others[split.test] = predictions_by_others(networks, b[test], x[test], orders, classes=classes).numpy()
-        others[split.test] *= 1.0 if classes else task.unit**0.5
-    return found.double().numpy() * task.unit
+        predictions = predictions_by_others(networks, tested, x, orders, classes=classes).numpy()
+        predictions = predictions * np.float32(1.0 if classes else task.unit**0.5)
+    return HeldOut(found.double().numpy() * task.unit, predictions)
 
 
 def _scale(values: Array) -> tuple[Array, Array]:
@@ -111,7 +120,7 @@ def _scale(values: Array) -> tuple[Array, Array]:
 def _schedule(rows: int) -> Schedule:
     """A patience of 8 epochs, or of 120 steps where that is more: few rows make short epochs."""
     steps = max(1, round(rows / BATCH))  # in an epoch
-    return Schedule(300, BATCH, max(8, math.ceil(120 / steps)), averaging=0.97)
+    return Schedule(300, BATCH, max(8, math.ceil(120 / steps)), averaging=0.97, epoch_steps=EPOCH_STEPS)
 
 
 def _mixed(

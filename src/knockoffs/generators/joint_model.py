@@ -1,0 +1,284 @@
+"""Stage 1: choose a scale and a start for q_joint on held-out rows, then train it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from knockoffs.arrays import Array
+from knockoffs.checks import check_choice, check_count, check_number, check_widths
+from knockoffs.engine.chunks import in_chunks
+from knockoffs.engine.density import AutoregressiveDensity, Views
+from knockoffs.engine.stages import Phase, fit_joint
+from knockoffs.engine.starts import random_density, start_density
+from knockoffs.engine.training import History, Report, Schedule
+from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
+from knockoffs.generators.linear import Estimator, LinearGaussian, fit_factor, fit_shrunk, fit_sparse
+from knockoffs.generators.network_sizes import training_memory
+from knockoffs.generators.starts import (
+    MIN_CLUSTER,
+    ClusteredGaussian,
+    cluster_rows,
+    fit_clustered,
+    joint_conditionals,
+)
+from knockoffs.memory import FLOAT64
+from knockoffs.randomness import torch_generator
+
+Start = Literal["linear", "random"]
+ScaleName = Literal["auto", "standard", "normal"]
+
+ESTIMATORS: tuple[Estimator, ...] = (
+    fit_sparse,
+    partial(fit_sparse, gamma=0.0),
+    fit_shrunk,
+    *(partial(fit_factor, factors=factors) for factors in (1, 2, 5, 10, 20)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """What both stages of DDLK need to know of their networks and training."""
+
+    components: int
+    hidden: tuple[int, ...]
+    start: Start
+    learning_rate: float
+    schedule: Schedule
+
+    def check(self, stage: str = "") -> None:
+        """Raise an error for settings out of range; `stage` is the prefix of the stage's own arguments."""
+        check_count("components", self.components)
+        check_widths("hidden", self.hidden)
+        check_choice("start", self.start, get_args(Start))
+        check_number(f"{stage}learning_rate", self.learning_rate, least=0, least_allowed=False)
+        check_count(f"{stage}epochs", self.schedule.epochs, least=0)
+        check_count("batch_size", self.schedule.batch_size)
+        if self.schedule.epoch_steps is not None:
+            check_count("epoch_steps", self.schedule.epoch_steps)
+        check_count("patience", self.schedule.patience)
+        check_number("averaging", self.schedule.averaging, least=0, below=1)
+
+    def phases(self) -> list[Phase]:
+        """From a linear start first one network for all columns, then each its own; else the latter alone."""
+        if self.start == "random":
+            return [Phase("networks", False, self.learning_rate, self.schedule)]
+        return [
+            Phase("shared network", True, self.learning_rate, self.schedule),
+            Phase("own networks", False, self.learning_rate / 3, self.schedule),
+        ]
+
+
+# Standard errors by which held-out losses must fall for more of the same to be worth its time. The paper's
+# networks, which begin at random, go on after any gain.
+_LEAST_GAIN: dict[Start, float] = {"linear": 1.0, "random": 0.0}
+
+
+def network_schedule(
+    start: Start, epochs: int, batch_size: int, epoch_steps: int | None, patience: int, averaging: float
+) -> Schedule:
+    """Return how networks with such a start are trained."""
+    return Schedule(
+        epochs, batch_size, patience, averaging, epoch_steps=epoch_steps, least_gain=_LEAST_GAIN.get(start, 0.0)
+    )
+
+
+def starts_memory(settings: NetworkSettings, scale: ScaleName, rows: int, columns: int) -> float:
+    """Estimate the bytes of all candidates of `best_starts`, which are in memory together."""
+    if settings.start == "random" and scale != "auto":
+        return 0.0
+    scales = 2 if scale == "auto" else 1
+    # A matrix of columns by columns for each estimator; for each number of clusters one per cluster and two more.
+    matrices = len(ESTIMATORS) + sum(clusters + 2 for clusters in range(2, most_clusters(settings, rows) + 1))
+    return FLOAT64 * (10 + scales * matrices) * columns**2
+
+
+def joint_memory(settings: NetworkSettings, scale: ScaleName, rows: int, columns: int) -> float:
+    """Estimate the bytes that stage 1 takes on a CPU."""
+    trained = training_memory(density_maker(settings, columns, context=0, seen=2))
+    return max(starts_memory(settings, scale, rows, columns), trained)
+
+
+def most_clusters(settings: NetworkSettings, rows: int) -> int:
+    """Return the largest number of clusters that so many rows allow."""
+    return max(1, min(int(settings.components), rows // (2 * MIN_CLUSTER)))
+
+
+def density_maker(
+    settings: NetworkSettings, columns: int, *, context: int, seen: int
+) -> Callable[[], AutoregressiveDensity]:
+    """Return what makes a network of the shape that a fit trains, for one cluster."""
+    views = None if settings.start == "random" else Views(seen, 2)
+    return partial(
+        AutoregressiveDensity,
+        columns,
+        components=settings.components,
+        hidden=settings.hidden,
+        generator=torch.Generator(),
+        context=context,
+        views=views,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JointModel:
+    """A fitted q_joint, the scale it lives on, and the linear model it began as (None if it began at random)."""
+
+    scale: Scale
+    density: AutoregressiveDensity
+    linear: ClusteredGaussian | None
+    history: list[History]
+
+    def to_scale(self, x: Array) -> tuple[Tensor, Tensor]:
+        """The rows on the model's scale (in its precision, on its device), and the sum of log-derivatives."""
+        z, log_slope = self.scale.forward(torch.as_tensor(x))
+        return z.to(self.density.weight), log_slope.sum(1)
+
+    def from_scale(self, z: Tensor) -> Array:
+        """Drawn rows in the units of the data."""
+        return torch.maximum(self.scale.inverse(z.cpu().double()), self.scale.lowest).numpy()
+
+    def log_prob(self, x: Array) -> Array:
+        """log q(x) per row, in the units of x."""
+        z, log_slope = self.to_scale(x)
+        return in_chunks(self.density.log_prob, z).cpu().double().add(log_slope).numpy()
+
+
+class _Candidate(NamedTuple):
+    scores: Array  # log-likelihood of each held-out row, on the data's scale
+    scale: Scale
+    linear: ClusteredGaussian
+
+    @property
+    def score(self) -> float:
+        return float(self.scores.mean())
+
+
+def fit_joint_model(
+    x: Array,
+    held_out: Array,
+    *,
+    settings: NetworkSettings,
+    scale: ScaleName,
+    device: torch.device,
+    rng: np.random.Generator,
+    report: Report | None,
+) -> JointModel:
+    """Choose scale and start by held-out likelihood, then train."""
+    train = partial(_train, x, held_out, settings=settings, device=device, rng=rng, report=report)
+    if settings.start == "random" and scale != "auto":
+        return train(next(_scales(x, scale)), None)
+    single, clustered = best_starts(x, held_out, scale=scale, clusters=settings.components, rng=rng)
+    model = train(single.scale, None if settings.start == "random" else single.linear)
+    if settings.start == "linear" and clustered is not None:
+        gain = clustered.scores - model.log_prob(held_out)
+        # Knockoffs keep to the cluster of their row, which costs power: more than luck must speak for clusters.
+        if gain.mean() > 2 * gain.std() / len(gain) ** 0.5:
+            model = train(clustered.scale, clustered.linear)
+    return model
+
+
+def best_starts(
+    x: Array, held_out: Array, *, scale: ScaleName, clusters: int, rng: np.random.Generator
+) -> tuple[_Candidate, _Candidate | None]:
+    """The best linear model without clusters, and the best one with clusters where there is any.
+
+    The two are told apart only later: a trained network can make up for curvature, for which clusters are
+    a poor stand-in, so the second must beat the first after the first is trained.
+    """
+    views = [_Scaled.of(x, held_out, s) for s in _scales(x, scale)]
+    singles = [[_single(view, estimator) for estimator in ESTIMATORS] for view in views]
+    single = max((c for found in singles for c in found), key=lambda c: c.score)
+    several = [
+        c
+        for view, found in zip(views, singles, strict=True)
+        for c in _clustered(view, found[0].linear.overall, single.score, clusters, rng)
+    ]
+    return single, max(several, key=lambda c: c.score, default=None)
+
+
+def _scales(x: Array, name: ScaleName) -> Iterator[Scale]:
+    if name in ("auto", "standard"):
+        yield standard_scale(torch.as_tensor(x))
+    if name in ("auto", "normal"):
+        yield normal_scale(torch.as_tensor(x))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """Training and held-out rows on a scale, and the sum of log-derivatives of each held-out row."""
+
+    scale: Scale
+    x: Array
+    held_out: Tensor
+    log_slope: Tensor
+
+    @classmethod
+    def of(cls, x: Array, held_out: Array, scale: Scale) -> _Scaled:
+        z, log_slope = scale.forward(torch.as_tensor(held_out))
+        return cls(scale, scale.forward(torch.as_tensor(x))[0].numpy(), z, log_slope.sum(1))
+
+    def candidate(self, linear: ClusteredGaussian) -> _Candidate:
+        log_prob = joint_conditionals(linear).log_prob(self.held_out)
+        return _Candidate((log_prob + self.log_slope).numpy(), self.scale, linear)
+
+
+def _single(rows: _Scaled, estimator: Estimator) -> _Candidate:
+    return rows.candidate(fit_clustered(rows.x, np.zeros(len(rows.x), dtype=np.intp), estimator))
+
+
+def _clustered(
+    rows: _Scaled, overall: LinearGaussian, to_beat: float, most: int, rng: np.random.Generator
+) -> Iterator[_Candidate]:
+    """Models of 2, 3, ... clusters that beat the best before them, until two in a row do not."""
+    in_vain = 0
+    for count in range(2, most + 1):
+        labels = cluster_rows(rows.x, count, seed=int(rng.integers(2**31)))
+        if labels is not None:
+            found = rows.candidate(fit_clustered(rows.x, labels, fit_sparse, overall))
+            if found.score > to_beat:
+                to_beat, in_vain = found.score, 0
+                yield found
+                continue
+        in_vain += 1
+        if in_vain == 2:
+            return
+
+
+def _train(
+    x: Array,
+    held_out: Array,
+    scale: Scale,
+    linear: ClusteredGaussian | None,
+    *,
+    settings: NetworkSettings,
+    device: torch.device,
+    rng: np.random.Generator,
+    report: Report | None,
+) -> JointModel:
+    z, z_held_out = (scale.forward(torch.as_tensor(t))[0].to(torch.get_default_dtype()) for t in (x, held_out))
+    options: dict[str, Any] = {
+        "components": settings.components,
+        "hidden": settings.hidden,
+        "generator": torch_generator(rng, torch.device("cpu")),
+    }
+    if linear is None:
+        density = random_density(z.amin(0), z.amax(0), **options)
+    else:
+        density = start_density(joint_conditionals(linear), **options)
+    density.to(device)
+    history = fit_joint(
+        density,
+        z.to(device),
+        z_held_out.to(device),
+        phases=settings.phases(),
+        generator=torch_generator(rng, device),
+        report=report,
+    )
+    return JointModel(scale, density, linear, history)
