@@ -29,6 +29,7 @@ class Phase:
     shared: bool
     learning_rate: float
     schedule: Schedule
+    follows_gains: bool = False  # only where something was gained before it
 
 
 def fit_joint(
@@ -84,13 +85,20 @@ def fit_knockoff(
     phases: Sequence[Phase],
     generator: torch.Generator,
     report: Report | None = None,
+    before: Sequence[History] = (),
 ) -> list[History]:
-    r"""Stage 2: $\min_\phi \max_\beta$ of the swap loss (`losses.swap_loss`), q_joint held fixed."""
+    r"""Stage 2: $\min_\phi \max_\beta$ of the swap loss (`losses.swap_loss`), q_joint held fixed.
+
+    Where neither the phases `before` this stage nor a shared phase of it have gained anything, own networks, of
+    which each has but one column to learn from, are left as they are.
+    """
     q_joint.requires_grad_(False)
     joint = in_chunks(q_joint.log_prob, x)  # does not change while q_knockoff learns
     held_out_noise, held_out_mask = _fixed_noise_and_swap(held_out, swaps.unit, generator)
     world, histories = World.current(), []
     for phase in phases:
+        if phase.follows_gains and not any(history.has_gained for history in (*before, *histories)):
+            continue
         optimiser = _optimiser(q_knockoff, phase, world)
         adversary = Adam(swaps.parameters(), swap_learning_rate, maximize=True)
 

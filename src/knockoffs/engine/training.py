@@ -20,8 +20,6 @@ class TrainingDivergedError(RuntimeError):
     """The loss stopped being a finite number."""
 
 
-# Epochs without progress from the very start after which there is nothing to be gained.
-_NOTHING_GAINED = 2
 # A gain is worth its time if it is this share of all that was gained so far, and as large as this, in nats.
 _WORTHWHILE = 0.01
 _SMALLEST_GAIN = 0.01
@@ -37,6 +35,8 @@ class Schedule:
         The most epochs, and about how many rows a mini-batch has.
     patience : int
         Epochs without progress after which training ends.
+    first_patience : int or None
+        The same as long as there was no progress at all; None for `patience`.
     averaging : float
         Decay of the running mean of the weights; 0 for none.
     keep_last : bool
@@ -56,6 +56,7 @@ class Schedule:
     keep_last: bool = False
     epoch_steps: int | None = None
     least_gain: float = 0.0
+    first_patience: int | None = None
 
 
 @dataclass(slots=True)
@@ -66,6 +67,11 @@ class History:
     train: list[float] = field(default_factory=list)
     held_out: list[float] = field(default_factory=list)
     best_epoch: int = 0
+
+    @property
+    def has_gained(self) -> bool:
+        """Whether training has lowered the held-out loss by more than a hundredth of a nat."""
+        return self.held_out[0] - self.held_out[self.best_epoch] > _SMALLEST_GAIN
 
 
 def train(
@@ -143,8 +149,8 @@ class _Progress:
     @property
     def is_over(self) -> bool:
         patience = self._schedule.patience
-        if self._last == 0 and self._schedule.least_gain > 0:
-            patience = min(patience, _NOTHING_GAINED)
+        if self._last == 0 and self._schedule.first_patience is not None:
+            patience = min(patience, self._schedule.first_patience)
         return self._epoch - self._last >= patience
 
     def look(self, losses: Losses) -> None:

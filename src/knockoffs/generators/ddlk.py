@@ -89,17 +89,18 @@ class DDLK(RowwiseGenerator):
         Step size for φ, the parameters of q_knockoff.
     swap_learning_rate : float, default=1e-2
         Step size for β, the log-odds of the worst-case swap.
-    joint_epochs : int, default=30
+    joint_epochs : int, default=60
         The most epochs of a phase of stage 1.
-    knockoff_epochs : int, default=20
+    knockoff_epochs : int, default=40
         The most epochs of a phase of stage 2.
     batch_size : int, default=64
         Rows of a mini-batch.
     epoch_steps : int or None, default=32
         Steps after which an epoch ends at the latest, so that the work does not grow with the rows; None for whole
         passes over the rows.
-    patience : int, default=4
-        Epochs without progress on held-out rows after which a phase ends.
+    patience : int, default=6
+        Epochs without progress on held-out rows after which a phase ends; half as many where one network is learned
+        for all columns.
     averaging : float, default=0.97
         Decay of the running mean of the weights; 0 keeps the last weights.
     validation_fraction : float, default=0.15
@@ -144,11 +145,11 @@ class DDLK(RowwiseGenerator):
         joint_learning_rate: float = 6e-3,
         knockoff_learning_rate: float = 3e-3,
         swap_learning_rate: float = 1e-2,
-        joint_epochs: int = 30,
-        knockoff_epochs: int = 20,
+        joint_epochs: int = 60,
+        knockoff_epochs: int = 40,
         batch_size: int = 64,
         epoch_steps: int | None = 32,
-        patience: int = 3,
+        patience: int = 6,
         averaging: float = 0.97,
         validation_fraction: float = 0.15,
         max_rows: int | None = 50_000,
@@ -325,7 +326,7 @@ class DDLK(RowwiseGenerator):
             generator=torch_generator(rng, z.device),
             report=report,
         )
-        history = train(entropy=float(self.entropy), phases=phases)
+        history = train(entropy=float(self.entropy), phases=phases, before=self._joint.history)
         probability = swaps.probability().detach().cpu().numpy()
         self.swap_probability_ = self._of_features(probability[: self.modelled_.sum()])  # contexts come behind
         return history

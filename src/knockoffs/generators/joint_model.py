@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -70,11 +71,23 @@ class NetworkSettings:
         if self.start == "random":
             return [Phase("networks", False, self.learning_rate, self.schedule)]
         return [
-            Phase("shared network", True, self.learning_rate, self.schedule),
-            Phase("own networks", False, self.learning_rate / 3, self.schedule),
+            Phase(
+                "shared network",
+                True,
+                self.learning_rate,
+                replace(
+                    self.schedule,
+                    patience=math.ceil(self.schedule.patience / 2),
+                    first_patience=_SHARED_FIRST_PATIENCE,
+                ),
+            ),
+            # Networks of single columns first get worse, then better, on tables that profit most from them.
+            Phase("own networks", False, self.learning_rate / 3, self.schedule, follows_gains=True),
         ]
 
 
+# One network for all columns learns from d times the data, and shows soon whether there is anything to learn.
+_SHARED_FIRST_PATIENCE = 2
 # Standard errors by which held-out losses must fall for more of the same to be worth its time. The paper's
 # networks, which begin at random, go on after any gain.
 _LEAST_GAIN: dict[Start, float] = {"linear": 1.0, "random": 0.0}
