@@ -99,8 +99,8 @@ class DDLK(RowwiseGenerator):
         Steps after which an epoch ends at the latest, so that the work does not grow with the rows; None for whole
         passes over the rows.
     patience : int, default=6
-        Epochs without progress on held-out rows after which a phase ends; half as many where one network is learned
-        for all columns.
+        Epochs without progress on held-out rows after which a phase ends; half as many while one network is
+        learned for all columns.
     averaging : float, default=0.97
         Decay of the running mean of the weights; 0 keeps the last weights.
     validation_fraction : float, default=0.15
