@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from knockoffs import GaussianKnockoffs, KnockoffSelector, LassoStatistic
+from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs, KnockoffSelector, LassoStatistic
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.registry import GENERATORS
-from knockoffs.parts import by_name
+from knockoffs.parts import by_name, described
 from knockoffs.statistics.registry import STATISTICS
 
 X = AutoregressiveGaussian(features=12, rho=0.4).sample(150, random_state=0)
@@ -85,3 +85,10 @@ def test_a_statistic_cannot_be_chosen_with_the_knockoffs_of_a_function() -> None
     """They are those of the selection, which must have no part in the choice."""
     with pytest.raises(ValueError, match=r"statistic='auto' needs knockoffs of its own.*Pass a generator"):
         fitted(lambda table: table, "auto")
+
+
+def test_whether_progress_is_shown_is_no_part_of_a_description() -> None:
+    loud = DDLK(joint_epochs=3, progress=True)
+    assert described(loud) == described(DDLK(joint_epochs=3)) == "DDLK(joint_epochs=3)"
+    assert loud.progress
+    assert described(HierarchicalKnockoffs(loud)) == described(HierarchicalKnockoffs(DDLK(joint_epochs=3)))

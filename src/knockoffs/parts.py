@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.statistic_choice import AUTO
@@ -43,7 +43,9 @@ def by_name(part: Any, known: Mapping[str, Callable[[], Any]]) -> Any:
 
 
 def described(part: Any) -> str:
-    """Return how the part would be written in code, on one line."""
+    """Return how the part would be written in code, on one line; whether progress is shown is no part of that."""
     if isinstance(part, BaseEstimator):
-        return " ".join(repr(part).split())
+        shown = {name: False for name in part.get_params() if name.rpartition("__")[2] == "progress"}
+        written = clone(part).set_params(**shown) if shown else part
+        return " ".join(repr(written).split())
     return part if isinstance(part, str) else getattr(part, "__qualname__", type(part).__qualname__)
