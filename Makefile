@@ -45,7 +45,7 @@ package: setup
 # the tests with the oldest versions that pyproject.toml allows, in an environment of its own
 minimum:
 	$(PYTHON) -m venv .venv-minimum
-	.venv-minimum/bin/python -m pip install --quiet --constraint constraints-minimum.txt --editable ".[dev]"
+	.venv-minimum/bin/python -m pip install --quiet --constraint constraints-minimum.txt --editable ".[bench,cluster,dev]"
 	$(ONE_CORE) .venv-minimum/bin/python -m pytest -m "not slow" --numprocesses $(JOBS) --dist loadfile
 
 slow: setup

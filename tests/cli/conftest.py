@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,16 @@ from knockoffs.cli import main
 RELEVANT = [f"f{j}" for j in range(12)]
 FEATURES = [f"f{j}" for j in range(20)]
 
+ROUNDS = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)  # pandas, unless it is told not to
 Invoke = Callable[..., Result]
 Process = subprocess.Popen[bytes]
+
+
+@pytest.fixture(autouse=True)
+def exact_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tests read from text files with old versions of pandas is what was written, to the last bit."""
+    if ROUNDS:
+        monkeypatch.setattr(pd, "read_csv", partial(pd.read_csv, float_precision="round_trip"))
 
 
 @pytest.fixture(scope="session")
