@@ -62,7 +62,7 @@ class Expectation:
         return self._stand_in.inflation()
 
     def null_wins(self) -> tuple[Array, Array]:
-        """Return how often each feature beats its knockoff where it is irrelevant, and the number of these cases."""
+        """Return how often each feature beats its knockoff where irrelevant, and the number of these cases."""
         return self._stand_in.null_wins()
 
     @property
