@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from knockoffs.better_tool import recommend_tests
 from knockoffs.cli.paths import Named, named
 from knockoffs.cli.terminal import console, say, text
 from knockoffs.outputs import write_atomically
@@ -84,6 +85,10 @@ def show_selection(selection: Selection) -> None:
     terminal.print(text(title, "table.title"))
     terminal.print(table)
     terminal.print(text(selection.explanation))
+    if not selection.selected.any() and selection.groups is None:  # tests take rows as independent of each other
+        hint = recommend_tests(selection.w, selection.level, selection.offset)
+        if hint is not None:
+            terminal.print(text(hint))
 
 
 def say_verdict(selector: KnockoffSelector) -> None:
