@@ -1,14 +1,17 @@
 """Randomisation tests: uniform p-values under the null, power, small tables beside knockoffs, and cost.
 
 `python -m benchmarks.randomisation [null suite small cost] --n-jobs 16 --data FOLDER`; each part stands alone.
+With `--out FOLDER` results are written there as they come, and a later call goes on from them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -43,6 +46,41 @@ SMALL_TABLES = ("support2", "ICU stays")
 SMALL_ROWS = 1000
 
 
+class Job(NamedTuple):
+    """A function to be called, whose result JSON can write, and the words that tell it from all others."""
+
+    key: str
+    line: str  # of the table that it belongs to
+    compute: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+def carry_out(part: str, jobs: list[Job], arguments: argparse.Namespace) -> dict[str, list[Any]]:
+    """Results by the line of the table that they belong to; those that are written down are not made again."""
+    path = None if arguments.out is None else Path(arguments.out) / f"{part}.jsonl"
+    done: dict[str, Any] = {}
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            done = dict(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    if not arguments.show:
+        work = (delayed(_keyed)(job) for job in jobs if job.key not in done)
+        for key, result in Parallel(arguments.n_jobs, return_as="generator_unordered")(work):
+            done[key] = result
+            if path is not None:
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([key, result]) + "\n")
+    found: dict[str, list[Any]] = {}
+    for job in jobs:
+        if job.key in done:
+            found.setdefault(job.line, []).append(done[job.key])
+    return found
+
+
+def _keyed(job: Job) -> tuple[str, Any]:
+    return job.key, job.compute(*job.arguments)
+
+
 def null_response(x: Array, rng: np.random.Generator) -> tuple[Array, Flags]:
     """Lines, a parabola and a product of six columns chosen at random, and noise."""
     z = (x - x.mean(0)) / x.std(0)
@@ -53,7 +91,7 @@ def null_response(x: Array, rng: np.random.Generator) -> tuple[Array, Flags]:
     return y + rng.standard_normal(len(x)), relevant
 
 
-def null_pvalues(law: str, rows: int, exact: bool, variant: Variant, seed: int) -> tuple[Any, Array, Array]:
+def null_pvalues(law: str, rows: int, exact: bool, variant: Variant, seed: int) -> list[list[float]]:
     """p-values of irrelevant columns of a known distribution, and of relevant ones."""
     torch.set_num_threads(1)
     x = LAWS[law].sample(rows, random_state=seed)
@@ -62,12 +100,10 @@ def null_pvalues(law: str, rows: int, exact: bool, variant: Variant, seed: int) 
     with collect_cautions():
         test = RandomizationTest(density, variant=variant, resamples=1000, exceedances=100, random_state=seed)
         p = test.fit(x, y).pvalues_
-    return (law, rows, "exact" if exact else "learned", variant), p[~relevant], p[relevant]
+    return [p[~relevant].tolist(), p[relevant].tolist()]
 
 
-def real_null_pvalues(
-    name: str, rows: int, data: str | None, variant: Variant, seed: int
-) -> tuple[Any, Array, Array]:
+def real_null_pvalues(name: str, rows: int, data: str | None, variant: Variant, seed: int) -> list[list[float]]:
     """The same for rows of a real table with a simulated response."""
     torch.set_num_threads(1)
     table = some_rows(name, data, rows, seed)
@@ -78,7 +114,7 @@ def real_null_pvalues(
         ).fit(table, y)
     result = test.result_
     null = ~relevant & ~result.copies
-    return (name, rows, "learned", variant), result.pvalues[null], result.pvalues[relevant]
+    return [result.pvalues[null].tolist(), result.pvalues[relevant].tolist()]
 
 
 def some_rows(name: str, data: str | None, rows: int, seed: int) -> Table:
@@ -89,54 +125,54 @@ def some_rows(name: str, data: str | None, rows: int, seed: int) -> Table:
 
 def null_table(arguments: argparse.Namespace) -> pd.DataFrame:
     """Kolmogorov-Smirnov tests of uniformity, and shares below two levels with standard errors."""
-    seeds = range(arguments.first_seed, arguments.first_seed + arguments.replicates)
-    jobs = [
-        delayed(null_pvalues)(law, rows, exact, arguments.variant, seed)
-        for law in LAWS
-        for exact in (True, False)
-        for rows in ROWS
-        for seed in seeds
-    ]
-    for name in available(arguments.data, ("support2",)):
-        jobs += [
-            delayed(real_null_pvalues)(name, rows, arguments.data, arguments.variant, seed)
-            for rows in ROWS
-            for seed in seeds
-        ]
-    found: dict[Any, list[tuple[Array, Array]]] = {}
-    for key, null, relevant in Parallel(arguments.n_jobs)(jobs):
-        found.setdefault(key, []).append((null, relevant))
+    variant, jobs = arguments.variant, []
+    for seed in range(arguments.first_seed, arguments.first_seed + arguments.replicates):
+        for rows in ROWS:
+            for law in LAWS:
+                for exact in (True, False):
+                    line = f"{law}, {rows} rows, {'exact' if exact else 'learned'}, {variant}"
+                    jobs.append(Job(f"{line}, {seed}", line, null_pvalues, (law, rows, exact, variant, seed)))
+            for name in available(arguments.data, ("support2",)):
+                line = f"{name}, {rows} rows, learned, {variant}"
+                settings = (name, rows, arguments.data, variant, seed)
+                jobs.append(Job(f"{line}, {seed}", line, real_null_pvalues, settings))
     lines = []
-    for key, parts in found.items():
+    for name, parts in sorted(carry_out("null", jobs, arguments).items()):
         p, relevant = (np.concatenate(side) for side in zip(*parts, strict=True))
-        line = [*key, len(p), kstest(p, "uniform").pvalue, p.mean()]
+        line = [*name.split(", "), len(p), kstest(p, "uniform").pvalue, p.mean()]
         for level in (0.05, 0.01):
-            by_set = np.array([(null <= level).mean() for null, _ in parts])
+            by_set = np.array([(np.array(null) <= level).mean() for null, _ in parts])
             line += [(p <= level).mean(), by_set.std(ddof=1) / np.sqrt(len(by_set)) if len(by_set) > 1 else np.nan]
         lines.append([*line, (relevant <= 0.05).mean()])
     names = ["table", "rows", "density", "variant", "nulls", "KS p", "mean p"]
     return pd.DataFrame(lines, columns=[*names, "≤ .05", "s.e.", "≤ .01", "s.e. ", "power at .05"]).round(4)
 
 
-def suite_pvalues(name: str, variant: Variant, seed: int) -> tuple[str, Array]:
+def suite_pvalues(name: str, variant: Variant, seed: int) -> list[float]:
     torch.set_num_threads(1)
     x, y = SUITE[name].sample(np.random.default_rng([seed, 3]))
     with collect_cautions():
         test = RandomizationTest(
             JointDensity(device="cpu"), variant=variant, resamples=1000, level=ALPHA, random_state=seed
         )
-        return name, test.fit(x, y).pvalues_
+        return test.fit(x, y).pvalues_.tolist()
 
 
 def suite_table(arguments: argparse.Namespace) -> pd.DataFrame:
     """Power per relevant feature beside the most that is possible, and level per irrelevant feature."""
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.data_sets)
-    found = Parallel(arguments.n_jobs)(
-        delayed(suite_pvalues)(name, arguments.variant, seed) for name in SUITE for seed in seeds
-    )
+    variant = arguments.variant
+    jobs = [
+        Job(f"{name}, {variant}, {seed}", name, suite_pvalues, (name, variant, seed))
+        for seed in seeds
+        for name in SUITE
+    ]
+    found = carry_out("suite", jobs, arguments)
     lines = []
     for name, problem in SUITE.items():
-        rejected = np.array([p <= ALPHA for own, p in found if own == name])
+        if name not in found:
+            continue
+        rejected = np.array(found[name]) <= ALPHA
         rates, relevant = rejected.mean(0), list(problem.relevant)
         oracle = [problem.oracle_power(j, np.random.default_rng(j)) for j in relevant]
         null = np.delete(rates, relevant)
@@ -144,18 +180,30 @@ def suite_table(arguments: argparse.Namespace) -> pd.DataFrame:
         lines.append(
             [
                 name,
+                len(rejected),
                 rates[relevant].mean(),
                 rejected[:, relevant].mean(1).std() / np.sqrt(len(rejected)),
-                np.mean(oracle),
+                np.mean([both[0] for both in oracle]),
+                np.mean([both[1] for both in oracle]),
                 problem.reported,
                 " ".join(f"{rate:.2f}" for rate in rates[relevant]),
-                " ".join(f"{rate:.2f}" for rate in oracle),
+                " ".join(f"{rate:.2f}" for _, rate in oracle),
                 null.mean() if len(null) else np.nan,
                 by_set.std() / np.sqrt(len(by_set)),
                 null.max(initial=0.0),
             ]
         )
-    names = ["problem", "power", "s.e.", "possible", "reported", "by feature", "possible by feature"]
+    names = [
+        "problem",
+        "sets",
+        "power",
+        "s.e.",
+        "possible",
+        "two-sided",
+        "reported",
+        "by feature",
+        "two-sided by feature",
+    ]
     return pd.DataFrame(lines, columns=[*names, "level", "s.e. ", "largest"]).round(3)
 
 
@@ -178,7 +226,8 @@ def small_replicate(name: str, data: str | None, seed: int) -> list[Any]:
             ("tests, BH", adjust_pvalues(p, "bh") <= level),
             ("knockoffs", knockoff_select(w, level)),
         ):
-            found.append((name, level, method, fdp(selected, relevant), power(selected, relevant)))
+            false, right = float(fdp(selected, relevant)), float(power(selected, relevant))
+            found.append((name, level, method, false, right))
     return found
 
 
@@ -194,18 +243,18 @@ def few_relevant(table: Table, count: int, rng: np.random.Generator, seed: int) 
 
 
 def small_table(arguments: argparse.Namespace) -> pd.DataFrame:
-    seeds = range(arguments.first_seed, arguments.first_seed + arguments.replicates)
-    found = Parallel(arguments.n_jobs)(
-        delayed(small_replicate)(name, arguments.data, seed)
+    jobs = [
+        Job(f"{name}, {seed}", name, small_replicate, (name, arguments.data, seed))
+        for seed in range(arguments.first_seed, arguments.first_seed + arguments.replicates)
         for name in available(arguments.data, SMALL_TABLES)
-        for seed in seeds
-    )
+    ]
+    found = [line for lists in carry_out("small", jobs, arguments).values() for lines in lists for line in lines]
     names = ["table", "level", "method", "FDP", "power"]
-    frame = pd.DataFrame([line for lines in found for line in lines], columns=names)
-    by = frame.groupby(names[:3], sort=False)
+    by = pd.DataFrame(found, columns=names).groupby(names[:3], sort=False)
     shown = by[["FDP", "power"]].mean()
     for measure in ("FDP", "power"):
         shown[f"s.e. of {measure}"] = by[measure].sem()
+    shown["tables"] = by.size()
     return shown.round(3)
 
 
@@ -249,6 +298,8 @@ def main() -> None:
     parser.add_argument("--variant", default="distilled")
     parser.add_argument("--device", default="cpu", help="of the part cost")
     parser.add_argument("--n-jobs", type=int, default=1)
+    parser.add_argument("--out", help="folder of results, which are written as they come")
+    parser.add_argument("--show", action="store_true", help="only show what is there")
     arguments = parser.parse_args()
     console = Console(width=180)
     for part in arguments.part:

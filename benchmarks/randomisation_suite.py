@@ -48,8 +48,11 @@ class Suite(NamedTuple):
             return share * x[:, 1] + NEAR * np.sqrt(share) * drawn
         return drawn
 
-    def oracle_power(self, feature: int, rng: np.random.Generator) -> float:
-        """The most power that any test of level `ALPHA` can have: that of the likelihood ratio, all else known."""
+    def oracle_power(self, feature: int, rng: np.random.Generator) -> tuple[float, float]:
+        """The most power that any test of level `ALPHA` can have: that of the likelihood ratio, all else known.
+
+        Beside it that of the two-sided test, which does not know the direction of the effect.
+        """
         x, _ = self.sample(rng, 4 * ROWS)
         mean, without = self.mean(x), np.zeros(len(x))
         for drawn in self.redraw(x, feature, ORACLE_DRAWS, rng):
@@ -57,7 +60,9 @@ class Suite(NamedTuple):
             changed[:, feature] = drawn
             without += self.mean(changed) / ORACLE_DRAWS
         distance = np.sqrt(ROWS * np.mean((mean - without) ** 2)) / self.noise
-        return float(norm.cdf(distance - norm.isf(ALPHA)))
+        beyond = norm.isf(ALPHA / 2)
+        two_sided = norm.cdf(distance - beyond) + norm.cdf(-distance - beyond)
+        return float(norm.cdf(distance - norm.isf(ALPHA))), float(two_sided)
 
 
 SUITE = {

@@ -15,7 +15,6 @@ from knockoffs.diagnostics import expectation
 from knockoffs.diagnostics.dry_run import DryRun
 from knockoffs.diagnostics.expectation import DRAWS, HIGHER, HIGHEST, RESPONSES, Expectation, expect
 from knockoffs.diagnostics.simulated import KINDS
-from knockoffs.diagnostics.verdict import OFTEN
 from knockoffs.statistics.problem import Problem
 from knockoffs.tables import read_table
 
@@ -116,7 +115,7 @@ def test_copied_features_have_no_statistic() -> None:
     found = expected(draw=draw)
     for run in (found.held_out, found.coefficients):
         assert (run.ws[:, [3, 7]] == 0).all()
-        assert (np.delete(run.ws, [3, 7], axis=1) != 0).mean() > 0.99
+        assert (np.delete(run.ws, [3, 7], axis=1) != 0).any(0).all()
     wins, counts = found.coefficients.null_wins()
     assert np.isnan(wins[[3, 7]]).all()
     assert (counts[[3, 7]] == 0).all()
@@ -125,27 +124,15 @@ def test_copied_features_have_no_statistic() -> None:
 def test_features_without_a_part_win_half_of_the_time(exact: Expectation) -> None:
     for run in (exact.held_out, exact.coefficients):
         wins, counts = run.null_wins()
-        assert (counts >= 80).all()
-        assert abs(wins.mean() - 0.5) < 0.05
-        assert (np.abs(wins - 0.5) < 0.25).all()
+        assert (counts >= 20).all()  # a lasso leaves many features at zero, which counts for neither side
+        assert abs(wins.mean() - 0.5) < 0.07
+        assert (np.abs(wins - 0.5) < 4 * 0.5 / np.sqrt(counts)).all()
 
 
-def test_a_near_copy_of_others_wins_over_a_knockoff_of_noise() -> None:
-    """Features with one cause in common, given which they are independent; one knockoff ignores it."""
-    rng = np.random.default_rng(0)
-    cause = rng.exponential(size=(200, 1))  # skewed, so that products of features depend on it too
-    x = cause + 0.02 * rng.normal(size=(200, 4))
-
-    def draw(seed: int) -> Array:
-        drawn = cause + 0.02 * np.random.default_rng(seed).normal(size=x.shape)
-        drawn[:, 0] = np.random.default_rng(seed).exponential(size=200)
-        return drawn
-
-    wins, counts = expected(x, draw).coefficients.null_wins()
-    assert counts[0] >= 40
-    assert wins[0] > OFTEN
-    assert abs(np.mean(wins[1:]) - 0.5) < 0.1
-    assert (wins[1:] < 0.7).all()
+def test_features_that_win_are_those_of_what_stands_in_for_the_statistic(exact: Expectation) -> None:
+    for statistic, run in ((HoldoutStatistic(), exact.held_out), (LassoStatistic(), exact.coefficients)):
+        found = Expectation(exact.held_out, exact.coefficients, statistic).null_wins()
+        np.testing.assert_array_equal(found, run.null_wins())
 
 
 # seeds and shapes
@@ -186,7 +173,7 @@ def test_classes_have_the_shares_that_are_asked_for(monkeypatch: pytest.MonkeyPa
         seen.append(y)
         return np.zeros((y.shape[1], problem.features))
 
-    monkeypatch.setattr(expectation, "held_out_ridge", spy)
+    monkeypatch.setattr(expectation, "held_out_lines", spy)
     expected(task="classification", class_shares=(0.2, 0.5, 0.3))
     assert np.concatenate(seen, axis=1).shape == (200, DRAWS * RESPONSES)
     for y in np.concatenate(seen, axis=1).T:
@@ -207,30 +194,17 @@ def two_runs() -> tuple[DryRun, DryRun]:
     return tuple(run_of(rng.normal(size=(80, 20)) + shift * relevant, relevant) for shift in (1.5, 3.0))
 
 
-def test_held_out_losses_stand_in_for_cross_fitted_statistics_and_both_for_others(
+def test_held_out_losses_stand_in_for_cross_fitted_statistics_and_lassos_for_others(
     two_runs: tuple[DryRun, DryRun],
 ) -> None:
     held_out, coefficients = two_runs
-    for statistic in (HoldoutStatistic(), MidpointStatistic()):
+    pairs = [(HoldoutStatistic(), held_out), (MidpointStatistic(), held_out)]
+    pairs += [(LassoStatistic(), coefficients), (lambda *_: None, coefficients)]
+    for statistic, run in pairs:
         found = Expectation(held_out, coefficients, statistic)
-        assert found.rate(0.2) == held_out.rate(0.2)
-        assert found.inflation() == held_out.inflation()
-        assert found.fdp_of_exact(0.2) == held_out.fdp_of_exact(0.2)
-    for statistic in (LassoStatistic(), lambda *_: None):
-        found = Expectation(held_out, coefficients, statistic)
-        pairs = zip(found.rate(0.2)[1:], held_out.rate(0.2)[1:], coefficients.rate(0.2)[1:], strict=True)
-        for figure, one, other in pairs:
-            assert figure == pytest.approx((one + other) / 2)
-        assert found.inflation() == pytest.approx((held_out.inflation() + coefficients.inflation()) / 2)
-
-
-def test_one_that_never_selects_has_no_share_and_leaves_that_of_the_other(two_runs: tuple[DryRun, DryRun]) -> None:
-    never = run_of(-np.ones((80, 20)), two_runs[0].relevant)
-    found = Expectation(never, two_runs[1], LassoStatistic())
-    assert found.rate(0.2).fdp_of_selections == two_runs[1].rate(0.2).fdp_of_selections
-    assert found.rate(0.2).fdp == two_runs[1].rate(0.2).fdp / 2
-    neither = Expectation(never, never, LassoStatistic())
-    assert np.isnan(neither.rate(0.2).fdp_of_selections)
+        assert found.rate(0.2) == run.rate(0.2)
+        assert found.inflation() == run.inflation()
+        assert found.fdp_of_exact(0.2) == run.fdp_of_exact(0.2)
 
 
 @pytest.mark.parametrize("positive", range(0, 20, 2))

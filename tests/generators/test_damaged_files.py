@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import knockoffs
-from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs
+from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs, JointDensity
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.persistence import ModelFileError
@@ -24,7 +24,8 @@ from .mutations import CHECKSUMS, Checksum, ModelFile, mutations
 from .tiny import TINY
 
 PACKAGE = str(Path(knockoffs.__file__).parent)
-GENERATORS: dict[str, Callable[[], KnockoffGenerator]] = TINY | {
+Model = KnockoffGenerator | JointDensity
+GENERATORS: dict[str, Callable[[], Model]] = TINY | {
     "DDLK on scores": lambda: TINY["DDLK"]().set_params(scale="normal"),
     "DDLK of the paper": lambda: DDLK.paper(
         hidden=(4, 3), components=2, joint_epochs=1, knockoff_epochs=1, random_state=0
@@ -33,6 +34,8 @@ GENERATORS: dict[str, Callable[[], KnockoffGenerator]] = TINY | {
     "groups of rows": lambda: HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0),
     "mixed table": TINY["Gaussian"],
     "mixed table in DDLK": TINY["DDLK"],
+    "density": lambda: JointDensity(hidden=(4,), components=2, epochs=1, random_state=0),
+    "mixed table in a density": lambda: JointDensity(hidden=(4,), components=2, epochs=1, random_state=0),
 }
 
 pytestmark = pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
@@ -73,15 +76,15 @@ def as_numbers(drawn: Any) -> np.ndarray:
     return np.column_stack([column.fillna(-9.0) for column in cells]).astype(np.float64)
 
 
-def groups_of(generator: type[KnockoffGenerator]) -> dict[str, np.ndarray]:
+def groups_of(generator: type[Model]) -> dict[str, np.ndarray]:
     """What `fit` and `sample` need beside the table."""
     return {"groups": np.arange(60) // 2} if generator is HierarchicalKnockoffs else {}
 
 
-_SAVED: dict[str, tuple[type[KnockoffGenerator], bytes]] = {}
+_SAVED: dict[str, tuple[type[Model], bytes]] = {}
 
 
-def saved(kind: str, folder: Path) -> tuple[type[KnockoffGenerator], bytes]:
+def saved(kind: str, folder: Path) -> tuple[type[Model], bytes]:
     """Return the class and the file of a model that is fitted once."""
     if kind not in _SAVED:
         model = GENERATORS[kind]()
@@ -91,7 +94,15 @@ def saved(kind: str, folder: Path) -> tuple[type[KnockoffGenerator], bytes]:
     return _SAVED[kind]
 
 
-def outcome(generator: type[KnockoffGenerator], path: Path, x: Any) -> np.ndarray | str:
+def draw(model: Model, x: Any) -> Any:
+    """Knockoffs, or redraws of a feature that depends on all of a density."""
+    if isinstance(model, JointDensity):
+        cells = model.conditional(x, 0).sample(2, random_state=1)
+        return np.where(np.isnan(cells), -9.0, cells)  # missing cells, as below
+    return model.sample(x, random_state=1, **groups_of(type(model)))
+
+
+def outcome(generator: type[Model], path: Path, x: Any) -> np.ndarray | str:
     """Return the knockoffs of a model file, or how it was refused; any other error goes through."""
     try:
         model = generator.load(path)
@@ -100,7 +111,7 @@ def outcome(generator: type[KnockoffGenerator], path: Path, x: Any) -> np.ndarra
             raise
         return "refused"
     try:
-        return as_numbers(model.sample(x, random_state=1, **groups_of(generator)))
+        return as_numbers(draw(model, x))
     except ValueError as error:
         if str(error).startswith("The feature names should match"):  # by scikit-learn: other names in the file
             return "refused in sampling"
@@ -162,7 +173,7 @@ def test_a_file_of_version_1_gives_the_same_model(kind: str, tmp_path: Path) -> 
     (tmp_path / "new").write_bytes(content)
     old, new = (generator.load(tmp_path / name) for name in ("old", "new"))
     extra = groups_of(generator)
-    drawn = (each.sample(table(kind), random_state=1, **extra) for each in (old, new))
+    drawn = (draw(each, table(kind)) for each in (old, new))
     np.testing.assert_array_equal(*(as_numbers(each) for each in drawn))
     assert str(old) == str(new)
     if not extra:  # generators inside of generators are other objects

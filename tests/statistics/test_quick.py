@@ -1,23 +1,27 @@
-"""Quick statistics are what they stand for: ridge regressions, fitted one at a time by scikit-learn."""
+"""Quick statistics are what they stand for: lassos, fitted one at a time by scikit-learn."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Lasso, Ridge
 
 from knockoffs.arrays import Array, Flags
-from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
+from knockoffs.statistics import quick
+from knockoffs.statistics.lasso import LassoStatistic
+from knockoffs.statistics.lassos import Lassos, Penalised
+from knockoffs.statistics.networks import PENALTY
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.quick import (
-    BLOCKS,
-    COEFFICIENT_PENALTIES,
-    FOLDS,
+    FOR_WIDE,
     KEPT,
     PENALTIES,
+    USUAL,
+    WIDE,
     _folds,
-    held_out_ridge,
-    ridge_coefficients,
+    held_out_lines,
+    lasso_coefficients,
 )
 
 UNITS = np.array([0, 1, 1, 1, 2, 3, 3, 4])  # the feature of each column
@@ -52,70 +56,119 @@ def own_columns(problem: Problem, j: int) -> Flags:
     return (np.arange(problem.x.shape[1]) if problem.unit is None else problem.unit) == j
 
 
-def predict_best(x: Array, y: Array, kept: Flags, *tables: Array) -> list[Array]:
-    """Predictions by the penalty whose predictions of the rows that are kept from the fit are best."""
-    models = [Ridge(penalty * (~kept).sum()).fit(x[~kept], y[~kept]) for penalty in PENALTIES]
-    best = np.argmin([((y[kept] - model.predict(x[kept])) ** 2).mean(0) for model in models], axis=0)
-    predictions = [np.stack([model.predict(table) for model in models]) for table in tables]
-    return [own[best, :, np.arange(y.shape[1])].T for own in predictions]
+# the lassos
+
+
+def solved(x: Array, y: Array, penalised: Penalised, penalty: Array, steps: int = 3000) -> Array:
+    return Lassos(x, y, penalised, 0.5).step(penalty, steps)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(60, 6), (15, 24)])
+def test_lassos_are_those_of_scikit_learn(rows: int, columns: int) -> None:
+    problem = make_problem(rows, columns)
+    y, penalty = responses(problem), np.array([0.1, 1.0, 30.0])
+    found = solved(problem.x, y, Penalised.of_units(np.arange(columns), np.ones(columns)), penalty)
+    for k in range(3):
+        expected = Lasso(penalty[k], tol=1e-10, max_iter=100_000).fit(problem.x, y[:, k]).coef_
+        np.testing.assert_allclose(found[:, k], expected, atol=1e-4 * 10.0**k)
+        assert (expected != 0).sum() > 0
+
+
+@pytest.mark.parametrize("rows", [60, 6])
+def test_lassos_with_groups_fulfil_the_conditions_of_their_minimum(rows: int) -> None:
+    """The gradient of a group in use points along its coefficients, as long as the penalty; else it is shorter."""
+    problem = make_problem(rows, 8, UNITS)
+    y, penalty, weight = responses(problem), np.array([0.2, 3.0, 10.0]), np.array([1.0, 2.0, 0.5, 1.0, 1.0])
+    b = solved(problem.x, y, Penalised.of_units(UNITS, weight), penalty)
+    x = problem.x - problem.x.mean(0)
+    gradient = x.T @ (y - y.mean(0) - x @ b) / rows
+    for k in range(3):
+        for g, own in enumerate(weight * penalty[k]):
+            mine, pull = b[g == UNITS, k], gradient[g == UNITS, k]
+            if np.linalg.norm(mine) > 0:
+                np.testing.assert_allclose(pull, own * mine / np.linalg.norm(mine), atol=1e-4 * own)
+            else:
+                assert np.linalg.norm(pull) <= own * (1 + 1e-6)
+    assert (b == 0).any()
+    assert (b != 0).any()
+
+
+def test_a_start_at_the_solution_stays_there() -> None:
+    problem = make_problem(60, 8, UNITS)
+    y, penalty = responses(problem), np.array([0.2, 3.0, 10.0])
+    penalised = Penalised.of_units(UNITS, np.array([1.0, 2.0, 0.5, 1.0, 1.0]))
+    b = solved(problem.x, y, penalised, penalty)
+    again = Lassos(problem.x, y, penalised, 0.5)
+    again.start_at(b, penalty)
+    np.testing.assert_allclose(again.step(penalty, 1), b, atol=1e-3)
+
+
+# held-out losses
+
+
+def best_lines(x: Array, y: Array, kept: Flags) -> Lasso:
+    """The lasso with the networks' penalty, in units of what the best ridge regression leaves of kept rows."""
+    ridges = [Ridge(penalty * (~kept).sum()).fit(x[~kept], y[~kept]) for penalty in PENALTIES]
+    left = min(((y[kept] - ridge.predict(x[kept])) ** 2).mean() for ridge in ridges)
+    return Lasso(PENALTY * np.sqrt(left), tol=1e-9, max_iter=100_000).fit(x, y)
 
 
 def held_out_one_at_a_time(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
     rows, features = len(problem.x), problem.features
     y = (y - y.mean(0)) / y.std(0)
     w = np.zeros((y.shape[1], features))
-    fold = rng.permutation(rows) % FOLDS
-    for number in range(FOLDS):
+    fold = rng.permutation(rows) % USUAL.folds
+    for number in range(USUAL.folds):
         train, test = fold != number, fold == number
         count = train.sum()
         kept = rng.permutation(count) < round(KEPT * count)
-        for block in np.array_split(rng.permutation(features), min(BLOCKS, features)):
+        for block in np.array_split(rng.permutation(features), min(USUAL.blocks, features)):
             coins = rng.random((count, features)) < 0.5
             mixed = problem.x[train]
-            for j in block:
-                columns = own_columns(problem, j)
-                mixed[:, columns] = np.where(coins[:, [j]], problem.x_tilde[train][:, columns], mixed[:, columns])
-            x, x_tilde = problem.x[test], problem.x_tilde[test]
-            swapped = [np.where(own_columns(problem, j), x_tilde, x) for j in block]
-            as_it_is, *with_knockoff = predict_best(mixed, y[train], kept, x, *swapped)
-            for j, predicted in zip(block, with_knockoff, strict=True):
-                w[:, j] += ((y[test] - predicted) ** 2 - (y[test] - as_it_is) ** 2).sum(0)
+            mixed[:, block] = np.where(coins[:, block], problem.x_tilde[train][:, block], mixed[:, block])
+            for k in range(y.shape[1]):
+                lines = best_lines(mixed, y[train, k], kept)
+                x, x_tilde = problem.x[test], problem.x_tilde[test]
+                for j in block:
+                    swapped = np.where(np.arange(features) == j, x_tilde, x)
+                    losses = [(y[test, k] - lines.predict(table)) ** 2 for table in (swapped, x)]
+                    w[k, j] += (losses[0] - losses[1]).sum()
     return w / rows
 
 
-@every_problem
-def test_held_out_ridge_is_the_loss_with_the_knockoff_minus_the_loss_with_the_feature(problem: Problem) -> None:
-    y = responses(problem)
-    found = held_out_ridge(problem, y, np.random.default_rng(3))
-    expected = held_out_one_at_a_time(problem, y, np.random.default_rng(3))
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-8)
-
-
-def coefficients_one_at_a_time(problem: Problem, y: Array) -> Array:
-    both = np.hstack([problem.x, problem.x_tilde])
-    rows, columns = both.shape
-    centred = both - both.mean(0)
-    values = np.linalg.svd(centred, compute_uv=False) ** 2
-    differences = []
-    for target in ((y - y.mean(0)) / y.std(0)).T:
-        models = [Ridge(penalty * rows).fit(both, target) for penalty in COEFFICIENT_PENALTIES]
-        scores = [
-            ((target - model.predict(both)) ** 2).sum() / (1 - (values / (values + model.alpha)).sum() / rows) ** 2
-            for model in models
-        ]
-        sizes = (models[int(np.argmin(scores))].coef_ * both.std(0)).reshape(2, columns // 2)
-        norms = [np.linalg.norm(sizes[:, own_columns(problem, j)], axis=1) for j in range(problem.features)]
-        differences.append([own - other for own, other in norms])
-    return np.array(differences)
-
-
-@every_problem
-def test_coefficients_are_those_of_the_penalty_with_the_best_generalised_cross_validation(
-    problem: Problem,
+@pytest.mark.parametrize("name", ["plain", "more features than blocks", "one feature"])
+def test_held_out_lines_are_the_loss_with_the_knockoff_minus_the_loss_with_the_feature(
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(quick, "USUAL", USUAL._replace(steps=400))
+    y = responses(PROBLEMS[name], 2)
+    found = held_out_lines(PROBLEMS[name], y, np.random.default_rng(3))
+    expected = held_out_one_at_a_time(PROBLEMS[name], y, np.random.default_rng(3))
+    np.testing.assert_allclose(found, expected, atol=5e-4)
+
+
+@pytest.mark.parametrize("law", [AutoregressiveGaussian(30), AutoregressiveMixture(30)])
+@pytest.mark.parametrize("compute", [held_out_lines, lasso_coefficients])
+def test_few_steps_rank_the_features_as_many_do(law, compute, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = law.sample(400, random_state=0)
+    problem = Problem(x, law.knockoffs(x, random_state=1), x[:, 0], "regression").in_standard_units()
+    y = responses(problem, 8)
+    few = compute(problem, y, np.random.default_rng(0))
+    monkeypatch.setattr(quick, "USUAL", USUAL._replace(steps=20 * USUAL.steps))
+    many = compute(problem, y, np.random.default_rng(0))
+    assert np.mean([np.corrcoef(a, b)[0, 1] for a, b in zip(few, many, strict=True)]) > 0.8
+
+
+# coefficients
+
+
+def test_coefficients_are_about_those_of_the_lasso_statistic() -> None:
+    problem = make_problem(300, 20)
     y = responses(problem)
-    found = ridge_coefficients(problem, y, np.random.default_rng(0))
-    np.testing.assert_allclose(found, coefficients_one_at_a_time(problem, y), rtol=1e-6, atol=1e-9)
+    found = lasso_coefficients(problem, y, np.random.default_rng(0))
+    for own, target in zip(found, y.T, strict=True):
+        w = LassoStatistic(random_state=0).compute(problem.x, problem.x_tilde, target)
+        assert np.corrcoef(own, w)[0, 1] > 0.98
 
 
 @every_problem
@@ -123,7 +176,7 @@ def test_swapping_a_feature_with_its_knockoff_turns_the_sign_of_its_coefficient_
     problem: Problem,
 ) -> None:
     y = responses(problem)
-    w = ridge_coefficients(problem, y, np.random.default_rng(0))
+    w = lasso_coefficients(problem, y, np.random.default_rng(0))
     rng = np.random.default_rng(1)
     for _ in range(5):
         swapped = rng.random(problem.features) < 0.5
@@ -131,12 +184,12 @@ def test_swapping_a_feature_with_its_knockoff_turns_the_sign_of_its_coefficient_
         other = problem._replace(
             x=np.where(columns, problem.x_tilde, problem.x), x_tilde=np.where(columns, problem.x, problem.x_tilde)
         )
-        again = ridge_coefficients(other, y, np.random.default_rng(2))
+        again = lasso_coefficients(other, y, np.random.default_rng(0))
         np.testing.assert_allclose(again, np.where(swapped, -w, w), rtol=1e-7, atol=1e-10)
 
 
 @every_problem
-@pytest.mark.parametrize("compute", [held_out_ridge, ridge_coefficients])
+@pytest.mark.parametrize("compute", [held_out_lines, lasso_coefficients])
 def test_responses_do_not_know_of_each_other(problem: Problem, compute) -> None:
     y = responses(problem)
     together = compute(problem, y, np.random.default_rng(0))
@@ -149,7 +202,7 @@ def test_responses_do_not_know_of_each_other(problem: Problem, compute) -> None:
 def test_rows_of_a_group_are_never_on_both_sides() -> None:
     problem = make_problem(120, 5)._replace(groups=np.repeat(np.arange(30), 4))
     held_out = []
-    for train, test in _folds(problem, FOLDS, np.random.default_rng(0)):
+    for train, test in _folds(problem, USUAL.folds, np.random.default_rng(0)):
         assert not set(problem.groups[train]) & set(problem.groups[test])
         assert len(train) + len(test) == 120
         held_out += test.tolist()
@@ -157,7 +210,7 @@ def test_rows_of_a_group_are_never_on_both_sides() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])
-@pytest.mark.parametrize("compute", [held_out_ridge, ridge_coefficients])
+@pytest.mark.parametrize("compute", [held_out_lines, lasso_coefficients])
 def test_few_rows_and_constant_responses_give_numbers(rows: int, compute) -> None:
     problem = make_problem(40, 5)
     few = problem._replace(x=problem.x[:rows], x_tilde=problem.x_tilde[:rows])
@@ -171,13 +224,20 @@ def test_relevant_features_win_and_the_others_do_so_half_of_the_time() -> None:
     law = AutoregressiveGaussian(features=10, rho=0.5)
     x = law.sample(300, random_state=0)
     y = x[:, :3] @ np.ones((3, 200)) + np.random.default_rng(1).normal(size=(300, 200))
-    null_wins = {held_out_ridge: [], ridge_coefficients: []}
+    null_wins = {held_out_lines: [], lasso_coefficients: []}
     for seed in range(10):
         knockoffs = law.knockoffs(x, random_state=seed)
         problem = Problem(x, knockoffs, y[:, 0], "regression").in_standard_units()
         for compute, wins in null_wins.items():
             w = compute(problem, y[:, seed * 20 : seed * 20 + 20], np.random.default_rng(seed))
             assert (w[:, :3] > 0).mean() > 0.95
-            wins.append((w[:, 3:] > 0).mean())
+            wins.append((w[:, 3:] > 0).sum() / (w[:, 3:] != 0).sum())  # a lasso leaves some at zero
     for wins in null_wins.values():
         assert abs(np.mean(wins) - 0.5) < 3 * np.std(wins) / np.sqrt(len(wins)) + 0.01
+
+
+def test_wide_tables_get_less_work() -> None:
+    problem = make_problem(30, WIDE + 1)
+    assert quick._effort(problem) is FOR_WIDE
+    for compute in (held_out_lines, lasso_coefficients):
+        assert np.isfinite(compute(problem, responses(problem), np.random.default_rng(0))).all()

@@ -79,7 +79,8 @@ def scatter(compared: pd.DataFrame, level: float) -> Figure:
     """Realised against predicted false discovery proportion, with one standard error."""
     figure = Figure(figsize=(5.6, 5.2), layout="constrained")
     axes = figure.subplots()
-    most = 1.05 * max(compared["realised"].max(), compared["predicted"].max(), 2 * level)
+    reach = (compared["realised"] + compared["error"].fillna(0.0)).max()
+    most = 1.05 * max(reach, compared["predicted"].max(), 2 * level)
     axes.plot([0, most], [0, most], color="0.6", linestyle="--", linewidth=1)
     axes.axvline(level, color="0.85", linewidth=1, zorder=0)
     axes.axhline(level, color="0.85", linewidth=1, zorder=0)

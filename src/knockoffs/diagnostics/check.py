@@ -215,7 +215,7 @@ def examine(
             judged=judged,
             of_exact=math.nan if judged is None else expectation.fdp_of_exact(judged.level),
             simulated=len(expectation.held_out.ws),
-            null_wins=expectation.coefficients.null_wins(),
+            null_wins=expectation.null_wins(),
         )
     )
     if certificate.validity == "pass":

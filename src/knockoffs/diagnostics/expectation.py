@@ -1,13 +1,12 @@
 """How many discoveries to expect to be false: many simulated responses, by statistics that take no time.
 
 Responses whose relevant features are known are simulated on the rows of the selection themselves, and selected for
-with fresh draws of its knockoffs. Ridge regressions stand in for the statistic: one factorisation per draw serves
-all responses. docs/certificate.md says how well they predict.
+with fresh draws of its knockoffs. Straight lines with few features stand in for the statistic: one factorisation
+per model serves all responses. docs/certificate.md says how well they predict.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from knockoffs.engine.training import Report
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
 from knockoffs.statistics.problem import Problem, Task
-from knockoffs.statistics.quick import held_out_ridge, ridge_coefficients
+from knockoffs.statistics.quick import held_out_lines, lasso_coefficients
 from knockoffs.tables import Table
 
 DRAWS, RESPONSES = 4, 40  # draws of knockoffs, and simulated responses for each of them
@@ -38,9 +37,9 @@ class Expectation:
     Attributes
     ----------
     held_out : DryRun
-        What held-out losses of ridge regressions made of the simulated responses.
+        What held-out losses of straight lines made of the simulated responses.
     coefficients : DryRun
-        What the coefficients of ridge regressions made of them.
+        What the coefficients of lassos made of them.
     statistic : object
         The statistic that is used.
     """
@@ -51,27 +50,24 @@ class Expectation:
 
     def rate(self, level: float, kind: str = EVERY_KIND) -> Rate:
         """Return what to expect at a level of the filter, over all kinds of response or of one of them."""
-        held_out = self.held_out.rate(level, kind)
-        if isinstance(self.statistic, CrossFitted):
-            return held_out
-        # Coefficients of a lasso feel faults of the knockoffs less than those of a ridge regression, and more than
-        # held-out losses do.
-        both = zip(held_out[2:], self.coefficients.rate(level, kind)[2:], strict=True)
-        return Rate(held_out.response, level, *(_mean_of_known(*pair) for pair in both))
+        return self._stand_in.rate(level, kind)
 
     def fdp_of_exact(self, level: float) -> float:
         """Return the false discovery proportion that exact knockoffs would give at a level."""
-        held_out = self.held_out.fdp_of_exact(level)
-        if isinstance(self.statistic, CrossFitted):
-            return held_out
-        return (held_out + self.coefficients.fdp_of_exact(level)) / 2
+        return self._stand_in.fdp_of_exact(level)
 
     def inflation(self) -> float:
         """Return by which factor more features than the filter takes into account are expected to be false."""
-        held_out = self.held_out.inflation()
-        if isinstance(self.statistic, CrossFitted):
-            return held_out
-        return (held_out + self.coefficients.inflation()) / 2
+        return self._stand_in.inflation()
+
+    def null_wins(self) -> tuple[Array, Array]:
+        """Return how often each feature beats its knockoff where irrelevant, and the number of these cases."""
+        return self._stand_in.null_wins()
+
+    @property
+    def _stand_in(self) -> DryRun:
+        """What stands in for the statistic: held-out losses for those that use such, else coefficients."""
+        return self.held_out if isinstance(self.statistic, CrossFitted) else self.coefficients
 
     def judged(self, fdr: float) -> Rate | None:
         """Return the rate at the lowest level from `fdr` on at which responses usually lead to a selection.
@@ -95,12 +91,6 @@ class Expectation:
             return max(self.rate(level), *lenient, key=lambda rate: np.nan_to_num(rate.fdp))
 
         return calibrated_level(worst, fdr)
-
-
-def _mean_of_known(one: float, other: float) -> float:
-    """Return the mean of two figures, or the only one that is known; nan where neither is."""
-    known = [figure for figure in (one, other) if not math.isnan(figure)]
-    return sum(known) / len(known) if known else math.nan
 
 
 def expect(
@@ -150,7 +140,7 @@ def expect(
         problem, y = _problem(table, knockoffs, y, task, groups)
         copied = copied_features(table.codes, knockoffs.codes)
         own = np.random.default_rng(seed)
-        for name, compute in (("held_out", held_out_ridge), ("coefficients", ridge_coefficients)):
+        for name, compute in (("held_out", held_out_lines), ("coefficients", lasso_coefficients)):
             found[name].append(np.where(copied, 0.0, compute(problem, y, own)))
         truths += [response.relevant for response in responses]
         if report is not None:

@@ -18,7 +18,6 @@ exchangeable with the row's own exactly, however few candidates matter.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -33,8 +32,8 @@ from knockoffs.engine.distributions import GaussianMixture
 from knockoffs.engine.grids import GridDensity, refined_density
 from knockoffs.engine.transforms import Scale
 from knockoffs.generators.batches import draw_noise
-from knockoffs.generators.encoding import Classed, TableEncoding
-from knockoffs.generators.feature_units import FARTHEST, FeatureUnit, Intervals, WithGaps
+from knockoffs.generators.encoding import FeatureCells, TableEncoding
+from knockoffs.generators.feature_units import FARTHEST
 from knockoffs.randomness import RandomState, random_generator
 
 SAMPLED = 2_048  # rows of the density that show where its columns lie
@@ -69,7 +68,6 @@ class TableConditionals:
         z, _ = scale.forward(torch.as_tensor(encoding.encode(codes, for_latents)))
         self._z = z.to(density.weight)
         self._nodes = _nodes(density, for_nodes)
-        self._classes = [context.classes(codes) for context in encoding.contexts]
         self._known = encoding.knows(codes)
 
     @property
@@ -96,20 +94,8 @@ class TableConditionals:
         return self._among_candidates(first, width, cells, np.random.default_rng(self._seeds[feature]))
 
     def _cells(self, feature: int, columns: Indices) -> Cells:
-        unit, correlation = self.encoding.units[feature], self.encoding.correlation
-        root = None
-        if len(columns) > 1 and correlation is not None:
-            root = np.linalg.cholesky(correlation[np.ix_(columns, columns)])
-        classed = isinstance(unit, Classed)
         scale = {field.name: getattr(self._scale, field.name)[columns] for field in fields(Scale)}
-        return Cells(
-            units=unit.within if classed else (unit,),
-            classes=self._classes[unit.context] if classed else np.zeros(len(self._codes), dtype=np.intp),
-            scale=Scale(**scale),
-            root=root,
-            own=self._codes[:, feature],
-            known=self._known[:, feature],
-        )
+        return Cells(self.encoding.feature_cells(feature, self._codes, self._known), Scale(**scale))
 
     def _after(self, first: int, candidates: Tensor, after: Tensor) -> Tensor:
         """The log-likelihood of later columns at each candidate, `[rows, candidates]`, some rows at a time."""
@@ -170,63 +156,29 @@ class TableConditionals:
 class Cells:
     """The cells of one feature in some rows, and the way from internal columns, on the model's scale, to them."""
 
-    units: tuple[FeatureUnit, ...]  # per class of rows
-    classes: Indices
+    feature: FeatureCells
     scale: Scale
-    root: Array | None  # of the correlation of several internal columns
-    own: Array
-    known: Flags
+
+    @property
+    def own(self) -> Array:
+        return self.feature.own
 
     def decode(self, z: Tensor) -> Array:
         """The cells of internal columns `[rows, draws, width]`; one that the fit has not seen stays as it is."""
-        rows, draws, width = z.shape
-        flat = z.reshape(-1, width).cpu().double()
-        encoded = torch.maximum(self.scale.inverse(flat), self.scale.lowest).numpy()
-        if self.root is not None:
-            encoded = encoded @ self.root.T
-        encoded = encoded.reshape(rows, draws, width)
-        cells = np.repeat(self.own[:, None], draws, axis=1)
-        for unit, some in self._by_class():
-            own = encoded[some][..., : unit.width].reshape(int(some.sum()) * draws, unit.width)
-            cells[some] = unit.decode(own).reshape(-1, draws)
-        return cells
+        flat = z.reshape(-1, z.shape[2]).cpu().double()
+        encoded = torch.maximum(self.scale.inverse(flat), self.scale.lowest)
+        return self.feature.decode(encoded.numpy().reshape(z.shape))
 
     def interval(self, values: Array) -> tuple[Tensor, Tensor, Tensor]:
         """Between which places of the only internal column values lie, and the log-slope of the scale there.
 
         The places are equal for a value of a continuous part, and nan where the row cannot have the value.
         """
-        low, high = np.full((2, len(values)), np.nan)
-        for unit, some in self._by_class():
-            if unit.width == 0:
-                continue
-            below, above = unit.bounds(values[some])
-            possible = (unit.decode((below + above) / 2) == values[some]) | (below == above)[:, 0]
-            low[some], high[some] = (np.where(possible, ends[:, 0], np.nan) for ends in (below, above))
+        low, high = self.feature.bounds(values)
         (z_low, log_slope), (z_high, _) = (self.scale.forward(torch.as_tensor(e)[:, None]) for e in (low, high))
         z_low[torch.as_tensor((low <= -FARTHEST) & (high > low))] = -torch.inf
         z_high[torch.as_tensor((high >= FARTHEST) & (high > low))] = torch.inf
         return z_low, z_high, log_slope
-
-    def fixed(self) -> Flags:
-        """Rows that have one possible cell: a class with one value, or a cell that the fit has not seen."""
-        fixed = ~self.known
-        for unit, some in self._by_class():
-            fixed[some] = unit.width == 0
-        return fixed
-
-    def only_whether_missing(self) -> bool:
-        """Return whether the feature is a quantity with missing cells, whose values are too many to count."""
-        return any(
-            isinstance(unit, WithGaps) and isinstance(unit.present, Intervals) and not unit.present.atom.all()
-            for unit in self.units
-        )
-
-    def _by_class(self) -> Iterator[tuple[FeatureUnit, Flags]]:
-        for k, unit in enumerate(self.units):
-            some = (self.classes == k) & self.known
-            if some.any():
-                yield unit, some
 
 
 class FeatureConditional(ABC):
@@ -258,7 +210,7 @@ class FeatureConditional(ABC):
         """The probability of a value (a level's number, nan for a missing cell), per row."""
         values = np.full(len(self._cells.own), value, dtype=np.float64)
         same = _same(self._cells.own, values).astype(np.float64)
-        return np.where(self._cells.fixed(), same, self._mass(values))
+        return np.where(self._cells.feature.fixed(), same, self._mass(values))
 
     def log_prob(self) -> Array:
         """The log-probability of each row's own cell.
@@ -268,7 +220,7 @@ class FeatureConditional(ABC):
         it is the log-probability of being missing, or not.
         """
         with np.errstate(divide="ignore"):
-            return np.where(self._cells.fixed(), 0.0, self._log_prob())
+            return np.where(self._cells.feature.fixed(), 0.0, self._log_prob())
 
     @abstractmethod
     def _draw(self, draws: int, rng: np.random.Generator) -> Tensor: ...
@@ -324,7 +276,7 @@ class CandidateConditional(FeatureConditional):
 
     def _log_prob(self) -> Array:
         own = self._cells.own
-        if not self._cells.only_whether_missing():
+        if not self._cells.feature.only_whether_missing():
             return np.log(self._mass(own))
         missing = self._mass(np.full(len(own), np.nan))
         return np.log(np.where(np.isnan(own), missing, 1 - missing))

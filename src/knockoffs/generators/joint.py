@@ -68,6 +68,8 @@ class JointDensity(SavedModel):
     ((200,), (5, 3))
     """
 
+    _draw_word, _use_word = "redraw", "tested"
+
     def __init__(
         self,
         *,

@@ -63,7 +63,9 @@ def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]
     if "table.correlation" in arrays:
         width = encoding.width
         correlation = take_array(arrays, "table.correlation", (width, width)).astype(np.float64)
-        np.linalg.cholesky(correlation)  # raises an error for what is no correlation
+        if not np.allclose(correlation, correlation.T, rtol=0, atol=1e-6):
+            raise ValueError("the correlations of latent columns are not symmetric")
+        np.linalg.cholesky(correlation)  # raises an error for what is no correlation; sees one triangle alone
         encoding = replace(encoding, correlation=correlation)
     elif len(encoding.latent):
         raise ValueError("the correlations of latent columns are missing")

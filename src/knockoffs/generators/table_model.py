@@ -40,6 +40,7 @@ class TableModel(BaseEstimator):
 
     random_state: RandomState
     _fitted = False
+    _draw_word, _use_word = "knockoff", "selected"  # in warnings: what is drawn of a feature, and what for
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     schema_: Schema
@@ -129,8 +130,8 @@ class TableModel(BaseEstimator):
             ]
         )
         caution(
-            f"{which}: cells with a value that the fit has not seen. The knockoff of such a cell is the cell "
-            "itself, so it tells nothing about the feature. Fit on rows that have such values."
+            f"{which}: cells with a value that the fit has not seen. The {self._draw_word} of such a cell "
+            "is the cell itself, so it tells nothing about the feature. Fit on rows that have such values."
         )
 
     def _middles(self, X: Any) -> Array:
@@ -197,7 +198,8 @@ class TableModel(BaseEstimator):
         if rows < FEW_ROWS:
             caution(
                 f"X has only {rows} rows: how its columns depend on each other can hardly be learned, and "
-                "knockoffs that miss it do not bound false discoveries. A few hundred rows or more make sense."
+                f"{self._draw_word}s that miss it do not bound false discoveries. A few hundred rows or more make "
+                "sense."
             )
 
     def _require_columns(self, varied: Flags) -> None:
@@ -211,8 +213,8 @@ class TableModel(BaseEstimator):
         if self.encoding_.copied.all():
             raise ValueError(
                 f"{type(self).__name__}: every column of X is constant or determined by other columns, so that "
-                "each knockoff would be a copy and nothing can be selected. Drop columns that follow from others, "
-                "or add other features."
+                f"each {self._draw_word} would be a copy and nothing can be {self._use_word}. Drop columns that "
+                "follow from others, or add other features."
             )
 
     def _require_numbers(self, schema: Schema) -> None:
@@ -248,9 +250,9 @@ class TableModel(BaseEstimator):
         if few:
             caution(
                 f"{listing([column_name(self._names, j) for j in few])}: fewer than {FEW_VALUES} distinct values. "
-                "They are modelled as if spread evenly around each value, so their knockoffs depend too little on "
-                "the other columns (correlations up to a quarter too small): take discoveries among and near "
-                "these columns with care."
+                f"They are modelled as if spread evenly around each value, so their {self._draw_word}s depend "
+                "too little on the other columns (correlations up to a quarter too small): take discoveries among "
+                "and near these columns with care."
             )
 
     def _warn_of_dependence(self, core: Array, varied: Flags) -> None:
@@ -264,8 +266,8 @@ class TableModel(BaseEstimator):
             which = listing([column_name(self._names, columns[k]) for k in np.flatnonzero(own < DEPENDENT)])
             caution(
                 f"{which}: a linear combination of other columns (less than {DEPENDENT:g} of its variance is "
-                "its own). Its knockoff is all but a copy, so it can hardly be selected. Drop what the others add "
-                "up to."
+                f"its own). Its {self._draw_word} is all but a copy, so it can hardly be {self._use_word}. Drop "
+                "what the others add up to."
             )
 
     def _warn_of_determined(self, varied: Flags) -> None:
@@ -274,8 +276,8 @@ class TableModel(BaseEstimator):
         if len(determined):
             caution(
                 f"{listing([column_name(self._names, j) for j in determined])}: determined by other columns. The "
-                "only valid knockoff is a copy, so such a feature cannot be selected. Drop it, or what "
-                "determines it."
+                f"only valid {self._draw_word} is a copy, so such a feature cannot be {self._use_word}. Drop it, "
+                "or what determines it."
             )
 
     def _warn_of_special_columns(self, schema: Schema, alike: Indices) -> None:
@@ -287,7 +289,10 @@ class TableModel(BaseEstimator):
                     for j in np.flatnonzero(constant)
                 ]
             )
-            caution(f"{which}: constant. The knockoff is the constant, and such a feature is never selected.")
+            caution(
+                f"{which}: constant. The {self._draw_word} is the constant, and such a feature is never "
+                f"{self._use_word}."
+            )
         duplicate = (alike != np.arange(len(alike))) & ~constant
         if duplicate.any():
             which = listing(
@@ -297,8 +302,8 @@ class TableModel(BaseEstimator):
                 ]
             )
             caution(
-                f"{which}: duplicates. The only valid knockoff of a duplicated column is a copy, so neither can "
-                "be selected. Keep one of each."
+                f"{which}: duplicates. The only valid {self._draw_word} of a duplicated column is a copy, so "
+                f"neither can be {self._use_word}. Keep one of each."
             )
 
 

@@ -1,8 +1,10 @@
-r"""Statistics of many responses at once, by ridge regressions that share their factorisations.
+r"""Statistics of many responses at once, by straight lines that share their factorisations.
 
 They take the time of a few matrix products per response, and stand in for slower statistics where many simulated
-responses are needed. `held_out_ridge` is `HoldoutStatistic` with straight lines for networks; `ridge_coefficients`
-is the coefficient difference of a ridge regression on [x, x̃].
+responses are needed. `held_out_lines` is `HoldoutStatistic` with straight lines for networks, and the same penalty
+on the use of features; `lasso_coefficients` is `LassoStatistic` on a coarse grid of penalties. Without these
+penalties, that is by ridge regressions, faults of the knockoffs did more harm than they do to the statistics
+themselves: a ridge regression spreads an effect over all features that are correlated with the relevant one.
 """
 
 from __future__ import annotations
@@ -13,14 +15,32 @@ from typing import NamedTuple
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.statistics.lassos import Lassos, Penalised
+from knockoffs.statistics.networks import PENALTY
 from knockoffs.statistics.problem import Problem
 
-FOLDS, BLOCKS = 5, 20  # as in HoldoutStatistic
-WIDE = 200  # columns; beyond it there are fewer models, since each takes longer
-WIDE_FOLDS, WIDE_BLOCKS = 2, 5
-KEPT = 0.15  # share of the training rows that choose the penalty
-PENALTIES = np.logspace(-4, 1, 11)  # per row, of columns in standard units
-COEFFICIENT_PENALTIES = np.logspace(-3, 1.5, 12)
+
+class Effort(NamedTuple):
+    """How much work is done for a draw of knockoffs.
+
+    `folds` and `blocks` are those of the held-out losses, `steps` those towards a lasso; a lasso's penalty is
+    chosen by `splits` of the rows among `penalties`, each `ratio` times the one before.
+    """
+
+    folds: int
+    blocks: int
+    steps: int
+    splits: int
+    penalties: int
+    ratio: float
+
+
+USUAL = Effort(folds=5, blocks=20, steps=40, splits=3, penalties=16, ratio=0.6)  # folds, blocks: HoldoutStatistic
+FOR_WIDE = Effort(folds=2, blocks=5, steps=15, splits=2, penalties=8, ratio=0.4)
+WIDE = 200  # columns; beyond it each model takes longer
+KEPT = 0.15  # share of the training rows that choose the penalty of a ridge regression
+PENALTIES = np.logspace(-4, 1, 11)  # of the former, per row, of columns in standard units
+SMALLEST = 1e-9  # variance of the columns of a feature, in standard units; below it they are constant
 
 
 class Lines(NamedTuple):
@@ -34,22 +54,24 @@ class Lines(NamedTuple):
         return y - self.y_mean - (x - self.x_mean) @ self.slopes
 
 
-def held_out_ridge(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
+def held_out_lines(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
     r"""Return the mixture statistic of straight lines, `[responses, features]`; y is `[rows, responses]`.
 
     With slopes b, the residual r of an unseen row and $\delta = \tilde x_j - x_j$, its squared error grows by
     $(b_j \delta)^2 - 2 r b_j \delta$ when x̃_j takes the place of x_j.
     """
     y = _standard(y)
+    effort = _effort(problem)
     totals = np.zeros((problem.features, y.shape[1]))
-    wide = problem.x.shape[1] > WIDE
-    blocks = min(WIDE_BLOCKS if wide else BLOCKS, problem.features)
-    for train, test in _folds(problem, WIDE_FOLDS if wide else FOLDS, rng):
+    unit = _units(problem)
+    penalised = Penalised.of_units(unit, np.sqrt(np.bincount(unit)))
+    blocks = min(effort.blocks, problem.features)
+    for train, test in _folds(problem, effort.folds, rng):
         kept = rng.permutation(len(train)) < max(1, round(KEPT * len(train)))
         unseen = problem.rows(test)
         change = unseen.x_tilde - unseen.x
         for block in np.array_split(rng.permutation(problem.features), blocks):
-            lines = _fit_lines(_mixed(problem, train, block, rng), y[train], kept)
+            lines = _fit_lines(_mixed(problem, train, block, rng), y[train], kept, penalised, effort.steps)
             residuals = lines.residuals(unseen.x, y[test])
             for j in block:
                 columns = problem.columns_of(np.array([j]))
@@ -58,32 +80,42 @@ def held_out_ridge(problem: Problem, y: Array, rng: np.random.Generator) -> Arra
     return totals.T / len(y)
 
 
-def ridge_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
-    r"""Return the ridge coefficient difference, `[responses, features]`; y is `[rows, responses]`.
+def lasso_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
+    r"""Return the lasso coefficient difference, `[responses, features]`; y is `[rows, responses]`.
 
-    The penalty minimises each response's generalised cross-validation. For several columns $|b_j|$ is the norm of
+    Each response has the penalty that predicts held-out rows best. For several columns $|b_j|$ is the norm of
     their coefficients in units of the columns' standard deviations.
     """
     y = _standard(y)
+    effort = _effort(problem)
     both = np.hstack([problem.x, problem.x_tilde])
-    both = both - both.mean(0)
-    rows, columns = both.shape
-    values, vectors, along = _spectrum(both, y)
-    best, solved = np.full(y.shape[1], np.inf), np.zeros_like(along)
-    for penalty in COEFFICIENT_PENALTIES * rows:
-        shrunk = 1 / (values + penalty)
-        freedom = (values * shrunk).sum()
-        # rss = |y|² - 2 y'Hy + |Hy|², with the eigenvalues h of the hat matrix H
-        hat = (values * shrunk)[:, None]
-        squares = along**2 / np.maximum(values, 1e-12)[:, None] if columns <= rows else along**2
-        rss = (y**2).sum(0) - (hat * (2 - hat) * squares).sum(0)
-        score = rss / (1 - freedom / rows) ** 2
-        better = score < best
-        solved[:, better] = shrunk[:, None] * along[:, better]
-        best = np.minimum(best, score)
-    slopes = vectors @ solved if columns <= rows else both.T @ (vectors @ solved)
-    own, other = np.split(slopes * both.std(0)[:, None], 2)
+    unit = _units(problem)
+    variance = (problem.x.var(0) + problem.x_tilde.var(0)) / 2
+    weight = np.sqrt(np.maximum(np.bincount(unit, variance), SMALLEST))
+    penalised = Penalised.of_units(np.concatenate([unit, unit + problem.features]), np.tile(weight, 2))
+    stiffness = _typical(np.linalg.eigvalsh(_smaller_gram(both - both.mean(0)))) / len(both)
+    whole = Lassos(both, y, penalised, stiffness)
+    largest = penalised.norms(whole.cross).max(0)
+    penalties = largest * effort.ratio ** np.arange(1, effort.penalties + 1)[:, None]
+    losses = np.zeros(penalties.shape)
+    for train, test in _folds(problem, effort.splits, rng):
+        lassos = Lassos(both[train], y[train], penalised, stiffness)
+        for number, penalty in enumerate(penalties):
+            lines = Lines(lassos.step(penalty, effort.steps), lassos.x_mean, lassos.y_mean)
+            losses[number] += (lines.residuals(both[test], y[test]) ** 2).sum(0)
+    best = losses.argmin(0)
+    for number in range(effort.penalties):  # for all, so that no response depends on what others need
+        whole.step(penalties[np.minimum(number, best), np.arange(len(best))], effort.steps)
+    own, other = np.split(whole.slopes * both.std(0)[:, None], 2)
     return _norms(problem, own) - _norms(problem, other)
+
+
+def _effort(problem: Problem) -> Effort:
+    return FOR_WIDE if problem.x.shape[1] > WIDE else USUAL
+
+
+def _units(problem: Problem) -> Indices:
+    return np.arange(problem.features) if problem.unit is None else problem.unit
 
 
 def _norms(problem: Problem, slopes: Array) -> Array:
@@ -119,13 +151,20 @@ def _mixed(problem: Problem, rows: Indices, block: Indices, rng: np.random.Gener
     return x
 
 
-def _fit_lines(x: Array, y: Array, kept: Flags) -> Lines:
-    """Fit a ridge regression to each response; the rows that are `kept` from the fit choose its penalty."""
+def _fit_lines(x: Array, y: Array, kept: Flags, penalised: Penalised, steps: int) -> Lines:
+    """Fit the lasso of the networks' penalty to each response, in units of what a ridge regression leaves of it.
+
+    The rows that are `kept` from the ridge regression choose its penalty, and say what it leaves.
+    """
     x_mean, y_mean = x[~kept].mean(0), y[~kept].mean(0)
     fitted = x[~kept] - x_mean
-    values, vectors, along = _spectrum(fitted, y[~kept] - y_mean)
-    if len(vectors) != x.shape[1]:  # of rows: lead to those of columns
+    values, vectors = np.linalg.eigh(_smaller_gram(fitted))
+    values = np.maximum(values, 0.0)
+    if x.shape[1] > len(fitted):  # of rows: lead to those of columns
+        along = vectors.T @ (y[~kept] - y_mean)
         vectors = fitted.T @ vectors
+    else:
+        along = vectors.T @ (fitted.T @ (y[~kept] - y_mean))
     seen = (x[kept] - x_mean) @ vectors
     target = y[kept] - y_mean
     best, solved = np.full(y.shape[1], np.inf), np.zeros_like(along)
@@ -135,11 +174,17 @@ def _fit_lines(x: Array, y: Array, kept: Flags) -> Lines:
         better = loss < best
         solved[:, better] = candidate[:, better]
         best = np.minimum(best, loss)
-    return Lines(vectors @ solved, x_mean, y_mean)
+    lassos = Lassos(x, y, penalised, _typical(values) / len(fitted))
+    penalty = PENALTY * np.sqrt(best)
+    lassos.start_at(vectors @ solved, penalty)
+    return Lines(lassos.step(penalty, steps), lassos.x_mean, lassos.y_mean)
 
 
-def _spectrum(x: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Eigenvalues and eigenvectors of the smaller of the two Gram matrices, and y along these."""
-    by_rows = x.shape[1] > x.shape[0]
-    values, vectors = np.linalg.eigh(x @ x.T if by_rows else x.T @ x)
-    return np.maximum(values, 0.0), vectors, vectors.T @ (y if by_rows else x.T @ y)
+def _smaller_gram(x: Array) -> Array:
+    return x @ x.T if x.shape[1] > x.shape[0] else x.T @ x
+
+
+def _typical(values: Array) -> float:
+    """The geometric mean of the median and the mean of those eigenvalues that are not all but zero."""
+    kept = values[values > 1e-9 * max(float(values.max(initial=0.0)), 1e-300)]
+    return float(np.sqrt(np.median(kept) * kept.mean())) if len(kept) else 1.0
