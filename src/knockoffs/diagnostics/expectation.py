@@ -2,7 +2,7 @@
 
 Responses whose relevant features are known are simulated on the rows of the selection themselves, and selected for
 with fresh draws of its knockoffs. Straight lines with few features stand in for the statistic: one factorisation
-per model serves all responses. docs/certificate.md says how well they predict.
+per model serves all responses. docs/how/certificate.md says how well they predict.
 """
 
 from __future__ import annotations
