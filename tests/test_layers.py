@@ -28,6 +28,7 @@ LAYERS = (
         "statistic_choice",
         "parts",
         "completion",
+        "better_tool",
         "guarantees",
         "hazards",
         "statistics",
