@@ -34,6 +34,7 @@ LAYERS = (
         "statistic_choice",
         "parts",
         "completion",
+        "better_tool",
         "guarantees",
         "hazards",
         "statistics",
