@@ -34,7 +34,6 @@ LAYERS = (
         "statistic_choice",
         "parts",
         "completion",
-        "better_tool",
         "guarantees",
         "hazards",
         "statistics",
