@@ -46,7 +46,7 @@ def test_fits_in_parallel_threads_keep_their_own_cautions() -> None:
         selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), certify=False, random_state=0)
         selector.fit(x, rng.normal(size=80))
         said = " ".join(selector.selection_.cautions)
-        return {j for j in range(12) if f"column {j}: constant" in said}
+        return {j for j in range(12) if f"'x{j}': constant" in said}
 
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(constant_columns_named_in_cautions, range(12)))

@@ -31,15 +31,19 @@ class ParquetTable:
 
     def __init__(self, path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> None:
         name = os.fspath(path)
+        files = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else [name]
+        if not files:
+            raise TableFileError(
+                f"{name} is a folder without files that end in .parquet. Pass one file in it, or a folder of these."
+            )
         try:
-            files = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else [name]
             self._dataset = ds.dataset(files, format="parquet")
             self.rows: int = self._dataset.count_rows()
         except (pa.ArrowException, OSError, ValueError) as error:
             reason = (str(error).splitlines() or [""])[0] or type(error).__name__
             raise TableFileError(f"{name} is not a table in Parquet ({reason}). Write or copy it again.") from None
         if self.rows == 0:
-            raise TableFileError(f"{name} holds no rows in files that end in .parquet. Pass a table with data.")
+            raise TableFileError(f"{name} holds no rows. Pass a table with data.")
         known = self._dataset.schema.names
         self.columns = list(known if columns is None else columns)
         unknown = [repr(column) for column in self.columns if column not in known]

@@ -374,7 +374,7 @@ def test_names_are_shown_as_they_are(invoke: Invoke, table: pd.DataFrame) -> Non
     said = invoke("select", "odd.csv", *FAST).stdout
     assert "[bold]dose[/bold]" in said
     assert "été 🙂" in said
-    lines = "".join(re.findall(r"│ (.*?) +│ ", said))
+    lines = "".join(re.findall(r"^│ (.*?) +│ ", said, re.MULTILINE))  # the first column, over its lines
     assert "averylongname" * 6 in lines.replace(" ", "")
 
 
@@ -578,7 +578,9 @@ def test_no_features_left_is_refused(refused: Refused, tmp_path: Path, table: pd
 
 def test_missing_files_and_folders_are_refused(refused: Refused, tmp_path: Path) -> None:
     assert "no.csv does not exist. Check the path." in refused("select", "no.csv", *FAST)
-    assert "is a folder. Pass one file in it." in refused("select", str(tmp_path), *FAST)
+    assert "is a folder without files that end in .parquet. Pass one file in it" in refused(
+        "select", str(tmp_path), *FAST
+    )
     assert "standard input is empty" in refused("select", "-", *FAST, stdin=b"")
 
 

@@ -211,16 +211,17 @@ class _Streams:
     """The randomness of draws for some rows after the other."""
 
     def __init__(self, latents: np.random.Generator, noise: np.random.Generator) -> None:
-        self.latents, self._noise = latents, noise
+        self.latents, self._noise, self._used = latents, noise, False
 
     @classmethod
     def of(cls, rng: np.random.Generator) -> _Streams:
         return cls(*rng.spawn(2))
 
     def next_noise(self) -> np.random.Generator:
-        noise = self._noise
-        (self._noise,) = noise.spawn(1)
-        return noise
+        if self._used:
+            (self._noise,) = self._noise.spawn(1)
+        self._used = True
+        return self._noise
 
 
 def _some_at_a_time(rows: int) -> list[slice]:
