@@ -34,7 +34,7 @@ class ParquetTable:
         files = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else [name]
         if not files:
             raise TableFileError(
-                f"{name} is a folder without files that end in .parquet. Pass one file in it, or a folder of these."
+                f"{name} is a folder without files that end in .parquet. Pass one file, or a folder of these."
             )
         try:
             self._dataset = ds.dataset(files, format="parquet")

@@ -236,8 +236,8 @@ def test_groups_of_rows_keep_what_is_constant_within_them(tmp_path: Path) -> Non
     )
 
 
-# Sums of the columns that commit e57b3ce drew, before there were mixed tables; those of DDLK have since moved in the
-# fourth digit, with the rounding of another Adam.
+# Sums of the columns that commit e57b3ce drew, before there were mixed tables; those of DDLK have since moved in
+# the fourth digit, with the rounding of another Adam.
 BEFORE = {
     "Gaussian": [4.4540154, 26.73053664, 97.93605689, 85.05686936],
     "DDLK": [19.26836047, 18.92177944, 103.68284811, 191.69220128],
