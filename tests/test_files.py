@@ -324,9 +324,7 @@ def test_a_name_twice_among_many_is_found_in_a_moment(read: Read) -> None:
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(TableFileError, match=r"no\.csv does not exist\. Check the path"):
         read_frame(str(tmp_path / "no.csv"))
-    with pytest.raises(
-        TableFileError, match=r"is a folder without files that end in \.parquet\. Pass one file"
-    ):
+    with pytest.raises(TableFileError, match=r"is a folder without files that end in \.parquet\. Pass one file"):
         read_frame(str(tmp_path))
     (tmp_path / "file").write_bytes(text())
     with pytest.raises(TableFileError, match=r"table\.csv cannot be read: Not a directory"):

@@ -199,7 +199,7 @@ class AutoregressiveDensity(nn.Module):
 
     @torch.no_grad()
     def _sample_as_before(self, noise: Noise, context: Tensor | None) -> Tensor:
-        """As many rounds as the last draw took, without a look whether they suffice: for steps of training."""
+        """Draw in as many rounds as the last draw took, without a look whether they suffice: for training."""
         y = torch.zeros_like(noise.normal)
         for _ in range(self.rounds):
             y = self(y, context).pick(*noise)

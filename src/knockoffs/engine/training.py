@@ -70,7 +70,7 @@ class History:
 
     @property
     def has_gained(self) -> bool:
-        """Whether training has lowered the held-out loss by more than a hundredth of a nat."""
+        """Return whether training has lowered the held-out loss by more than a hundredth of a nat."""
         return self.held_out[0] - self.held_out[self.best_epoch] > _SMALLEST_GAIN
 
 
