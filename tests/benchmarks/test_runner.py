@@ -33,7 +33,7 @@ from knockoffs.statistics import models
 
 from .conftest import REPLICATES, SMOKE, identity, some, tables
 
-KILLS = 10
+KILLS = 6
 LARGE = replace(EXPERIMENTS["gaussian"], statistics=("lasso",))
 
 
@@ -52,7 +52,7 @@ def require_part_of(store: Store, whole: Store) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-def test_killed_ten_times_and_resumed_the_results_are_the_same(whole: Store, tmp_path: Path) -> None:
+def test_killed_again_and_again_and_resumed_the_results_are_the_same(whole: Store, tmp_path: Path) -> None:
     """Each process is killed up to two runs after its first new table.
 
     One that ends before (this process had to wait for a core) is no kill: its results are compared, and another
