@@ -68,6 +68,7 @@ def fit_joint(
                 generator,
                 report,
                 variant=lambda: None,
+                gained=sum(history.gain for history in histories),
             )
         )
     return histories
@@ -142,6 +143,7 @@ def fit_knockoff(
                 generator,
                 report,
                 variant=lambda: q_knockoff.rounds,
+                gained=sum(history.gain for history in histories),
             )
         )
     return histories

@@ -69,9 +69,14 @@ class History:
     best_epoch: int = 0
 
     @property
+    def gain(self) -> float:
+        """By how much training has lowered the held-out loss."""
+        return self.held_out[0] - self.held_out[self.best_epoch]
+
+    @property
     def has_gained(self) -> bool:
         """Return whether training has lowered the held-out loss by more than a hundredth of a nat."""
-        return self.held_out[0] - self.held_out[self.best_epoch] > _SMALLEST_GAIN
+        return self.gain > _SMALLEST_GAIN
 
 
 def train(
@@ -85,6 +90,7 @@ def train(
     report: Report | None = None,
     *,
     variant: Callable[[], Hashable] | None = None,
+    gained: float = 0.0,
 ) -> History:
     """Train `model` in place and leave it with the weights of lowest held-out loss, the start included.
 
@@ -93,12 +99,13 @@ def train(
     `step(batch, share)` takes the row numbers of one mini-batch and the share of training that is over,
     updates the weights and returns the loss; `validate()` returns the held-out losses of the model as it is,
     row by row or their mean. Where `variant` is given and the generator is a GPU's, steps are replayed from CUDA
-    graphs; see `graphs.CapturedStep` for what they must then keep to.
+    graphs; see `graphs.CapturedStep` for what they must then keep to. `gained` is by how much phases before this
+    one have lowered the same loss: beside much that was gained, little more is not worth its time.
     """
     history = History(stage)
     averaged = _RunningMean(model, schedule.averaging)
     best = averaged.copy()
-    progress = _Progress(schedule, validate())
+    progress = _Progress(schedule, validate(), gained)
     history.train.append(math.nan)
     history.held_out.append(_finite(progress.loss, stage, epoch=0))
 
@@ -137,8 +144,8 @@ class _Progress:
     Progress is a gain beyond its noise over the losses at the time of the last progress.
     """
 
-    def __init__(self, schedule: Schedule, losses: Losses) -> None:
-        self._schedule = schedule
+    def __init__(self, schedule: Schedule, losses: Losses, gained: float) -> None:
+        self._schedule, self._gained = schedule, gained
         self._start = self._reference = self._losses = torch.as_tensor(losses)
         self._epoch = self._last = 0
 
@@ -164,7 +171,7 @@ class _Progress:
         if self._schedule.least_gain == 0 or gain.numel() < 2:
             return 0.0
         noise = (gain.var() / gain.numel()).sqrt().item()
-        gained = (self._start - self._reference).mean().item()
+        gained = self._gained + (self._start - self._reference).mean().item()
         return max(self._schedule.least_gain * noise, _WORTHWHILE * gained, _SMALLEST_GAIN)
 
 
