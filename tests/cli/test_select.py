@@ -578,7 +578,7 @@ def test_no_features_left_is_refused(refused: Refused, tmp_path: Path, table: pd
 
 def test_missing_files_and_folders_are_refused(refused: Refused, tmp_path: Path) -> None:
     assert "no.csv does not exist. Check the path." in refused("select", "no.csv", *FAST)
-    assert "is a folder without files that end in .parquet. Pass one file in it" in refused(
+    assert "is a folder without files that end in .parquet. Pass one file" in refused(
         "select", str(tmp_path), *FAST
     )
     assert "standard input is empty" in refused("select", "-", *FAST, stdin=b"")
