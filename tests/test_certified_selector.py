@@ -76,7 +76,7 @@ def test_exact_knockoffs_get_a_pass_and_no_warning() -> None:
         assert fitted.selection_.cautions == ()
 
 
-CORRELATED = AutoregressiveGaussian(features=60, rho=0.97).sample(400, random_state=0)
+CORRELATED = AutoregressiveGaussian(features=30, rho=0.9).sample(400, random_state=0)
 
 
 @pytest.mark.parametrize(("generator", "verdict"), [(broken, "fail"), (copies, "warn")])
@@ -274,7 +274,7 @@ def test_nothing_is_expected_where_nothing_is_known() -> None:
 
 
 def test_broken_knockoffs_get_a_lower_level() -> None:
-    law = AutoregressiveGaussian(features=60, rho=0.97)
+    law = AutoregressiveGaussian(features=30, rho=0.9)
     x = law.sample(200, random_state=0)
     y = x[:, :5].sum(1) + np.random.default_rng(0).normal(size=200)
 

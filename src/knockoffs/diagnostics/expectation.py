@@ -20,8 +20,9 @@ from knockoffs.diagnostics.simulated import KINDS, in_classes, simulated_respons
 from knockoffs.engine.training import Report
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
+from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem, Task
-from knockoffs.statistics.quick import held_out_lines, lasso_coefficients
+from knockoffs.statistics.quick import held_out_lines, lasso_coefficients, ridge_coefficients
 from knockoffs.tables import Table
 
 DRAWS, RESPONSES = 4, 40  # draws of knockoffs, and simulated responses for each of them
@@ -42,11 +43,15 @@ class Expectation:
         What the coefficients of lassos made of them.
     statistic : object
         The statistic that is used.
+    dense : DryRun or None, default=None
+        What the coefficients of ridge regressions made of them, for statistics that are neither held-out losses nor
+        a lasso: these may spread an effect over correlated features, as marginal correlations do.
     """
 
     held_out: DryRun
     coefficients: DryRun
     statistic: Any
+    dense: DryRun | None = None
 
     def rate(self, level: float, kind: str = EVERY_KIND) -> Rate:
         """Return what to expect at a level of the filter, over all kinds of response or of one of them."""
@@ -66,8 +71,10 @@ class Expectation:
 
     @property
     def _stand_in(self) -> DryRun:
-        """What stands in for the statistic: held-out losses for those that use such, else coefficients."""
-        return self.held_out if isinstance(self.statistic, CrossFitted) else self.coefficients
+        """What stands in for the statistic: held-out losses, a lasso, or a ridge regression for any other."""
+        if isinstance(self.statistic, CrossFitted):
+            return self.held_out
+        return self.dense if self.dense is not None and _is_other(self.statistic) else self.coefficients
 
     def judged(self, fdr: float) -> Rate | None:
         """Return the rate at the lowest level from `fdr` on at which responses usually lead to a selection.
@@ -130,7 +137,13 @@ def expect(
     """
     design = expand(table.schema, table.codes)
     kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
-    found: dict[str, list[Array]] = {"held_out": [], "coefficients": []}
+    quick: dict[str, Callable[[Problem, Array, np.random.Generator], Array]] = {
+        "held_out": held_out_lines,
+        "coefficients": lasso_coefficients,
+    }
+    if _is_other(statistic):
+        quick["dense"] = ridge_coefficients
+    found: dict[str, list[Array]] = {name: [] for name in quick}
     truths = []
     for draw in range(DRAWS):
         seed = int(rng.integers(2**31))
@@ -140,15 +153,21 @@ def expect(
         problem, y = _problem(table, knockoffs, y, task, groups)
         copied = copied_features(table.codes, knockoffs.codes)
         own = np.random.default_rng(seed)
-        for name, compute in (("held_out", held_out_lines), ("coefficients", lasso_coefficients)):
+        for name, compute in quick.items():
             found[name].append(np.where(copied, 0.0, compute(problem, y, own)))
         truths += [response.relevant for response in responses]
         if report is not None:
             report("simulated responses", draw + 1, DRAWS, None)
-    held_out, coefficients = (
-        DryRun(np.concatenate(found[name]), np.stack(truths), tuple(kinds * DRAWS), offset) for name in found
-    )
-    return Expectation(held_out, coefficients, statistic)
+    runs = {
+        name: DryRun(np.concatenate(ws), np.stack(truths), tuple(kinds * DRAWS), offset)
+        for name, ws in found.items()
+    }
+    return Expectation(statistic=statistic, **runs)
+
+
+def _is_other(statistic: Any) -> bool:
+    """Return whether a statistic is neither held-out losses nor a lasso; None stands for any of these."""
+    return statistic is not None and not isinstance(statistic, CrossFitted | LassoStatistic)
 
 
 def _problem(

@@ -40,6 +40,7 @@ FOR_WIDE = Effort(folds=2, blocks=5, steps=15, splits=2, penalties=8, ratio=0.4)
 WIDE = 200  # columns; beyond it each model takes longer
 KEPT = 0.15  # share of the training rows that choose the penalty of a ridge regression
 PENALTIES = np.logspace(-4, 1, 11)  # of the former, per row, of columns in standard units
+RIDGE_PENALTIES = np.logspace(-3, 1.5, 12)  # of ridge coefficients, per row
 SMALLEST = 1e-9  # variance of the columns of a feature, in standard units; below it they are constant
 
 
@@ -107,6 +108,33 @@ def lasso_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> 
     for number in range(effort.penalties):  # for all, so that no response depends on what others need
         whole.step(penalties[np.minimum(number, best), np.arange(len(best))], effort.steps)
     own, other = np.split(whole.slopes * both.std(0)[:, None], 2)
+    return _norms(problem, own) - _norms(problem, other)
+
+
+def ridge_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
+    r"""Return the ridge coefficient difference, `[responses, features]`; y is `[rows, responses]`.
+
+    The penalty minimises each response's generalised cross-validation. It stands in for statistics of which nothing
+    is known: it spreads an effect over correlated features, so it errs on the side of care.
+    """
+    y = _standard(y)
+    both = np.hstack([problem.x, problem.x_tilde])
+    both = both - both.mean(0)
+    rows, columns = both.shape
+    values, vectors = np.linalg.eigh(_smaller_gram(both))
+    values, wide = np.maximum(values, 0.0), columns > rows
+    along = vectors.T @ (y if wide else both.T @ y)
+    # y along the directions that lines can reach, from which the residual sum of squares of any penalty follows
+    squares = along**2 if wide else along**2 / np.maximum(values, SMALLEST)[:, None]
+    best, solved = np.full(y.shape[1], np.inf), np.zeros_like(along)
+    for penalty in RIDGE_PENALTIES * rows:
+        hat = (values / (values + penalty))[:, None]
+        score = ((y**2).sum(0) - (hat * (2 - hat) * squares).sum(0)) / (1 - hat.sum() / rows) ** 2
+        better = score < best
+        solved[:, better] = along[:, better] / (values + penalty)[:, None]
+        best = np.minimum(best, score)
+    slopes = both.T @ (vectors @ solved) if wide else vectors @ solved
+    own, other = np.split(slopes * both.std(0)[:, None], 2)
     return _norms(problem, own) - _norms(problem, other)
 
 
