@@ -21,7 +21,9 @@ from knockoffs import (
     LassoStatistic,
     knockoff_select,
 )
+from knockoffs.conclusion import _about_false
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.filtering import combine_draws
 from knockoffs.report.summary import summarise
 
@@ -243,14 +245,25 @@ def test_without_a_certificate_a_level_can_be_calibrated() -> None:
 def test_the_number_expected_to_be_false_is_said() -> None:
     fitted = selector().fit(X, Y)
     selection, found = fitted.selection_, int(fitted.selection_.selected.sum())
-    opposed = (selection.w <= -selection.threshold).sum()
-    factor = max(1.0, fitted.expectation_.inflation())
-    assert selection.expected_false == pytest.approx(min(found, (1 + opposed) * factor))
+    assert selection.expected_false == pytest.approx(found * fitted.expectation_.false_share(0.25))
     assert selection.to_dict()["expected_false"] == selection.expected_false
-    assert selection.explanation.endswith(
+    said = (
         f"Expect about {selection.expected_false:.1f} of these {found} to be false; you accepted "
-        f"{0.25 * found:.1f} on average."
+        f"{0.25 * found:.1f} on average"
     )
+    assert said in selection.explanation
+
+
+def test_more_than_was_accepted_is_explained_by_empty_answers_or_not_at_all() -> None:
+    half_are_empty = Rate("all", 0.2, 0.15, 0.01, 0.5, 0.01, 0.5, 0.3)
+    for rate, explained in (
+        (half_are_empty, True),
+        (half_are_empty._replace(fdp=0.25), False),  # the level does not hold
+    ):
+        said = _about_false(3.0, 10, 0.2, rate)
+        assert said.startswith(" Expect about 3.0 of these 10 to be false; you accepted 2.0 on average")
+        assert said.endswith("over all answers, of which 50% are empty for simulated responses.") == explained
+    assert _about_false(1.0, 10, 0.2, half_are_empty).endswith("on average.")
 
 
 def test_large_numbers_are_said_without_powers_of_ten() -> None:
@@ -258,7 +271,7 @@ def test_large_numbers_are_said_without_powers_of_ten() -> None:
     x = law.sample(120, random_state=0)
     fitted = selector(lambda t: law.knockoffs(np.asarray(t), random_state=1), lambda *_: np.ones(300), fdr=0.5)
     fit_and_listen(fitted, x, x[:, 0])
-    assert "of these 300 to be false; you accepted 150 on average." in fitted.selection_.explanation
+    assert "of these 300 to be false; you accepted 150 on average" in fitted.selection_.explanation
     assert "e+" not in fitted.selection_.explanation
 
 

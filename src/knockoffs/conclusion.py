@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from knockoffs.arrays import Array, Flags
+from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.explanation import Outlook, explain_selection, next_steps
 from knockoffs.filtering import combine_draws, draw_threshold
@@ -45,12 +46,10 @@ def conclude(
     if calibrated:
         explanation += f" This level was calibrated for fdr={fdr:g} by simulated responses, a heuristic."
     found = int(selected.sum())
-    expected_false = None if len(ws) > 1 else _expected_false(ws[0], thresholds[0], expectation)
-    if expected_false is not None:
-        explanation += (
-            f" Expect about {amount(expected_false)} of these {found} to be false; you accepted "
-            f"{amount(fdr * found)} on average."
-        )
+    expected_false = None
+    if expectation is not None and found and len(ws) == 1:
+        expected_false = found * expectation.false_share(level)
+        explanation += _about_false(expected_false, found, fdr, expectation.rate(level))
     advice: list[str] = []
     if not found:
         power = None if expectation is None else expectation.rate(level).power
@@ -88,16 +87,17 @@ def conclude(
     )
 
 
-def _expected_false(w: Array, threshold: float, expectation: Expectation | None) -> float | None:
-    """Return how many of the selected features are expected to be false, where that is known.
+def _about_false(expected: float, found: int, fdr: float, rate: Rate) -> str:
+    """Say how many of the selected features to expect to be false, beside what was accepted.
 
-    One more than stand as far below zero, as the filter has it, times what simulated responses say.
+    The level is one of the mean over all answers, and an empty answer has no false discoveries: where many
+    answers are empty, the others may have more than the level, and that is said.
     """
-    selected = int(np.count_nonzero(w >= threshold))
-    if expectation is None or selected == 0:
-        return None
-    opposed = int(np.count_nonzero(w <= -threshold))
-    return min(float(selected), (1 + opposed) * max(1.0, expectation.inflation()))
+    accepted = amount(fdr * found)
+    said = f" Expect about {amount(expected)} of these {found} to be false; you accepted {accepted} on average"
+    if expected > fdr * found and rate.fdp <= fdr:
+        return f"{said} over all answers, of which {1 - rate.selecting:.0%} are empty for simulated responses."
+    return f"{said}."
 
 
 def _kept(names: Sequence[str], w: Array, selected: Flags, tested: Flags, least: int) -> tuple[str, ...]:

@@ -74,8 +74,8 @@ class Selection:
     cautions : tuple of str
         What was warned of on the way.
     expected_false : float or None
-        How many of the selected features are expected to be false: one more than stand as far below zero, times
-        what responses simulated on the rows say; None where nothing is known of it.
+        How many of the selected features are expected to be false, by the selections of responses that are
+        simulated on the rows; None where nothing is known of it.
     conditioned : tuple of str
         Columns that were conditioned on; they are never selected.
     target : str or None

@@ -90,21 +90,20 @@ def random_run(responses: int = 60, features: int = 15) -> DryRun:
     return DryRun(np.where(rng.random(w.shape) < 0.1, 0.0, w), relevant, ("linear",) * responses)
 
 
-def test_inflation_is_the_ratio_of_irrelevant_features_far_above_and_far_below_zero() -> None:
+def test_the_false_share_is_that_of_selections_with_the_level_counted_in() -> None:
     found = random_run()
-    above = below = 0
-    for w, relevant in zip(found.ws, found.relevant, strict=True):
-        far = np.abs(w) >= np.quantile(np.abs(w), 0.8)
-        above += (far & ~relevant & (w > 0)).sum()
-        below += (far & ~relevant & (w < 0)).sum()
-    assert found.inflation() == pytest.approx((above + 1) / (below + 1))
+    selections = [knockoff_select(w, 0.3) for w in found.ws]
+    shares = [fdp(s, relevant) for s, relevant in zip(selections, found.relevant, strict=True) if s.any()]
+    assert 3 < len(shares) < len(selections)  # some are empty
+    assert found.false_share(0.3) == pytest.approx((sum(shares) + 3 * 0.3) / (len(shares) + 3))
+    nothing = DryRun(-np.abs(found.ws), found.relevant, found.kinds)
+    assert nothing.false_share(0.3) == pytest.approx(0.3)
 
 
 def test_coins_give_what_exact_knockoffs_would() -> None:
     exact, broken = by_truth(coins, replicates=200), by_truth(too_large, replicates=60)
-    assert exact.inflation() == pytest.approx(1, abs=0.15)
     assert exact.fdp_of_exact(0.2) == pytest.approx(exact.rate(0.2).fdp, abs=0.04)
-    assert broken.inflation() > 2
+    assert broken.false_share(0.3) > exact.false_share(0.3) + 0.1
     assert broken.fdp_of_exact(0.3) < 0.3 < broken.rate(0.3).fdp
 
 

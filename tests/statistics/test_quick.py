@@ -17,11 +17,13 @@ from knockoffs.statistics.quick import (
     FOR_WIDE,
     KEPT,
     PENALTIES,
+    RIDGE_PENALTIES,
     USUAL,
     WIDE,
     _folds,
     held_out_lines,
     lasso_coefficients,
+    ridge_coefficients,
 )
 
 UNITS = np.array([0, 1, 1, 1, 2, 3, 3, 4])  # the feature of each column
@@ -148,7 +150,7 @@ def test_held_out_lines_are_the_loss_with_the_knockoff_minus_the_loss_with_the_f
 
 
 @pytest.mark.parametrize("law", [AutoregressiveGaussian(30), AutoregressiveMixture(30)])
-@pytest.mark.parametrize("compute", [held_out_lines, lasso_coefficients])
+@pytest.mark.parametrize("compute", [held_out_lines, lasso_coefficients, ridge_coefficients])
 def test_few_steps_rank_the_features_as_many_do(law, compute, monkeypatch: pytest.MonkeyPatch) -> None:
     x = law.sample(400, random_state=0)
     problem = Problem(x, law.knockoffs(x, random_state=1), x[:, 0], "regression").in_standard_units()
@@ -171,12 +173,40 @@ def test_coefficients_are_about_those_of_the_lasso_statistic() -> None:
         assert np.corrcoef(own, w)[0, 1] > 0.98
 
 
+def coefficients_one_at_a_time(problem: Problem, y: Array) -> Array:
+    both = np.hstack([problem.x, problem.x_tilde])
+    rows, columns = both.shape
+    centred = both - both.mean(0)
+    values = np.linalg.svd(centred, compute_uv=False) ** 2
+    differences = []
+    for target in ((y - y.mean(0)) / y.std(0)).T:
+        models = [Ridge(penalty * rows).fit(both, target) for penalty in RIDGE_PENALTIES]
+        scores = [
+            ((target - model.predict(both)) ** 2).sum() / (1 - (values / (values + model.alpha)).sum() / rows) ** 2
+            for model in models
+        ]
+        sizes = (models[int(np.argmin(scores))].coef_ * both.std(0)).reshape(2, columns // 2)
+        norms = [np.linalg.norm(sizes[:, own_columns(problem, j)], axis=1) for j in range(problem.features)]
+        differences.append([own - other for own, other in norms])
+    return np.array(differences)
+
+
 @every_problem
-def test_swapping_a_feature_with_its_knockoff_turns_the_sign_of_its_coefficient_and_nothing_else(
+def test_ridge_coefficients_are_those_of_the_penalty_with_the_best_generalised_cross_validation(
     problem: Problem,
 ) -> None:
     y = responses(problem)
-    w = lasso_coefficients(problem, y, np.random.default_rng(0))
+    found = ridge_coefficients(problem, y, np.random.default_rng(0))
+    np.testing.assert_allclose(found, coefficients_one_at_a_time(problem, y), rtol=1e-6, atol=1e-9)
+
+
+@every_problem
+@pytest.mark.parametrize("compute", [lasso_coefficients, ridge_coefficients])
+def test_swapping_a_feature_with_its_knockoff_turns_the_sign_of_its_coefficient_and_nothing_else(
+    problem: Problem, compute
+) -> None:
+    y = responses(problem)
+    w = compute(problem, y, np.random.default_rng(0))
     rng = np.random.default_rng(1)
     for _ in range(5):
         swapped = rng.random(problem.features) < 0.5
@@ -184,12 +214,12 @@ def test_swapping_a_feature_with_its_knockoff_turns_the_sign_of_its_coefficient_
         other = problem._replace(
             x=np.where(columns, problem.x_tilde, problem.x), x_tilde=np.where(columns, problem.x, problem.x_tilde)
         )
-        again = lasso_coefficients(other, y, np.random.default_rng(0))
+        again = compute(other, y, np.random.default_rng(0))
         np.testing.assert_allclose(again, np.where(swapped, -w, w), rtol=1e-7, atol=1e-10)
 
 
 @every_problem
-@pytest.mark.parametrize("compute", [held_out_lines, lasso_coefficients])
+@pytest.mark.parametrize("compute", [held_out_lines, lasso_coefficients, ridge_coefficients])
 def test_responses_do_not_know_of_each_other(problem: Problem, compute) -> None:
     y = responses(problem)
     together = compute(problem, y, np.random.default_rng(0))
@@ -210,7 +240,7 @@ def test_rows_of_a_group_are_never_on_both_sides() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])
-@pytest.mark.parametrize("compute", [held_out_lines, lasso_coefficients])
+@pytest.mark.parametrize("compute", [held_out_lines, lasso_coefficients, ridge_coefficients])
 def test_few_rows_and_constant_responses_give_numbers(rows: int, compute) -> None:
     problem = make_problem(40, 5)
     few = problem._replace(x=problem.x[:rows], x_tilde=problem.x_tilde[:rows])
@@ -224,7 +254,7 @@ def test_relevant_features_win_and_the_others_do_so_half_of_the_time() -> None:
     law = AutoregressiveGaussian(features=10, rho=0.5)
     x = law.sample(300, random_state=0)
     y = x[:, :3] @ np.ones((3, 200)) + np.random.default_rng(1).normal(size=(300, 200))
-    null_wins = {held_out_lines: [], lasso_coefficients: []}
+    null_wins = {held_out_lines: [], lasso_coefficients: [], ridge_coefficients: []}
     for seed in range(10):
         knockoffs = law.knockoffs(x, random_state=seed)
         problem = Problem(x, knockoffs, y[:, 0], "regression").in_standard_units()

@@ -24,7 +24,7 @@ LEVELS = (0.05, 0.1, 0.2, 0.3)
 STEPS = 20  # levels that a calibration tries, up to the level that is asked for
 EVERY_KIND = "all"
 COINS = 8  # tosses for each response
-FAR = 0.8  # quantile of |w| from which on features stand out
+AT_LEVEL = 3  # responses that the level itself counts for in the share of false discoveries of selections
 
 
 class Rate(NamedTuple):
@@ -105,16 +105,15 @@ class DryRun:
                 found.append(fdp(knockoff_select(tossed, level, offset=self.offset), relevant))
         return float(np.mean(found))
 
-    def inflation(self) -> float:
-        """Return how many irrelevant features stand far above zero for each one that stands as far below.
+    def false_share(self, level: float) -> float:
+        """Return the mean false discovery proportion of the responses for which anything is selected.
 
-        Far is beyond four fifths of the |w| of the response. For exact knockoffs it is about 1: the number of w
-        far below zero tells how many far above are false.
+        The level itself is counted in as a few more of these, so that the share is known where there are few.
         """
-        far = np.abs(self.ws) >= np.quantile(np.abs(self.ws), FAR, axis=1, keepdims=True)
-        counted = far & ~self.relevant
-        above, below = ((counted & side).sum() for side in (self.ws > 0, self.ws < 0))
-        return float((above + 1) / (below + 1))
+        rate = self.rate(level)
+        count = rate.selecting * len(self.kinds)
+        among = 0.0 if count == 0 else rate.fdp_of_selections
+        return (count * among + AT_LEVEL * level) / (count + AT_LEVEL)
 
     def null_wins(self) -> tuple[Array, Array]:
         """Return how often each feature has w > 0 in responses that do not depend on it, and the number of these.

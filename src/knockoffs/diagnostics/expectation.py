@@ -44,8 +44,8 @@ class Expectation:
     statistic : object
         The statistic that is used.
     dense : DryRun or None, default=None
-        What the coefficients of ridge regressions made of them, for statistics that are neither held-out losses nor
-        a lasso: these may spread an effect over correlated features, as marginal correlations do.
+        What the coefficients of ridge regressions made of them, for statistics that are neither held-out losses
+        nor a lasso: these may spread an effect over correlated features, as marginal correlations do.
     """
 
     held_out: DryRun
@@ -61,9 +61,9 @@ class Expectation:
         """Return the false discovery proportion that exact knockoffs would give at a level."""
         return self._stand_in.fdp_of_exact(level)
 
-    def inflation(self) -> float:
-        """Return by which factor more features than the filter takes into account are expected to be false."""
-        return self._stand_in.inflation()
+    def false_share(self, level: float) -> float:
+        """Return the share of false ones to expect in a selection that is not empty."""
+        return self._stand_in.false_share(level)
 
     def null_wins(self) -> tuple[Array, Array]:
         """Return how often each feature beats its knockoff where irrelevant, and the number of these cases."""

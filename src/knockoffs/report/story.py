@@ -25,7 +25,8 @@ def answer(found: dict[str, Any], certificate: dict[str, Any] | None) -> str:
     said = f"{count} of {settings['features']} {what} something about {about} that the others do not"
     if found["expected_false"] is not None:
         accepted = amount(settings["fdr"] * count)
-        said += f"; expect about {amount(found['expected_false'])} of these to be false (you accepted {accepted})"
+        said += f"; expect about {amount(found['expected_false'])} of these to be false (you accepted "
+        said += f"{accepted} on average)"
     else:
         said += f", at level {settings['fdr']:g}"
     if certificate is None:

@@ -114,8 +114,8 @@ def lasso_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> 
 def ridge_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
     r"""Return the ridge coefficient difference, `[responses, features]`; y is `[rows, responses]`.
 
-    The penalty minimises each response's generalised cross-validation. It stands in for statistics of which nothing
-    is known: it spreads an effect over correlated features, so it errs on the side of care.
+    The penalty minimises each response's generalised cross-validation. This stands in for statistics of which
+    nothing is known: it spreads an effect over correlated features, so it errs on the side of care.
     """
     y = _standard(y)
     both = np.hstack([problem.x, problem.x_tilde])
