@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+import torch
+from torch import Tensor
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.arrays import Array
 from knockoffs.schema import Column
 
 COPIES = 63
@@ -31,60 +32,64 @@ class Copies:
     shapes of a nominal feature are its levels.
     """
 
-    shapes: Array
+    shapes: Tensor
     ordered: bool
     unit: float  # one standard deviation of the value, in the units of the feature
 
     @property
-    def centred(self) -> Array:
+    def centred(self) -> Tensor:
         """The shapes without their means over the copies of a row."""
-        return self.shapes - self.shapes.mean(1, keepdims=True)
+        return self.shapes - self.shapes.mean(1, keepdim=True)
 
 
-def copies_of(column: Column, own: Array, drawn: Array) -> Copies:
+def copies_of(column: Column, own: Array, drawn: Array, device: torch.device) -> Copies:
     """Describe a feature's cells, `[rows]`, and their copies, `[copies, rows]`."""
-    cells = np.concatenate([own[None], drawn]).T
-    gaps = np.isnan(cells)
+    cells = torch.as_tensor(np.concatenate([own[None], drawn]), device=device).T.contiguous()
+    gaps = cells.isnan()
+    all_missing = bool(gaps.all())
     ordered = column.kind != "nominal"
-    shapes = _curves(cells, gaps) if ordered else _levels(cells)
-    if gaps.any() and not gaps.all():
-        shapes.append(gaps.astype(np.float64))
-    spread = float(np.std(shapes[0])) if shapes else 0.0
-    return Copies(_independent(shapes, cells.shape), ordered and not gaps.all(), spread)
+    shapes = [] if all_missing else _curves(cells, gaps) if ordered else _levels(cells)
+    if bool(gaps.any()) and not all_missing:
+        shapes.append(gaps.double())
+    spread = float(shapes[0].std(correction=0)) if shapes else 0.0
+    return Copies(_independent(shapes, cells), ordered and not all_missing, spread)
 
 
-def _curves(cells: Array, gaps: Flags) -> list[Array]:
+def _curves(cells: Tensor, gaps: Tensor) -> list[Tensor]:
     """The value, its normal score, and the second and third Hermite polynomial of the score."""
-    present = cells[~gaps]
-    if len(present) == 0:
-        return []
-    low, high = np.quantile(present, [CLIPPED, 1 - CLIPPED], method="inverted_cdf")
+    present = cells[~gaps].sort().values
+    count = len(present)
+    low, high = present[round(CLIPPED * (count - 1))], present[round((1 - CLIPPED) * (count - 1))]
     if low == high:  # nearly all cells have one value
-        low, high = present.min(), present.max()
-    value = np.where(gaps, present.mean(), np.clip(cells, low, high))
-    if len(np.unique(present[:1000])) <= 2 and len(np.unique(present)) <= 2:
+        low, high = present[0], present[-1]
+    value = torch.where(gaps, present.mean(), cells.clamp(low, high))
+    if int((present.diff() > 0).sum()) <= 1:  # at most two values
         return [value]
-    in_order = np.sort(present)[:: max(1, len(present) // RANKS)]
-    below, upto = (np.searchsorted(in_order, np.where(gaps, low, cells), side) for side in ("left", "right"))
-    score = np.where(gaps, 0.0, ndtri((below + upto + 1) / (2 * len(in_order) + 2)))
-    return [value, score, np.where(gaps, 0.0, score**2 - 1), np.where(gaps, 0.0, score**3 - 3 * score)]
+    in_order = present[:: max(1, count // RANKS)].contiguous()
+    ranked = torch.where(gaps, low, cells)
+    below = torch.searchsorted(in_order, ranked)
+    # Without ties the places on both sides of a value are the same, but for the few that are ranked by.
+    ties = bool((in_order.diff() == 0).any())
+    upto = torch.searchsorted(in_order, ranked, right=True) if ties else below
+    score = torch.special.ndtri((below + upto + 1).double() / (2 * len(in_order) + 2))
+    return [value, *(torch.where(gaps, 0.0, own) for own in (score, score**2 - 1, score**3 - 3 * score))]
 
 
-def _levels(cells: Array) -> list[Array]:
-    values, counts = np.unique(cells[~np.isnan(cells)], return_counts=True)
-    frequent = values[np.argsort(-counts, kind="stable")[:MOST_LEVELS]]
-    return [(cells == value).astype(np.float64) for value in frequent]
+def _levels(cells: Tensor) -> list[Tensor]:
+    values, counts = cells[~cells.isnan()].unique(return_counts=True)
+    frequent = values[counts.argsort(descending=True, stable=True)[:MOST_LEVELS]]
+    return [(cells == value).double() for value in frequent]
 
 
-def _independent(shapes: list[Array], shape: tuple[int, ...]) -> Array:
+def _independent(shapes: list[Tensor], cells: Tensor) -> Tensor:
     """Shapes in standard units, each without what those before it say; left out where that is all it says."""
-    found: list[Array] = []
+    found: list[Tensor] = []
     for own in shapes:
         rest = own - own.mean()
-        whole = np.mean(rest**2)
+        whole = rest.square().mean()
         for other in found:
-            rest = rest - np.mean(rest * other) * other
-        variance = np.mean(rest**2)
-        if variance > max(LEAST_VARIANCE * whole, 1e-24 * (1 + np.max(np.abs(own)) ** 2)):
-            found.append(rest / np.sqrt(variance))
-    return np.stack(found, axis=2) if found else np.empty((*shape, 0))
+            rest = rest - (rest * other).mean() * other
+        variance = rest.square().mean()
+        if variance > torch.maximum(LEAST_VARIANCE * whole, 1e-24 * (1 + own.abs().amax() ** 2)):
+            found.append(rest / variance.sqrt())
+    return torch.stack(found, dim=2) if found else cells.new_empty((*cells.shape, 0))

@@ -42,40 +42,32 @@ class Effect(NamedTuple):
 class Distilled:
     """The statistic of one feature, for its own cells and for redraws."""
 
-    def __init__(
-        self, copies: Copies, residuals: Array, others: Array, place: Indices | None, *, device: torch.device
-    ) -> None:
-        options = {"dtype": torch.float32, "device": device}
-        self._ordered, self._place = (
-            copies.ordered,
-            None if place is None else torch.as_tensor(place, device=device),
-        )
+    def __init__(self, copies: Copies, residuals: Array, others: Array, place: Indices | None) -> None:
         centred = copies.centred
-        if place is not None:  # rows that repeat another one are redrawn with it
-            centred = centred[place]
-        squares = residuals**2
-        inner = np.einsum("ikt,iks->its", centred, centred) / centred.shape[1]
-        self._whitening = [_inverse_root(np.einsum("i,its->ts", own, inner)) for own in squares.T]
+        device = centred.device
+        self._ordered, self._place = copies.ordered, None if place is None else torch.as_tensor(place).to(device)
+        if self._place is not None:  # rows that repeat another one are redrawn with it
+            centred = centred[self._place]
+        own, other = torch.as_tensor(residuals).to(device), torch.as_tensor(others).to(device)
+        inner = torch.einsum("ikt,iks->its", centred, centred) / centred.shape[1]
+        squares = own.square()
+        self._whitening = [
+            _inverse_root(each) for each in torch.einsum("ic,its->cts", squares, inner).cpu().numpy()
+        ]
         self._rank = sum(root.shape[1] for root in self._whitening)
         self._lines = 1 if copies.ordered else 0
         factors = min(centred.shape[2], 1 if copies.ordered else PRODUCT_SHAPES)
-        deviations = [
-            np.sqrt(np.maximum(np.einsum("ic,ik,i->ck", squares, others**2, inner[:, t, t]), LEAST))
-            for t in range(factors)
-        ]
         self._products = residuals.shape[1] * others.shape[1] * factors
-        self._residuals = torch.as_tensor(residuals).to(**options)
+        self._residuals = own.float()
         # residuals times other features, [rows, outputs x others], in units of their standard deviation
         self._weights = [
-            torch.as_tensor((residuals[:, :, None] * others[:, None] / deviation).reshape(len(residuals), -1)).to(
-                **options
-            )
-            for deviation in deviations
+            (own[:, :, None] * other[:, None] / _deviations(squares, other, inner[:, t, t])).flatten(1).float()
+            for t in range(factors)
         ]
-        self._shapes = torch.as_tensor(centred).to(**options).reshape(-1, centred.shape[2])
+        self._shapes = centred.float().reshape(-1, centred.shape[2])
         self._copies = centred.shape[1]
         self._first = torch.arange(len(residuals), device=device) * self._copies
-        self._inner, self._squares = inner, squares
+        self._inner, self._squares = inner.cpu().numpy(), squares.cpu().numpy()
 
     @property
     def empty(self) -> bool:
@@ -130,6 +122,11 @@ class Distilled:
 
     def _variance(self, output: int) -> float:
         return max(float((self._squares[:, output] * self._inner[:, 0, 0]).sum()), LEAST)
+
+
+def _deviations(squares: Tensor, others: Tensor, variance: Tensor) -> Tensor:
+    """Standard deviations under redraws of products with other features, `[outputs, others]`."""
+    return ((squares * variance[:, None]).T @ others.square()).clamp(min=LEAST).sqrt()
 
 
 def _inverse_root(matrix: Array) -> Array:

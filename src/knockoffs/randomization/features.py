@@ -61,14 +61,8 @@ class Study:
         distinct = slice(None) if self.place is None else np.unique(self.place, return_index=True)[1]
         own = self.codes[distinct, feature]
         cells, effective = self.redraws.draw(feature, COPIES, rng)
-        copies = copies_of(self.schema[feature], own, cells)
-        distilled = Distilled(
-            copies,
-            self.residuals.of(feature),
-            self.curves.modifiers(feature),
-            self.place,
-            device=self.redraws.device,
-        )
+        copies = copies_of(self.schema[feature], own, cells, self.redraws.device)
+        distilled = Distilled(copies, self.residuals.of(feature), self.curves.modifiers(feature), self.place)
         if distilled.empty:
             return Tested(Found(1.0, 0), Effect(np.nan, np.nan, 0.0), effective)
         everything = np.concatenate([own[None], cells]).T

@@ -10,10 +10,11 @@ explains y without its block's trees.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.special import ndtri
 from scipy.stats import rankdata
 from sklearn.model_selection import KFold
@@ -116,18 +117,20 @@ class Residuals:
         tested: Indices,
         make_model: MakeModel | None,
         rng: np.random.Generator,
+        n_jobs: int | None = None,
     ) -> None:
         self._ridge, self._y = Ridge.of(curves), y
         self._block = np.full(columns.features, -1)
-        self._predicted: list[Array] = []
+        self._predicted: Sequence[Array] = ()
         if make_model is None:
             return
         blocks = np.array_split(rng.permutation(tested), min(MOST_BLOCKS, len(tested)))
         for k, block in enumerate(blocks):
             self._block[block] = k
-            others = columns.without(block)
-            others = in_standard_units(others, *standard_units(others))
-            self._predicted.append(self._trees(others, self._ridge.residuals(y, block), make_model, rng))
+        self._predicted = Parallel(n_jobs)(
+            delayed(_trees)(columns.without(block), self._ridge.residuals(y, block), make_model, own)
+            for block, own in zip(blocks, rng.spawn(len(blocks)), strict=True)
+        )
 
     def of(self, feature: int) -> Array:
         """Residuals `[rows, outputs]` that are a function of y and of all other features."""
@@ -135,17 +138,19 @@ class Residuals:
         y = self._y if block < 0 else self._y - self._predicted[block]
         return self._ridge.residuals(y, np.array([feature]))
 
-    def _trees(self, x: Array, left: Array, make_model: MakeModel, rng: np.random.Generator) -> Array:
-        """Predictions of what is left, by models of other rows, shrunk to the share of them that is of use."""
-        predicted = np.zeros_like(left)
-        if x.shape[1] == 0:
-            return predicted
-        for train, test in KFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31))).split(x):
-            for k in range(left.shape[1]):
-                model = make_model(int(rng.integers(2**31))).fit(x[train], left[train, k])
-                predicted[test, k] = model.predict(x[test])
-        use = (predicted * left).sum(0) / np.maximum((predicted**2).sum(0), 1e-300)
-        return predicted * np.where(use < LEAST_USE, 0.0, np.minimum(use, 1.0))
+
+def _trees(others: Array, left: Array, make_model: MakeModel, rng: np.random.Generator) -> Array:
+    """Predictions of what is left, by models of other rows, shrunk to the share of them that is of use."""
+    x = in_standard_units(others, *standard_units(others))
+    predicted = np.zeros_like(left)
+    if x.shape[1] == 0:
+        return predicted
+    for train, test in KFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31))).split(x):
+        for k in range(left.shape[1]):
+            model = make_model(int(rng.integers(2**31))).fit(x[train], left[train, k])
+            predicted[test, k] = model.predict(x[test])
+    use = (predicted * left).sum(0) / np.maximum((predicted**2).sum(0), 1e-300)
+    return predicted * np.where(use < LEAST_USE, 0.0, np.minimum(use, 1.0))
 
 
 def outputs(y: Array, classes: bool) -> Array:

@@ -234,7 +234,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             task=task,
             place=place,
             redraws=redraws,
-            residuals=Residuals(columns, curves, outputs(target, classes), tested, learner, rng),
+            residuals=Residuals(columns, curves, outputs(target, classes), tested, learner, rng, self.n_jobs),
             parts=parts,
             used=used,
             resamples=self.resamples,
@@ -242,7 +242,8 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         )
 
     def _tests(self, study: Study, tested: Indices, seed: int) -> list[Tested]:
-        work = Parallel(self.n_jobs, return_as="generator")(delayed(study.test)(int(j), seed) for j in tested)
+        jobs = 1 if study.redraws.device.type == "cuda" else self.n_jobs  # processes would share one device
+        work = Parallel(jobs, return_as="generator")(delayed(study.test)(int(j), seed) for j in tested)
         found: list[Tested] = []
         with progress_bars(self.progress) as report:
             for done, one in enumerate(work, start=1):
