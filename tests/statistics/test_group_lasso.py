@@ -7,7 +7,8 @@ import pytest
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.model_selection import KFold
 
-from knockoffs.statistics.group_lasso import Groups, _largest_penalty, _path, group_lasso, read_response
+from knockoffs.statistics.group_lasso import Groups, _largest_penalty, _path, group_lasso
+from knockoffs.statistics.lasso_responses import read_response
 
 OF = np.array([0, 0, 0, 1, 2, 2, 3, 4, 4, 4])
 GROUPS = Groups(OF, np.sqrt(np.bincount(OF)))
@@ -71,11 +72,11 @@ def test_groups_of_one_column_give_the_lasso() -> None:
 def test_relevant_groups_are_found_whatever_the_order_of_columns(target: str) -> None:
     splits = [*KFold(4, shuffle=True, random_state=0).split(Z)]
     y, task = TARGETS[target]
-    b = group_lasso(Z, y, task, GROUPS, splits)
+    b = group_lasso(Z, read_response(y, task), GROUPS, splits)
     norms = GROUPS.norms(b)
     assert norms[[0, 3]].min() > 3 * norms[[1, 2, 4]].max()
     order = np.random.default_rng(1).permutation(10)
-    again = group_lasso(Z[:, order], y, task, Groups(OF[order], GROUPS.weight), splits)
+    again = group_lasso(Z[:, order], read_response(y, task), Groups(OF[order], GROUPS.weight), splits)
     np.testing.assert_allclose(again, b[order], atol=1e-9)
 
 
@@ -83,6 +84,8 @@ def test_columns_that_are_constant_or_copies_do_no_harm() -> None:
     splits = [*KFold(4, shuffle=True, random_state=0).split(Z)]
     z = np.column_stack([Z, np.zeros(250), Z[:, 0]])
     groups = Groups(np.append(OF, [5, 6]), np.append(GROUPS.weight, [1, 1]))
-    b = group_lasso(z, Y, "regression", groups, splits)
+    b = group_lasso(z, read_response(Y, "regression"), groups, splits)
     assert b[10] == 0
-    np.testing.assert_allclose(b[0] + b[11], group_lasso(Z, Y, "regression", GROUPS, splits)[0], atol=0.1)
+    np.testing.assert_allclose(
+        b[0] + b[11], group_lasso(Z, read_response(Y, "regression"), GROUPS, splits)[0], atol=0.1
+    )
