@@ -52,10 +52,14 @@ def group_lasso(z: Array, response: Response, groups: Groups, splits: Sequence[t
     z = np.column_stack([z, np.ones(len(z))])
     groups = Groups(np.append(groups.of, len(groups.weight)), np.append(groups.weight, 0.0))
     penalties = _largest_penalty(z, response, groups) * RATIO ** np.arange(1, PENALTIES + 1)
-    paths = [_path(z[train], response.rows(train), groups, penalties) for train, _ in splits]
+    parts = [response.rows(train) for train, _ in splits]
+    paths = [_path(z[train], part, groups, penalties) for part, (train, _) in zip(parts, splits, strict=True)]
     held_out: list[float] = []
     for found in zip(*paths, strict=True):
-        losses = [response.held_out_loss(z @ b, *split) for split, b in zip(splits, found, strict=True)]
+        losses = [
+            response.held_out_loss(z @ b, part, *split)
+            for part, split, b in zip(parts, splits, found, strict=True)
+        ]
         held_out.append(float(np.mean(losses)))
         if len(held_out) > np.argmin(held_out) + PATIENCE:
             break

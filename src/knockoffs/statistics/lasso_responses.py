@@ -41,8 +41,8 @@ class Response(ABC):
     @abstractmethod
     def loss(self, predicted: Array) -> float: ...
 
-    def held_out_loss(self, predicted: Array, train: Indices, test: Indices) -> float:
-        """The loss of rows that a model has not seen; predictions are those of all rows."""
+    def held_out_loss(self, predicted: Array, seen: Response, train: Indices, test: Indices) -> float:
+        """The loss of rows that a model has not seen; predictions are those of all rows, `seen` are those seen."""
         return self.rows(test).loss(predicted[test])
 
     def steepest(self, z: Array) -> float:
@@ -103,8 +103,8 @@ class Hazard(Response):
     local = True
 
     def __init__(self, times: Times) -> None:
-        super().__init__(times.residuals[:, None])
         self._times, self._risk_sets = times, RiskSets(times)
+        super().__init__(self._risk_sets.residuals(np.zeros(len(times.time)))[:, None])
 
     def rows(self, index: Indices) -> Self:
         return type(self)(self._times.rows(index))
@@ -119,17 +119,16 @@ class Hazard(Response):
     def loss(self, predicted: Array) -> float:
         return self._risk_sets.minus_log_likelihood(predicted[:, 0]) / len(predicted)
 
-    def held_out_loss(self, predicted: Array, train: Indices, test: Indices) -> float:
+    def held_out_loss(self, predicted: Array, seen: Response, train: Indices, test: Indices) -> float:
         """How much the likelihood of all rows is below that of the rows seen (Verweij and van Houwelingen, 1993).
 
         Held-out rows alone would have few others at risk beside them.
         """
-        seen = self.rows(train)
         return (self.loss(predicted) * len(predicted) - seen.loss(predicted[train]) * len(train)) / len(test)
 
     def steepest(self, z: Array) -> float:
         """Return the bound for coefficients near 0: rows weigh as many events as are expected of them."""
-        weight = self._times.exposure[:, None]
+        weight = self._times.event[:, None] - self.y
         return max(float(np.linalg.eigvalsh(z.T @ (weight * z) / len(z))[-1]), 1e-12)
 
 

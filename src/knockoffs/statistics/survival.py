@@ -13,6 +13,8 @@ import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
 
+FARTHEST = 200.0  # between log hazards
+
 
 class Times(NamedTuple):
     """Right-censored times.
@@ -37,7 +39,7 @@ class Times(NamedTuple):
     @property
     def exposure(self) -> Array:
         r"""The number of events to expect of each row by its time, $\hat H(t_i)$."""
-        return RiskSets(self).cumulative_hazard(np.zeros(len(self.time)))
+        return RiskSets(self).cumulative_hazard(np.ones(len(self.time)))
 
     @property
     def residuals(self) -> Array:
@@ -55,32 +57,37 @@ class RiskSets:
         self._starts = np.searchsorted(times.time[self._order], distinct)
         self._events = np.bincount(self._place, self.event)  # at each distinct time
 
-    def cumulative_hazard(self, score: Array) -> Array:
-        """Return Breslow's estimate of the baseline's cumulative hazard at the time of each row."""
-        return np.cumsum(self._events / self._at_risk(np.exp(score)))[self._place]
+    def cumulative_hazard(self, weight: Array) -> Array:
+        """Return Breslow's estimate at the time of each row, of a baseline whose hazard has weight 1."""
+        return np.cumsum(self._events / self._at_risk(weight))[self._place]
 
     def minus_log_likelihood(self, score: Array) -> float:
         """Return minus the log of the partial likelihood of scores (log hazard ratios), the sum over events."""
-        highest = score.max()
-        logs = np.log(self._at_risk(np.exp(score - highest))) + highest
+        logs = np.log(self._at_risk(_weights(score))) + score.max()
         return float(self._events @ logs - self.event @ score)
 
     def residuals(self, score: Array) -> Array:
         """Return martingale residuals, which are the slope of the log partial likelihood along the scores."""
-        score = score - score.max()
-        return self.event - np.exp(score) * self.cumulative_hazard(score)
+        weight = _weights(score)
+        return self.event - weight * self.cumulative_hazard(weight)
 
     def information(self, z: Array, score: Array) -> Array:
         """Return minus the second derivative of the log partial likelihood by the coefficients of columns z."""
-        weight = np.exp(score - score.max())
+        weight = _weights(score)
         total = self._at_risk(weight)
         mean = self._at_risk(weight[:, None] * z) / total[:, None]
-        hazard = np.cumsum(self._events / total)[self._place]
-        return (z * (weight * hazard)[:, None]).T @ z - (mean * self._events[:, None]).T @ mean
+        return (z * (weight * self.cumulative_hazard(weight))[:, None]).T @ z - (
+            mean * self._events[:, None]
+        ).T @ mean
 
     def _at_risk(self, weight: Array) -> Array:
         """The sum of the weights of the rows at risk at each distinct time."""
         return np.cumsum(weight[self._order][::-1], axis=0)[::-1][self._starts]
+
+
+def _weights(score: Array) -> Array:
+    """Hazards in units of the largest; none so small that the sum over the last rows at risk would be 0."""
+    return np.exp(np.maximum(score - score.max(), -FARTHEST))
 
 
 class SurvivalCurve(NamedTuple):
