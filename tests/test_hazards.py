@@ -9,6 +9,7 @@ import pytest
 from knockoffs import KnockoffWarning
 from knockoffs.doubts import identifiers
 from knockoffs.hazards import copies_of_target, warn_of_hazards
+from knockoffs.statistics.targets import Target
 from knockoffs.tables import read_table
 
 ROWS = 60
@@ -68,7 +69,9 @@ def test_hazards_of_a_mixed_table_are_said_by_name() -> None:
     frame["row"] = np.where(GAPS, np.nan, np.arange(ROWS))
     frame["site"] = RNG.choice(names, size=ROWS)
     with pytest.warns(KnockoffWarning) as caught:
-        warn_of_hazards(read_table(frame, who="test"), CLASSES, fdr=0.2, offset=1, n_draws=1)
+        warn_of_hazards(
+            read_table(frame, who="test"), Target("classification", CLASSES), fdr=0.2, offset=1, n_draws=1
+        )
     said = sorted(str(warning.message) for warning in caught)
     assert len(said) == 2
     assert said[0].startswith("Some columns may not mean what they say. column 'row': a different whole number in")

@@ -48,7 +48,8 @@ def effects_figure(effects: Sequence[Any], target: str) -> Figure:
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, (effect, curve) in zip(grid, panels, strict=False):
         _effect(axes, effect, curve)
-        axes.set_title(target if curve.of is None else f"share of {curve.of}", fontsize=9, parse_math=False)
+        about = "events above expectation" if effect.survival else target
+        axes.set_title(about if curve.of is None else f"share of {curve.of}", fontsize=9, parse_math=False)
         axes.set_xlabel(effect.feature, parse_math=False)
         _plain(axes)
     for axes in grid[len(panels) :]:

@@ -10,7 +10,7 @@ import numpy as np
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.doubts import doubts
-from knockoffs.statistics.targets import MOST_CLASSES
+from knockoffs.statistics.targets import MOST_CLASSES, Target
 from knockoffs.statistics.units import standardise
 from knockoffs.tables import Table
 from knockoffs.words import column_name, listing
@@ -20,21 +20,21 @@ RARE = 1e-3  # how improbable it is that levels look like the target
 LEAST_PRESENT = 10  # cells of a column with gaps that must agree with the target
 
 
-def warn_of_hazards(table: Table, target: Array, *, fdr: float, offset: int, n_draws: int) -> None:
+def warn_of_hazards(table: Table, target: Target, *, fdr: float, offset: int, n_draws: int) -> None:
     """Warn of levels that can select little, doubtful columns, copies of the target, and few rows."""
     for hazard in _hazards(table, target, fdr, offset, n_draws):
         caution(hazard)
 
 
-def _hazards(table: Table, target: Array, fdr: float, offset: int, n_draws: int) -> Iterator[str]:
+def _hazards(table: Table, target: Target, fdr: float, offset: int, n_draws: int) -> Iterator[str]:
     rows, features = table.shape
     nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
     yield from _too_few_features(features, fdr, offset, n_draws)
-    doubtful = doubts(table, target)
+    doubtful = doubts(table, target.as_given[0])
     if doubtful is not None:
         yield doubtful
-    copies = copies_of_target(table.codes, target, nominal)
-    if len(copies):
+    copies = sorted({int(j) for y in target.as_given for j in copies_of_target(table.codes, y, nominal)})
+    if copies:
         named = listing([column_name(table.names, j) for j in copies])
         yield f"{named}: a copy of the target y. Drop it: it hides all other features."
     if rows < features:

@@ -77,7 +77,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     calibrate : bool, default=False
         Whether to lower the level of the filter until the share of false discoveries that is expected by
         simulated responses is at most `fdr`. A heuristic, for the filter of a single draw.
-    task : {"auto", "regression", "classification"}, default="auto"
+    task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; "auto" decides by the type of y.
     kinds : dict of column names (or numbers) to kinds, default=None
         Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}` for
@@ -163,8 +163,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         ----------
         X : table of shape (n_rows, n_features)
             The features.
-        y : array-like of shape (n_rows,)
-            The target.
+        y : array-like of shape (n_rows,), data frame of two columns, or structured array
+            The target. Survival times, right-censored, are two columns or fields: the time, and whether the event
+            was seen (booleans, or 1 and 0).
         groups : array-like of shape (n_rows,), default=None
             One label per row, such as the patient; rows with the same label belong together, groups are
             independent of each other. Knockoffs are then drawn for whole groups (`HierarchicalKnockoffs` of the
@@ -212,7 +213,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             X = table.to_native()
         generator = generator_for(by_name(self.generator, GENERATORS), rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
-        warn_of_hazards(table, target.values, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
+        warn_of_hazards(table, target, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
         distinct = rows.distinct_rows(table)
         checks = self.calibrate or (self.certify and enough_rows(distinct, rows.groups))
         statistic = HoldoutStatistic() if self.statistic is None else self.statistic
@@ -338,7 +339,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             fdr=self.fdr,
             offset=self.offset,
             task=target.task,
-            class_shares=target.class_shares,
+            shares=target.shares,
             seed=seed,
             progress=self.progress,
         )
@@ -373,7 +374,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                     fdr=self.fdr,
                     offset=self.offset,
                     task=target.task,
-                    class_shares=target.class_shares,
+                    shares=target.shares,
                     groups=groups,
                     seed=seed,
                     n_jobs=self.n_jobs,

@@ -54,7 +54,7 @@ def choose_statistic(
     fdr: float,
     offset: int,
     task: Task,
-    class_shares: Sequence[float],
+    shares: Sequence[float],
     groups: Indices | None,
     seed: int,
     n_jobs: int | None,
@@ -74,7 +74,7 @@ def choose_statistic(
         offset=offset,
         rng=np.random.default_rng(seed),
         task=task,
-        class_shares=class_shares,
+        shares=shares,
         groups=groups,
         report=report,
     )
@@ -90,7 +90,7 @@ def choose_statistic(
             rng=np.random.default_rng(seed + 1),  # the same responses and knockoffs for all
             task=task,
             groups=groups,
-            class_shares=class_shares,
+            shares=shares,
             n_jobs=n_jobs,
             report=report,
         )

@@ -59,8 +59,8 @@ def test_exact_knockoffs_are_expected_to_hold_every_level(exact: Expectation, st
 
 SETTINGS = {
     "two classes": {"task": "classification"},
-    "a rare class": {"task": "classification", "class_shares": (0.9, 0.1)},
-    "three classes": {"task": "classification", "class_shares": (0.2, 0.3, 0.5)},
+    "a rare class": {"task": "classification", "shares": (0.9, 0.1)},
+    "three classes": {"task": "classification", "shares": (0.2, 0.3, 0.5)},
     "groups": {"groups": np.arange(200) // 2},
     "groups and classes": {"groups": np.arange(200) // 2, "task": "classification"},
 }
@@ -174,7 +174,7 @@ def test_classes_have_the_shares_that_are_asked_for(monkeypatch: pytest.MonkeyPa
         return np.zeros((y.shape[1], problem.features))
 
     monkeypatch.setattr(expectation, "held_out_lines", spy)
-    expected(task="classification", class_shares=(0.2, 0.5, 0.3))
+    expected(task="classification", shares=(0.2, 0.5, 0.3))
     assert np.concatenate(seen, axis=1).shape == (200, DRAWS * RESPONSES)
     for y in np.concatenate(seen, axis=1).T:
         np.testing.assert_allclose(np.bincount(y.astype(int)) / 200, (0.2, 0.5, 0.3), atol=0.006)

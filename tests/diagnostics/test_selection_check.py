@@ -59,7 +59,7 @@ def check(generator: Any, x: Any = X, knockoffs: Any = None, **settings: Any) ->
     table = x if isinstance(x, Table) else read_table(x, who="test")
     knockoffs = table if knockoffs is None else read_table(knockoffs, who="test")
     defaults = {"groups": None, "statistic": LassoStatistic(), "fdr": 0.2, "offset": 1, "task": "regression"}
-    more = {"class_shares": (), "seed": 0, "progress": False, "conditioned": np.zeros(table.shape[1], dtype=bool)}
+    more = {"shares": (), "seed": 0, "progress": False, "conditioned": np.zeros(table.shape[1], dtype=bool)}
     return check_selection(generator, table, knockoffs, **(defaults | more | settings))
 
 
@@ -116,7 +116,7 @@ def test_uneven_groups_are_no_error(groups: Array, task: Any) -> None:
     x, x_tilde = exact_pair(150, 0)
     groups = groups.astype(int)
     shares = (0.5, 0.5) if task == "classification" else ()
-    found = check(lambda t: t, x, x_tilde, groups=groups, task=task, class_shares=shares)
+    found = check(lambda t: t, x, x_tilde, groups=groups, task=task, shares=shares)
     assert (found.certificate is None) == (groups.max() + 1 < 20)
     assert np.isfinite(found.expectation.coefficients.ws).all()
 

@@ -9,7 +9,7 @@ from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.datasets.responses import Response
 from knockoffs.design import expand
-from knockoffs.diagnostics.simulated import KINDS, MOST_RELEVANT, in_classes, simulated_response
+from knockoffs.diagnostics.simulated import KINDS, MOST_RELEVANT, as_target, simulated_response
 from knockoffs.tables import read_table
 
 X = AutoregressiveGaussian(features=12, rho=0.5).sample(150, random_state=0)
@@ -117,8 +117,8 @@ def test_between_three_and_eight_tenths_of_the_variance_are_explained() -> None:
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.1, 0.9), (0.2, 0.3, 0.5)])
 def test_classes_have_the_shares_of_the_target(shares: tuple[float, ...]) -> None:
     y = np.random.default_rng(0).normal(size=1000)
-    found = np.bincount(in_classes(y, "classification", shares).astype(int)) / 1000
+    found = np.bincount(as_target(y, "classification", shares, 0).values.astype(int)) / 1000
     np.testing.assert_allclose(found, shares, atol=0.002)
-    assert in_classes(y, "regression", shares) is y
+    assert as_target(y, "regression", shares, 0).values is y
     order = np.argsort(y)
-    assert (np.diff(in_classes(y, "classification", shares)[order]) >= 0).all()
+    assert (np.diff(as_target(y, "classification", shares, 0).values[order]) >= 0).all()

@@ -7,7 +7,9 @@ import pytest
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.model_selection import KFold
 
-from knockoffs.statistics.group_lasso import Groups, _largest_penalty, _path, group_lasso, read_response
+from knockoffs.statistics.group_lasso import Groups, _largest_penalty, _path, group_lasso
+from knockoffs.statistics.lasso_responses import Hazard, read_response
+from knockoffs.statistics.survival import Times
 
 OF = np.array([0, 0, 0, 1, 2, 2, 3, 4, 4, 4])
 GROUPS = Groups(OF, np.sqrt(np.bincount(OF)))
@@ -19,6 +21,8 @@ TARGETS = {
     "two classes": ((Y > 0).astype(float), "classification"),
     "three classes": (np.digitize(Y, [-1, 1]).astype(float), "classification"),
 }
+TIMES = Times(np.round(np.exp(-Y), 1), RNG.random(250) < 0.6)
+RESPONSES = {name: read_response(*target) for name, target in TARGETS.items()} | {"times": Hazard(TIMES)}
 
 
 def with_constant(groups: Groups) -> tuple[np.ndarray, Groups]:
@@ -26,10 +30,10 @@ def with_constant(groups: Groups) -> tuple[np.ndarray, Groups]:
     return np.column_stack([Z, np.ones(250)]), Groups(np.append(groups.of, count), np.append(groups.weight, 0))
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", RESPONSES)
 def test_each_solution_of_the_path_satisfies_the_conditions_of_an_optimum(target: str) -> None:
     z, groups = with_constant(GROUPS)
-    response = read_response(*TARGETS[target])
+    response = RESPONSES[target]
     largest = _largest_penalty(z, response, groups)
     for penalty, b in zip(
         largest * np.array([0.999, 0.5, 0.1, 0.02]),
@@ -67,15 +71,14 @@ def test_groups_of_one_column_give_the_lasso() -> None:
         np.testing.assert_allclose(b[-1, 0], np.ravel(model.intercept_)[0], atol=2e-3)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", RESPONSES)
 def test_relevant_groups_are_found_whatever_the_order_of_columns(target: str) -> None:
     splits = [*KFold(4, shuffle=True, random_state=0).split(Z)]
-    y, task = TARGETS[target]
-    b = group_lasso(Z, y, task, GROUPS, splits)
+    b = group_lasso(Z, RESPONSES[target], GROUPS, splits)
     norms = GROUPS.norms(b)
     assert norms[[0, 3]].min() > 3 * norms[[1, 2, 4]].max()
     order = np.random.default_rng(1).permutation(10)
-    again = group_lasso(Z[:, order], y, task, Groups(OF[order], GROUPS.weight), splits)
+    again = group_lasso(Z[:, order], RESPONSES[target], Groups(OF[order], GROUPS.weight), splits)
     np.testing.assert_allclose(again, b[order], atol=1e-9)
 
 
@@ -83,6 +86,8 @@ def test_columns_that_are_constant_or_copies_do_no_harm() -> None:
     splits = [*KFold(4, shuffle=True, random_state=0).split(Z)]
     z = np.column_stack([Z, np.zeros(250), Z[:, 0]])
     groups = Groups(np.append(OF, [5, 6]), np.append(GROUPS.weight, [1, 1]))
-    b = group_lasso(z, Y, "regression", groups, splits)
+    b = group_lasso(z, read_response(Y, "regression"), groups, splits)
     assert b[10] == 0
-    np.testing.assert_allclose(b[0] + b[11], group_lasso(Z, Y, "regression", GROUPS, splits)[0], atol=0.1)
+    np.testing.assert_allclose(
+        b[0] + b[11], group_lasso(Z, read_response(Y, "regression"), GROUPS, splits)[0], atol=0.1
+    )

@@ -32,7 +32,7 @@ from knockoffs.statistics import (
 from knockoffs.statistics.crossfit import Split
 from knockoffs.statistics.models import make_model
 from knockoffs.statistics.problem import Problem
-from knockoffs.statistics.targets import read_target
+from knockoffs.statistics.targets import Target
 
 LAW = AutoregressiveGaussian(features=8, rho=0.4)
 X = LAW.sample(400, random_state=0)
@@ -302,10 +302,10 @@ def test_the_unit_of_y_does_not_matter() -> None:
 
 
 def test_targets() -> None:
-    assert read_target([1.5, 2.5], "auto", rows=2, who="T")[0] == "regression"
-    task, y = read_target(["b", "a", "b"], "auto", rows=3, who="T")
+    assert Target.read([1.5, 2.5], "auto", rows=2, who="T")[0] == "regression"
+    task, y, *_ = Target.read(["b", "a", "b"], "auto", rows=3, who="T")
     assert (task, y.tolist()) == ("classification", [1, 0, 1])
-    assert read_target([0, 1], "regression", rows=2, who="T")[0] == "regression"
+    assert Target.read([0, 1], "regression", rows=2, who="T")[0] == "regression"
 
 
 WHOLE = np.arange(30) % 3
@@ -332,7 +332,7 @@ TARGETS = {
 
 @pytest.mark.parametrize(("y", "task"), TARGETS.values(), ids=TARGETS)
 def test_targets_of_all_types(y: Any, task: str) -> None:
-    found, values = read_target(y, "auto", rows=30, who="T")
+    found, values, *_ = Target.read(y, "auto", rows=30, who="T")
     assert found == task
     different, order = np.unique(values, return_inverse=True)
     expected = np.arange(30) if len(different) == 30 else np.minimum(WHOLE, len(different) - 1)
@@ -356,7 +356,7 @@ def test_targets_of_all_types(y: Any, task: str) -> None:
 )
 def test_targets_that_are_refused(y: Any, said: str) -> None:
     with pytest.raises(ValueError, match=f"^T: .*{said}"):
-        read_target(y, "auto", rows=30, who="T")
+        Target.read(y, "auto", rows=30, who="T")
 
 
 def test_rows_and_columns_in_another_order_are_refused() -> None:

@@ -17,6 +17,6 @@ STATISTICS = (
     "importance",
 )
 AUTO = "auto"  # a statistic that is chosen by simulated responses
-TASKS = ("auto", "regression", "classification")
+TASKS = ("auto", "regression", "classification", "survival")
 VARIANTS = ("distilled", "holdout", "conditional")  # of the randomisation test
 CORRECTIONS = ("bh", "by", "holm", "none")

@@ -196,13 +196,13 @@ def condition_option(command: Any) -> Any:
     )(command)
 
 
-def read_conditions(condition_on: Sequence[str], X: pd.DataFrame, target: str) -> list[str]:
+def read_conditions(condition_on: Sequence[str], X: pd.DataFrame, *targets: str | None) -> list[str]:
     """Return the columns that --condition-on names; one whose name holds a comma is taken as a whole."""
     found: list[str] = []
     for given in condition_on:
         for column in [given] if given in X.columns else given.split(","):
             name = column if column in X.columns else column.strip()
-            if name == target:
+            if name in targets:
                 raise ValueError(f"--condition-on {name!r} is the target. Name other columns.")
             require_column(X, "--condition-on", name)
             found.append(name)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
-import numpy as np
 
 from knockoffs.cli.choices import AUTO, STATISTICS, TASKS
 from knockoffs.cli.common import (
@@ -19,33 +17,27 @@ from knockoffs.cli.common import (
     kind_option,
     make_generator,
     model_file,
-    not_numbers,
     read_conditions,
     read_features,
     read_kinds,
     refuse_kinds,
-    require_column,
     run_options,
     table_options,
-    take_groups,
 )
 from knockoffs.cli.errors import EXIT_CODES
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.results import result_files, say_verdict, say_where, show_selection, write_results
+from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
 from knockoffs.cli.terminal import require_standard_output, shows_progress
 from knockoffs.interrupts import interrupts_end_the_process
-from knockoffs.words import listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
-    import pandas as pd
-
-    from knockoffs.schema import Kind
     from knockoffs.statistics.targets import TaskChoice
 
 
 @click.command(epilog=EXIT_CODES)
 @table_options
-@click.option("--target", required=True, metavar="COL", help="The column to explain.")
+@target_options
 @click.option("--fdr", type=float, default=0.1, show_default=True, help="Share of false discoveries you accept.")
 @generator_options
 @click.option(
@@ -107,6 +99,7 @@ def select(
     na_values: tuple[str, ...],
     max_rows: int,
     target: str,
+    event: str | None,
     fdr: float,
     generator: str,
     save_model: str | None,
@@ -129,12 +122,12 @@ def select(
 ) -> None:
     """Select the columns of FILE that tell something about the target that all the others do not.
 
-    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the target, --groups
-    and --drop are the features: numbers, yes or no, text and categories, also with missing cells; `knockoffs
-    describe` shows how they are read. A model file as --generator draws with the seed that it was saved with, as
-    in Python.
+    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the target, --event,
+    --groups and --drop are the features: numbers, yes or no, text and categories, also with missing cells;
+    `knockoffs describe` shows how they are read. A model file as --generator draws with the seed that it was saved
+    with, as in Python.
     """
-    _require_roles(target, groups, drop)
+    require_roles(target, event, groups, drop)
     check_draws(draws)
     check_cores(n_jobs)
     if as_json:
@@ -147,7 +140,7 @@ def select(
     with interrupts_end_the_process():
         from knockoffs.selector import KnockoffSelector
 
-    y, X, labels = split_columns(frame, target, groups, task)
+    y, X, labels = split_columns(frame, target, event, groups, task)
     asked = read_kinds(kinds, X)
     refuse_copies(X, y, target, task, asked)
     selector = KnockoffSelector(
@@ -161,7 +154,7 @@ def select(
         task=task,
         kinds=asked,
         missing=missing,
-        condition_on=read_conditions(condition_on, X, target) or None,
+        condition_on=read_conditions(condition_on, X, target, event) or None,
         random_state=seed,
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
@@ -173,54 +166,3 @@ def select(
         show_selection(selector.selection_)
         say_verdict(selector)
         say_where(written)
-
-
-def _require_roles(target: str, groups: str | None, drop: Sequence[str]) -> None:
-    """Refuse a column that is to be two things at once."""
-    roles = {target: "--target"}
-    for option, columns in (("--groups", [] if groups is None else [groups]), ("--drop", dict.fromkeys(drop))):
-        for column in columns:
-            if column in roles:
-                raise ValueError(
-                    f"{option} {column!r} is given to {roles[column]} as well. Name another column, or leave "
-                    "one of the two options out."
-                )
-            roles[column] = option
-
-
-def split_columns(frame: pd.DataFrame, target: str, groups: str | None, task: TaskChoice) -> tuple[Any, Any, Any]:
-    """Target, features and groups, or an error that says what is wrong with them."""
-    require_column(frame, "--target", target)
-    y = frame[target]
-    missing = int(y.isna().sum())
-    if missing == len(y):
-        raise ValueError(f"the target {target!r} has no values at all. Pass another column.")
-    if missing:
-        raise ValueError(f"the target {target!r} lacks {missing} of {len(y)} values. Drop those rows.")
-    wrong = not_numbers(y)
-    if (
-        task != "classification" and wrong.any() and wrong.mean() < 0.5
-    ):  # names of classes would be the rule, not the exception
-        row = int(wrong.argmax())
-        raise ValueError(
-            f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it, or "
-            "pass --task classification."
-        )
-    X, labels = take_groups(frame, groups)
-    return y, X.drop(columns=[target]), labels
-
-
-def refuse_copies(
-    X: pd.DataFrame, y: pd.Series, target: str, task: TaskChoice, kinds: Mapping[str, Kind] | None
-) -> None:
-    """Refuse features that are the target under another name, and tables that cannot be read."""
-    from knockoffs.hazards import copies_of_target
-    from knockoffs.statistics.targets import read_target
-    from knockoffs.tables import read_table
-
-    _, values = read_target(y, task, rows=len(y), who=f"the target {target!r}")
-    codes = read_table(X, who="the features", kinds=kinds).codes
-    copies = copies_of_target(np.nan_to_num(codes, nan=0.0), values)
-    if len(copies):
-        named = listing([repr(X.columns[j]) for j in copies])
-        raise ValueError(f"the features hold a copy of the target {target!r}: {named}. Leave it out with --drop.")

@@ -23,7 +23,7 @@ from knockoffs.cli.common import (
 )
 from knockoffs.cli.errors import EXIT_CODES
 from knockoffs.cli.paths import Named, check_paths, named
-from knockoffs.cli.select import refuse_copies, split_columns
+from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
 from knockoffs.cli.terminal import console, require_standard_output, say, shows_progress, text
 from knockoffs.interrupts import interrupts_end_the_process
 
@@ -42,7 +42,7 @@ MOST_RESAMPLES = 10_000_000
 
 @click.command("test", epilog=EXIT_CODES)
 @table_options
-@click.option("--target", required=True, metavar="COL", help="The column to explain.")
+@target_options
 @condition_option
 @click.option("--level", type=float, default=0.1, show_default=True, help="The bound; --correction says on what.")
 @click.option(
@@ -82,6 +82,7 @@ def test(
     na_values: tuple[str, ...],
     max_rows: int,
     target: str,
+    event: str | None,
     condition_on: tuple[str, ...],
     level: float,
     correction: Correction,
@@ -101,9 +102,11 @@ def test(
     """Give a p-value for each column of FILE: does the target depend on it once all the others are known?
 
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the target,
-    --condition-on and --drop are tested: numbers, yes or no, text and categories, also with missing cells. With
-    few columns a test finds what `knockoffs select` cannot report, since knockoffs need some 1 / fdr discoveries.
+    --event, --condition-on and --drop are tested: numbers, yes or no, text and categories, also with missing
+    cells. With few columns a test finds what `knockoffs select` cannot report, since knockoffs need some 1 / fdr
+    discoveries.
     """
+    require_roles(target, event, None, drop)
     check_cores(n_jobs)
     if resamples > MOST_RESAMPLES:
         raise ValueError(f"--resamples {resamples} is not valid: pass at most {MOST_RESAMPLES:,}.")
@@ -119,9 +122,9 @@ def test(
     with interrupts_end_the_process():
         from knockoffs.generators.joint import JointDensity
         from knockoffs.randomization import RandomizationTest
-    y, X, _ = split_columns(frame, target, None, task)
+    y, X, _ = split_columns(frame, target, event, None, task)
     asked = read_kinds(kinds, X)
-    given = read_conditions(condition_on, X, target)
+    given = read_conditions(condition_on, X, target, event)
     refuse_copies(X, y, target, task, asked)
     test = RandomizationTest(
         JointDensity() if density is None else _density(density),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -75,8 +75,8 @@ def check_swap(
         The level at which false discoveries are expected and judged.
     statistic : statistic, default=None
         The statistic that is to be used, `HoldoutStatistic()` by default.
-    task : {"regression", "classification"}, default="regression"
-        What the target is.
+    task : {"regression", "classification", "survival"}, default="regression"
+        What the target is: a quantity, two classes of equal size, or times of which half are censored.
     dry_run : bool, default=False
         Whether to simulate some responses with `statistic` itself as well.
     levels : sequence of float, default=(0.05, 0.1, 0.2, 0.3)
@@ -113,7 +113,7 @@ def check_swap(
     """
     check_count("replicates", replicates)
     check_choice("offset", offset, (0, 1))
-    check_choice("task", task, ("regression", "classification"))
+    check_choice("task", task, get_args(Task))
     check_fraction("fdr", fdr)
     for level in levels:
         check_fraction("levels", level)

@@ -14,10 +14,11 @@ from sklearn.base import clone
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import collect_cautions
 from knockoffs.design import expand
-from knockoffs.diagnostics.simulated import KINDS, in_classes, simulated_response
+from knockoffs.diagnostics.simulated import KINDS, as_target, simulated_response
 from knockoffs.engine.training import Report
 from knockoffs.filtering import fdp, knockoff_select, power
 from knockoffs.statistics.problem import Task
+from knockoffs.statistics.targets import Target
 from knockoffs.tables import Table, read_table
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)
@@ -145,11 +146,11 @@ def simulate(
     rng: np.random.Generator,
     task: Task = "regression",
     groups: Indices | None = None,
-    class_shares: Sequence[float] = (0.5, 0.5),
+    shares: Sequence[float] = (0.5, 0.5),
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> DryRun:
-    """Compute w for simulated responses of the rows of X, for classification cut into classes of these shares.
+    """Compute w for simulated responses of the rows of X, as the task has them (`as_target`).
 
     Knockoffs are drawn anew for each by `draw_knockoffs(seed)`, as a `Table` or as a table like X. With `groups`
     (the group of each row) each group adds a normal number of its own to the response, as large as the noise.
@@ -162,7 +163,7 @@ def simulate(
         y, relevant = simulated_response(design, kind, seed, groups)
         knockoffs = like(table, draw_knockoffs(seed))
         return delayed(_replicate)(
-            table, knockoffs, in_classes(y, task, class_shares), relevant, statistic, task, groups, seed
+            table, knockoffs, as_target(y, task, shares, seed), relevant, statistic, groups, seed
         )
 
     ws, truths = [], []
@@ -185,24 +186,24 @@ def like(table: Table, drawn: Any) -> Table:
 def _replicate(
     table: Table,
     knockoffs: Table,
-    y: Array,
+    target: Target,
     relevant: Flags,
     statistic: Any,
-    task: Task,
     groups: Indices | None,
     seed: int,
 ) -> tuple[Array, Flags]:
     with collect_cautions():  # given once, by the selection itself
-        return _compute(statistic, table, knockoffs, y, task, groups, seed), relevant
+        return _compute(statistic, table, knockoffs, target, groups, seed), relevant
 
 
 def _compute(
-    statistic: Any, table: Table, knockoffs: Table, y: Array, task: Task, groups: Indices | None, seed: int
+    statistic: Any, table: Table, knockoffs: Table, target: Target, groups: Indices | None, seed: int
 ) -> Array:
+    y = target.to_native()
     if not hasattr(statistic, "compute"):
         return np.asarray(statistic(table.to_native(), knockoffs.to_native(), y), dtype=np.float64)
     own = clone(statistic)
-    settings = {"random_state": seed, "task": task}
+    settings = {"random_state": seed, "task": target.task}
     own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)})
     return own.compute(table, knockoffs, y, groups=groups)
 

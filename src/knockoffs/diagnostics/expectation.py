@@ -16,13 +16,14 @@ import numpy as np
 from knockoffs.arrays import Array, Indices
 from knockoffs.design import aligned, copied_features, expand, paired_design
 from knockoffs.diagnostics.dry_run import EVERY_KIND, DryRun, Rate, calibrated_level, like
-from knockoffs.diagnostics.simulated import KINDS, in_classes, simulated_response
+from knockoffs.diagnostics.simulated import KINDS, as_target, simulated_response
 from knockoffs.engine.training import Report
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem, Task
 from knockoffs.statistics.quick import held_out_lines, lasso_coefficients, ridge_coefficients
+from knockoffs.statistics.targets import Target
 from knockoffs.tables import Table
 
 DRAWS, RESPONSES = 4, 40  # draws of knockoffs, and simulated responses for each of them
@@ -108,7 +109,7 @@ def expect(
     offset: int,
     rng: np.random.Generator,
     task: Task = "regression",
-    class_shares: Sequence[float] = (0.5, 0.5),
+    shares: Sequence[float] = (0.5, 0.5),
     groups: Indices | None = None,
     report: Report | None = None,
 ) -> Expectation:
@@ -126,10 +127,11 @@ def expect(
         The offset of the filter.
     rng : numpy Generator
         Where all seeds come from.
-    task : {"regression", "classification"}, default="regression"
-        What the target is; for classification responses are cut into classes.
-    class_shares : sequence of float, default=(0.5, 0.5)
-        The shares of the rows of these classes.
+    task : {"regression", "classification", "survival"}, default="regression"
+        What the target is; for classification responses are cut into classes, for survival they are times of which
+        some are censored.
+    shares : sequence of float, default=(0.5, 0.5)
+        The shares of the rows of these classes, or of censored rows and of events.
     groups : array of int, default=None
         The group of each row. Each group adds a normal number of its own to the response.
     report : callable, default=None
@@ -149,8 +151,8 @@ def expect(
         seed = int(rng.integers(2**31))
         knockoffs = like(table, draw_knockoffs(seed))
         responses = [simulated_response(design, kind, seed + k, groups) for k, kind in enumerate(kinds, start=1)]
-        y = np.stack([in_classes(response.y, task, class_shares) for response in responses], axis=1)
-        problem, y = _problem(table, knockoffs, y, task, groups)
+        targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
+        problem, y = _problem(table, knockoffs, targets, groups)
         copied = copied_features(table.codes, knockoffs.codes)
         own = np.random.default_rng(seed)
         for name, compute in quick.items():
@@ -171,12 +173,13 @@ def _is_other(statistic: Any) -> bool:
 
 
 def _problem(
-    table: Table, knockoffs: Table, y: Array, task: Task, groups: Indices | None
+    table: Table, knockoffs: Table, targets: Sequence[Target], groups: Indices | None
 ) -> tuple[Problem, Array]:
     """Rows as statistics see them, and the responses beside them."""
     design = paired_design(*aligned(table, knockoffs, who="check of the knockoffs"))
-    problem = Problem.of(design, y[:, 0], task, groups).in_standard_units()
-    if groups is None or task == "classification":
+    y = np.stack([target.values for target in targets], axis=1)
+    problem = Problem.of(design, y[:, 0], targets[0].model_task, groups).in_standard_units()
+    if groups is None or targets[0].task != "regression":
         return problem, y
     x, x_tilde, y = (subtract_group_means(part, groups, 1.0) for part in (problem.x, problem.x_tilde, y))
     return problem._replace(x=x, x_tilde=x_tilde), y

@@ -41,7 +41,7 @@ def check_selection(
     fdr: float,
     offset: int,
     task: Task,
-    class_shares: Sequence[float],
+    shares: Sequence[float],
     seed: int,
     progress: bool,
 ) -> SelectionCheck:
@@ -63,7 +63,7 @@ def check_selection(
             offset=offset,
             rng=rng,
             task=task,
-            class_shares=class_shares,
+            shares=shares,
             groups=source.groups,
             report=report,
         )

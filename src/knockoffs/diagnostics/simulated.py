@@ -10,6 +10,8 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.datasets.responses import Response
 from knockoffs.design import Design
 from knockoffs.statistics.problem import Task
+from knockoffs.statistics.survival import Times
+from knockoffs.statistics.targets import Target
 from knockoffs.statistics.units import standardise
 
 LEAST_SHARE, MOST_SHARE, MOST_RELEVANT = 0.1, 0.4, 40  # of the features that a response depends on
@@ -73,12 +75,29 @@ def simulated_response(design: Design, kind: str, seed: int, groups: Indices | N
     return Response(y, np.isin(np.arange(scores.shape[1]), chosen))
 
 
-def in_classes(y: Array, task: Task, shares: Sequence[float]) -> Array:
-    """Return a response as the task has it: for classification cut into classes with these shares of the rows."""
+def as_target(y: Array, task: Task, shares: Sequence[float], seed: int) -> Target:
+    """Return a response as the task has it.
+
+    For classification it is cut into classes with these shares of the rows. For survival the event comes the
+    earlier the larger the response is, and times that do not depend on it censor the first of the `shares`. Only
+    the order of times matters to statistics, so minus the response is as good a time as any.
+    """
+    if task == "survival":
+        return Target.of_times(_censored(-y, shares[-1], np.random.default_rng([seed, len(y)])))
     if task == "regression":
-        return y
+        return Target(task, y)
     cuts = np.quantile(y, np.minimum(np.cumsum(shares)[:-1], 1.0))
-    return np.searchsorted(cuts, y).astype(np.float64)
+    codes = np.searchsorted(cuts, y)
+    return Target(task, codes.astype(np.float64), tuple(map(str, range(len(shares)))))
+
+
+def _censored(time: Array, share: float, rng: np.random.Generator) -> Times:
+    """Times of events of which this share is seen: the others are censored at the shifted times of other rows."""
+    others = rng.permutation(time)
+    end = others + np.quantile(time - others, share)
+    seen = time <= end
+    first = np.minimum(time, end)
+    return Times(first - first.min(), seen)
 
 
 def feature_scores(design: Design, seed: int) -> Array:

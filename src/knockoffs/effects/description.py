@@ -9,6 +9,7 @@ import numpy as np
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.design import Design, aligned, expand, pooled_schema
 from knockoffs.effects.bins import MISSING, Bins, bins_of, within_bins
+from knockoffs.effects.hazard import hazard_ratio, survival_curves
 from knockoffs.effects.regression import Adjusted, Adjustment
 from knockoffs.effects.result import Curve, Effect, Effects
 from knockoffs.effects.shape import shape_of
@@ -61,6 +62,7 @@ def describe_effects(
     schema = pooled_schema(x, x_tilde)
     design = expand(schema, x.codes)
     y, kept = _columns(target)
+    times = None if target.times is None else target.times.rows(some)
     groups = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
     z, unit = _curved(standardise(design.tables[0]).tables[0], design)
     adjustment = Adjustment(z, y[some], groups)
@@ -78,17 +80,25 @@ def describe_effects(
         found = adjustment.coefficients(np.hstack([*sides, *within, by_others]), own)
         rows = np.bincount(bins.x, minlength=len(bins.labels))
         scale = 1.0 if target.classes else float(y.std())
+        ordered = sum(bins.ordered) > 2
+        hazard, survival = None, ()
+        if times is not None:
+            said = by_others if by_others.size else adjustment.y - adjustment.leave(adjustment.y, own)
+            hazard = hazard_ratio(x.codes[:, j], bins, found.coefficients[:, 0], said, times, ordered=ordered)
+            survival = survival_curves(x.codes[:, j], x_tilde.codes[:, j], bins, times, ordered=ordered)
         each.append(
             Effect(
                 feature=names[j],
                 selected=bool(selected[j]),
-                ordered=sum(bins.ordered) > 2,
+                ordered=ordered,
                 bins=bins.labels,
                 places=tuple(None if p is None else _short(p) for p in bins.places),
                 rows=tuple(rows.tolist()),
                 curves=tuple(_curve(found, k, bins, of, scale) for k, of in kept),
                 importance=float(draws[:, j].mean()),
                 importance_error=float(draws[:, j].std(ddof=1)) if len(draws) > 1 else None,
+                hazard=hazard,
+                survival=survival,
             )
         )
     return Effects(tuple(each), by_models=others is not None)

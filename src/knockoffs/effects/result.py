@@ -55,6 +55,53 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class HazardRatio:
+    """How many times as often the event comes, all other features being equal, by Cox's model.
+
+    Attributes
+    ----------
+    per : str
+        What the ratio is for: a standard deviation more of the feature, or one level against another.
+    ratio : float
+        The ratio of the hazards.
+    low, high : float
+        The ends of its 95 % interval.
+    """
+
+    per: str
+    ratio: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        per = " per standard deviation" if self.per == "standard deviation" else ""
+        return f"hazard ratio {self.ratio:.3g}{per}, {self.low:.3g} to {self.high:.3g}"
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivalCurves:
+    """The share of some rows without the event along time (Kaplan-Meier), not adjusted for other features.
+
+    Attributes
+    ----------
+    of : str
+        Which rows these are: the low or the high half of the feature's values, or a level.
+    rows : int
+        Their number.
+    time : tuple of float
+        Times.
+    share, knockoff : tuple of float
+        The share without the event at these times, and that of the rows whose knockoff has such values.
+    """
+
+    of: str
+    rows: int
+    time: tuple[float, ...]
+    share: tuple[float, ...]
+    knockoff: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Effect:
     """What one feature does.
 
@@ -78,6 +125,10 @@ class Effect:
         The knockoff statistic w, the mean over draws.
     importance_error : float or None
         Its standard deviation over draws; None for a single draw.
+    hazard : HazardRatio or None
+        The ratio of hazards, of a survival target.
+    survival : tuple of SurvivalCurves
+        The share without the event along time, of a survival target.
     """
 
     feature: str
@@ -89,10 +140,14 @@ class Effect:
     curves: tuple[Curve, ...]
     importance: float
     importance_error: float | None
+    hazard: HazardRatio | None = None
+    survival: tuple[SurvivalCurves, ...] = ()
 
     @property
     def said(self) -> str:
         """What it does, in a sentence."""
+        if self.survival:
+            return _said_of_hazard(self.curves[0], self.hazard)
         return "; ".join(_said(curve) for curve in self.curves)
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,6 +253,17 @@ def _said(curve: Curve) -> str:
     if missing is not None and error is not None and abs(missing) >= CLEAR * error:
         side = "higher" if missing > 0 else "lower"
         said += f", {side} where it is missing ({_size(curve, missing, error)})"
+    return said
+
+
+def _said_of_hazard(curve: Curve, hazard: HazardRatio | None) -> str:
+    """The curve of events beyond expectation in words, and the ratio of hazards where one number can say it."""
+    said = f"hazard {curve.shape}"
+    if hazard is not None and ", then " not in curve.shape:
+        said += f" ({hazard})"
+    missing, error = curve.missing, curve.missing_error
+    if missing is not None and error is not None and abs(missing) >= CLEAR * error:
+        said += f", {'higher' if missing > 0 else 'lower'} where it is missing"
     return said
 
 

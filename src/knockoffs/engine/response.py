@@ -28,6 +28,15 @@ def cross_entropy(outputs: Tensor, y: Tensor) -> Tensor:
     ).T
 
 
+def hazard_loss(outputs: Tensor, y: Tensor) -> Tensor:
+    """Minus the log-likelihood of proportional hazards; y holds events and exposures, `[rows, 2]`.
+
+    An exposure is the baseline's cumulative hazard at the time of a row, and an output its log hazard ratio.
+    """
+    score = outputs[:, 0]
+    return y[:, 1] * score.exp() - y[:, 0] * score
+
+
 class ResponseNetworks(nn.Module):
     """A network for each block of columns: one hidden layer, and straight lines from the inputs to the outputs.
 

@@ -20,7 +20,7 @@ from knockoffs.randomization.sequential import FIRST_BATCH, Found, sequential_pv
 from knockoffs.randomness import torch_generator
 from knockoffs.schema import Schema
 from knockoffs.statistics.crossfit import losses
-from knockoffs.statistics.problem import Problem, Task
+from knockoffs.statistics.problem import ModelTask, Problem
 
 Variant = Literal["distilled", "holdout", "conditional"]
 
@@ -46,7 +46,7 @@ class Study:
     columns: Columns
     curves: Curves
     y: Array
-    task: Task
+    task: ModelTask
     place: Indices | None
     redraws: Redraws
     residuals: Residuals

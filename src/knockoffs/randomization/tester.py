@@ -41,8 +41,7 @@ from knockoffs.row_structure import row_structure
 from knockoffs.schema import Kind
 from knockoffs.selection import versions_in_use
 from knockoffs.statistics.models import make_model
-from knockoffs.statistics.problem import Task
-from knockoffs.statistics.targets import TaskChoice, read_target
+from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.statistics.units import standardise
 from knockoffs.tables import Table, read_table
 
@@ -89,7 +88,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
     condition_on : sequence of column names or numbers, default=None
         Columns that are not tested, such as age, sex, batch or site: they count among "all the others" of every
         test, in the density and in the models of y.
-    task : {"auto", "regression", "classification"}, default="auto"
+    task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; "auto" decides by the type of y.
     kinds : dict of column names (or numbers) to kinds, default=None
         Kinds of columns that are known better than `infer_schema` finds out.
@@ -162,8 +161,9 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         ----------
         X : table of shape (n_rows, n_features)
             The features; rows are independent of each other.
-        y : array-like of shape (n_rows,)
-            The target.
+        y : array-like of shape (n_rows,), data frame of two columns, or structured array
+            The target. Survival times, right-censored, are two columns or fields: the time, and whether the event
+            was seen (booleans, or 1 and 0); tested are their martingale residuals.
         """
         cautions: list[str] = []
         try:
@@ -188,7 +188,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             )
         validate_data(self, X, skip_check_array=True, reset=True)
         require_same_order(X, y=y, who=WHO)
-        task, target = read_target(y, self.task, rows=len(table), who=WHO)
+        target = Target.read(y, self.task, rows=len(table), who=WHO)
         self.schema_ = table.schema
         conditioned = conditioned_columns(self.condition_on, table)
         seed = reported_seed(self.random_state)
@@ -200,25 +200,25 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         self.density_ = fitted_density(self.density, distinct, seed=for_density, progress=self.progress)
         redraws = redraws_of(self.density_, distinct, for_latents)
         tested = np.flatnonzero(~conditioned & redraws.free)
-        study = self._study(table, target, task, rows.place, redraws, tested, random_generator(for_models))
+        study = self._study(table, target, rows.place, redraws, tested, random_generator(for_models))
         found = self._tests(study, tested, for_tests)
-        self._conclude(table, task, tested, conditioned, found, seed)
+        self._conclude(table, target.task, tested, conditioned, found, seed)
 
     def _study(
         self,
         table: Table,
-        target: Array,
-        task: Task,
+        target: Target,
         place: Indices | None,
         redraws: Any,
         tested: Indices,
         rng: np.random.Generator,
     ) -> Study:
+        y, task = target.values, target.model_task
         classes = task == "classification"
         columns = table_columns(table.schema, table.codes)
         curves = Curves.of(columns)
         learner = residual_model(self.statistic) if self.variant == "distilled" else None
-        seen = target if classes else standardise(target[:, None])[0][0][:, 0]
+        seen = y if classes else standardise(y[:, None])[0][0][:, 0]
         parts, used = None, None
         if self.variant == "holdout":
             estimator = "linear+boosting" if self.statistic is None else self.statistic
@@ -234,7 +234,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             task=task,
             place=place,
             redraws=redraws,
-            residuals=Residuals(columns, curves, outputs(target, classes), tested, learner, rng, self.n_jobs),
+            residuals=Residuals(columns, curves, outputs(y, classes), tested, learner, rng, self.n_jobs),
             parts=parts,
             used=used,
             resamples=self.resamples,

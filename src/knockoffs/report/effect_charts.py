@@ -13,11 +13,15 @@ APART = 46  # pixels for missing cells, to the right of a curve
 LEVEL_ROW = 24
 LABELS = 120  # pixels for the names of levels
 WIDTH = 290
+EXCESS = "events above expectation"  # of the rows of a survival target
+DASHES = ("solid", "dashed", "dotted", "dashes-and-dots")  # of the parts of the rows
 
 
 def effect_charts(effect: dict[str, Any], target: str | None) -> list[Chart]:
     """One picture for a quantity or two classes, else one for each class that is described."""
     picture = _curve if any(place is not None for place in effect["places"]) else _bars
+    if effect["survival"]:
+        return [picture(effect, effect["curves"][0], EXCESS), _survival(effect)]
     return [picture(effect, curve, _title(curve, target)) for curve in effect["curves"]]
 
 
@@ -62,6 +66,28 @@ def _curve(effect: dict[str, Any], curve: dict[str, Any], title: str) -> Chart:
             marks.append({"kind": "cloud", "style": "knockoffs", "points": [(at, y(curve["knockoff"][k]))]})
     drawn = with_axes(chart, x, y, marks)
     return replace(drawn, x_ticks=_spaced(drawn.x_ticks, end) + [(chart.right - 22, "missing") for _ in apart])
+
+
+def _survival(effect: dict[str, Any]) -> Chart:
+    """The share without the event along time of each part of the rows, and of those with such a knockoff."""
+    parts = effect["survival"]
+    chart = Chart("share without the event", WIDTH, 200, "time")
+    times = [0.0, *parts[0]["time"]]
+    x, y = Axis(*value_range(times), chart.left, chart.right), Axis(0, 1, chart.bottom, chart.top)
+
+    def line(shares: list[float], style: str) -> dict[str, Any]:
+        """Shares change at a time, and stay until the next."""
+        points, before = [(x(0.0), y(1.0))], 1.0
+        for time, share in zip(parts[0]["time"], shares, strict=True):
+            points += [(x(time), y(before)), (x(time), y(share))]
+            before = share
+        return {"kind": "line", "points": points, "style": style}
+
+    marks = [line(part["knockoff"], f"knockoffs thin {dash}") for part, dash in zip(parts, DASHES, strict=False)]
+    marks += [line(part["share"], f"data {dash}") for part, dash in zip(parts, DASHES, strict=False)]
+    keys = [{"label": part["of"], "style": f"data {dash}"} for part, dash in zip(parts, DASHES, strict=False)]
+    marks.append({"kind": "keys", "x": chart.right, "y": chart.top + 10, "keys": keys})
+    return with_axes(chart, x, y, marks)
 
 
 def _spaced(ticks: list[tuple[float, str]], end: float) -> list[tuple[float, str]]:

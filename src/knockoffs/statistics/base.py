@@ -14,7 +14,7 @@ from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
 from knockoffs.statistics.problem import Problem
-from knockoffs.statistics.targets import TaskChoice, read_target
+from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.tables import group_labels, read_table
 
 
@@ -34,6 +34,10 @@ class Statistic(BaseEstimator, ABC):
     common mean and standard deviation), so w has no unit and does not depend on those of y and X. Indicators come
     in units of 1/2, so that rare ones do not become large numbers. With `standardise=False` models see X (with
     indicators of 0 and 1) and y as they were given.
+
+    To models that are not made for it, a survival target is a quantity: martingale residuals, events minus the
+    number to expect by the time of a row. Like all that statistics make of it, they depend on the order of times
+    alone.
     """
 
     exact: bool
@@ -60,10 +64,11 @@ class Statistic(BaseEstimator, ABC):
                 f"{who}: X has shape {x.shape}, X_tilde {x_tilde.shape}: pass one knockoff for each cell."
             )
         require_same_order(X, X_tilde=X_tilde, y=y, groups=groups, who=who)
-        task, target = read_target(y, self.task, rows=len(x), who=who)
+        target = Target.read(y, self.task, rows=len(x), who=who)
         labels = None if groups is None else group_labels(groups, rows=len(x), who=who)
         x, x_tilde = aligned(x, x_tilde, who=who)
-        problem = Problem.of(paired_design(x, x_tilde), target, task, labels)
+        problem = Problem.of(paired_design(x, x_tilde), target.values, target.model_task, labels)
+        problem = problem._replace(times=target.times)
         if self.standardise:
             problem = problem.in_standard_units().without_group_effects()
         return problem, copied_features(x.codes, x_tilde.codes)
@@ -90,6 +95,11 @@ def require_enough_for(data: Problem, name: str, folds: int) -> None:
     have = len(units) if data.groups is None else len(np.unique(units))
     if have < folds:
         raise ValueError(f"{name}={folds} needs as many {what}; there are {have}. Pass fewer {name}.")
+    if data.times is not None and data.times.event.sum() < folds:
+        events = int(data.times.event.sum())
+        raise ValueError(
+            f"{name}={folds} needs as many rows with the event; there are {events}. Pass fewer {name}."
+        )
     if data.task == "classification" and data.groups is None:
         rarest = np.bincount(data.y.astype(int)).min()
         if rarest < folds:

@@ -164,20 +164,20 @@ class CrossFitted(Statistic):
 
     def _splits(self, data: Problem, rng: np.random.Generator) -> Iterable[tuple[Indices, Indices]]:
         seed = int(rng.integers(2**31))
-        classes = data.task == "classification"
+        strata = data.strata(2 if self.folds is None else self.folds)
         if self.folds is None:
             size = 0.15 if self.test_size is None else self.test_size
             check_fraction("test_size", size)
-            single = StratifiedShuffleSplit if classes else ShuffleSplit
+            single = ShuffleSplit if strata is None else StratifiedShuffleSplit
             kind = single if data.groups is None else GroupShuffleSplit
             splitter = kind(1, test_size=size, random_state=seed)
         else:
             check_count("folds", self.folds, least=2)
             require_enough_for(data, "folds", self.folds)
-            several = StratifiedKFold if classes else KFold
+            several = KFold if strata is None else StratifiedKFold
             kind = several if data.groups is None else GroupKFold
             splitter = kind(self.folds, shuffle=True, random_state=seed)
-        return splitter.split(data.x, data.y, data.groups)
+        return splitter.split(data.x, strata, data.groups)
 
 
 def differences_of(model: Any, base: Array, seen: Problem, features: Indices, scoring: Any) -> Part:

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax
 
 from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.statistics.problem import Task
+from knockoffs.statistics.lasso_responses import Quantity, Response
 
 RATIO = 0.88  # of a penalty to the one before it
 PENALTIES = 72  # down to 1e-4 of the largest
 PATIENCE = 6  # penalties without a better prediction of held-out rows, after which smaller ones are not tried
 STEPS = 1000
 TOLERANCE = 1e-5  # of a step, as a share of the largest coefficient
+ROUNDING = 1e-10  # share of a loss
 
 
 class Groups(NamedTuple):
@@ -46,54 +46,20 @@ class Groups(NamedTuple):
         return columns, Groups((np.cumsum(active) - 1)[self.of[columns]], self.weight[active])
 
 
-class Response(NamedTuple):
-    """y as outputs `[rows, outputs]` (indicators of classes; one output for a quantity and for two classes)."""
-
-    y: Array
-    task: Task
-
-    def rows(self, index: Indices) -> Response:
-        return self._replace(y=self.y[index])
-
-    def residual(self, predicted: Array) -> Array:
-        """The derivative of the losses by the outputs."""
-        if self.task == "regression":
-            return predicted - self.y
-        return (expit(predicted) if self.y.shape[1] == 1 else softmax(predicted, axis=1)) - self.y
-
-    def loss(self, predicted: Array) -> float:
-        """Half the squared error, or the log-loss."""
-        if self.task == "regression":
-            return float(0.5 * np.square(predicted - self.y).mean())
-        if self.y.shape[1] == 1:
-            return float((np.logaddexp(0, predicted) - self.y * predicted).mean())
-        return float(-(log_softmax(predicted, axis=1) * self.y).sum(1).mean())
-
-    @property
-    def curvature(self) -> float:
-        """A bound on the second derivative of the losses by the outputs."""
-        return 1.0 if self.task == "regression" else 0.25 if self.y.shape[1] == 1 else 0.5
-
-
-def read_response(y: Array, task: Task) -> Response:
-    if task == "regression" or y.max() == 1:
-        return Response(y[:, None], task)
-    return Response((y[:, None] == np.arange(y.max() + 1)).astype(np.float64), task)
-
-
-def group_lasso(
-    z: Array, y: Array, task: Task, groups: Groups, splits: Sequence[tuple[Indices, Indices]]
-) -> Array:
+def group_lasso(z: Array, response: Response, groups: Groups, splits: Sequence[tuple[Indices, Indices]]) -> Array:
     """Coefficients `[columns, outputs]` at the penalty that predicts held-out rows best."""
     # a constant beside the columns, in a group of its own that is not penalised
     z = np.column_stack([z, np.ones(len(z))])
     groups = Groups(np.append(groups.of, len(groups.weight)), np.append(groups.weight, 0.0))
-    response = read_response(y, task)
     penalties = _largest_penalty(z, response, groups) * RATIO ** np.arange(1, PENALTIES + 1)
-    paths = [_path(z[train], response.rows(train), groups, penalties) for train, _ in splits]
+    parts = [response.rows(train) for train, _ in splits]
+    paths = [_path(z[train], part, groups, penalties) for part, (train, _) in zip(parts, splits, strict=True)]
     held_out: list[float] = []
     for found in zip(*paths, strict=True):
-        losses = [response.rows(test).loss(z[test] @ b) for (_, test), b in zip(splits, found, strict=True)]
+        losses = [
+            response.held_out_loss(z @ b, part, *split)
+            for part, split, b in zip(parts, splits, found, strict=True)
+        ]
         held_out.append(float(np.mean(losses)))
         if len(held_out) > np.argmin(held_out) + PATIENCE:
             break
@@ -104,9 +70,8 @@ def group_lasso(
 
 def _largest_penalty(z: Array, response: Response, groups: Groups) -> float:
     """The penalty from which on all groups but the constant are silent."""
-    share = response.y.mean(0)
-    level = share if response.task == "regression" else np.log(share / (1 - share if len(share) == 1 else 1))
-    slope = groups.norms(z.T @ response.residual(np.broadcast_to(level, response.y.shape)) / len(z))
+    level = np.broadcast_to(response.level, response.y.shape)
+    slope = groups.norms(z.T @ response.residual(level) / len(z))
     return float((slope[:-1] / groups.weight[:-1]).max())
 
 
@@ -135,11 +100,14 @@ def _path(z: Array, response: Response, groups: Groups, penalties: Array) -> Ite
 
 def _fit(z: Array, response: Response, groups: Groups, penalty: float, start: Array) -> Array:
     """Accelerated proximal gradients that start again wherever they would overshoot."""
-    gradient, steepest = _gradient(z, response)
-    step = 1 / steepest
+    gradient, steepest = _gradient(z, response), response.steepest(z)
     b, ahead, speed = start, start, 1.0
     for _ in range(STEPS):
-        new = groups.shrunk(ahead - step * gradient(ahead), step * penalty)
+        slope = gradient(ahead)
+        new = groups.shrunk(ahead - slope / steepest, penalty / steepest)
+        while response.local and _too_long(z, response, ahead, new, slope, steepest):
+            steepest *= 2
+            new = groups.shrunk(ahead - slope / steepest, penalty / steepest)
         change = new - b
         if ((ahead - new) * change).sum() > 0:
             speed = 1.0
@@ -150,11 +118,16 @@ def _fit(z: Array, response: Response, groups: Groups, penalty: float, start: Ar
     return b
 
 
-def _gradient(z: Array, response: Response) -> tuple[Callable[[Array], Array], float]:
-    """The gradient of the mean loss, and a bound on how fast it changes."""
-    gram = z.T @ z / len(z)
-    steepest = response.curvature * float(np.linalg.eigvalsh(gram)[-1])
-    if response.task == "regression":
-        cross = z.T @ response.y / len(z)
-        return (lambda b: gram @ b - cross), steepest
-    return (lambda b: z.T @ response.residual(z @ b) / len(z)), steepest
+def _gradient(z: Array, response: Response) -> Callable[[Array], Array]:
+    """The gradient of the mean loss."""
+    if isinstance(response, Quantity):
+        gram, cross = z.T @ z / len(z), z.T @ response.y / len(z)
+        return lambda b: gram @ b - cross
+    return lambda b: z.T @ response.residual(z @ b) / len(z)
+
+
+def _too_long(z: Array, response: Response, b: Array, new: Array, slope: Array, steepest: float) -> bool:
+    """Return whether the loss after a step is above what a parabola of this curvature allows."""
+    step, before = new - b, response.loss(z @ b)
+    allowed = before + float((slope * step).sum() + steepest / 2 * np.square(step).sum())
+    return response.loss(z @ new) > allowed + ROUNDING * abs(before)

@@ -12,7 +12,7 @@ from knockoffs.arrays import Array
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_estimator_for
-from knockoffs.statistics.problem import Problem, Task, in_random_pair_order
+from knockoffs.statistics.problem import ModelTask, Problem, in_random_pair_order
 from knockoffs.statistics.targets import TaskChoice
 
 
@@ -31,7 +31,7 @@ class ImportanceStatistic(Statistic):
         common mean and standard deviation for a feature and its knockoff. A fixed penalty then acts on
         standardised columns, and w does not depend on the units and origins of X and y. Pass False for an
         estimator that needs the numbers as they are, such as a Poisson regression or a pipeline with a logarithm.
-    task : {"auto", "regression", "classification"}, default="auto"
+    task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
     random_state : int, numpy Generator or None, default=None
         Seed.
@@ -72,7 +72,7 @@ class ImportanceStatistic(Statistic):
         first, second = np.split(importances(model, table.shape[1]), 2)
         return sign * (problem.per_feature(first) - problem.per_feature(second))
 
-    def _model(self, task: Task, seed: int) -> Any:
+    def _model(self, task: ModelTask, seed: int) -> Any:
         if self.estimator is not None:
             return clone(self.estimator)
         forest = RandomForestRegressor if task == "regression" else RandomForestClassifier

@@ -15,6 +15,7 @@ from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_enough_for
 from knockoffs.statistics.group_lasso import Groups, group_lasso
 from knockoffs.statistics.importance import importances
+from knockoffs.statistics.lasso_responses import response_of
 from knockoffs.statistics.problem import Problem, in_random_pair_order
 from knockoffs.statistics.targets import TaskChoice
 
@@ -25,8 +26,9 @@ class LassoStatistic(Statistic):
     """|b_j| - |b̃_j|, the coefficients of a lasso fitted on [x, x̃] at the penalty that cross-validates best.
 
     The coefficients are those of columns in standard units, and of y in standard units where it is a quantity.
-    Exact: flip-sign holds for any data. A logistic lasso for classes. Strong where y is close to linear in the
-    features; on real data with imperfect knockoffs it exceeds its level more than `HoldoutStatistic` does.
+    Exact: flip-sign holds for any data. A logistic lasso for classes, a Cox lasso for survival times. Strong where
+    y is close to linear in the features; on real data with imperfect knockoffs it exceeds its level more than
+    `HoldoutStatistic` does.
 
     Where features have several columns (levels of a nominal feature, a value and whether it is missing) a group
     lasso takes or leaves these as a whole, and |b_j| is the standard deviation of what they add to the
@@ -36,7 +38,7 @@ class LassoStatistic(Statistic):
     ----------
     cv : int, default=5
         Number of folds of the cross-validation that chooses the penalty.
-    task : {"auto", "regression", "classification"}, default="auto"
+    task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
     random_state : int, numpy Generator or None, default=None
         Seed.
@@ -72,19 +74,21 @@ class LassoStatistic(Statistic):
         table, sign = in_random_pair_order(problem, rng)
         require_enough_for(problem, "cv", self.cv)
         # Shuffled, since files are often sorted by something.
-        kind = StratifiedKFold if problem.task == "classification" else KFold
+        strata = problem.strata(self.cv)
+        kind = KFold if strata is None else StratifiedKFold
         splitter = (kind if problem.groups is None else GroupKFold)(
             self.cv, shuffle=True, random_state=int(rng.integers(2**31))
         )
-        cv = [*splitter.split(table, problem.y, problem.groups)]
-        if problem.unit is None:
+        cv = [*splitter.split(table, strata, problem.groups)]
+        if problem.unit is None and problem.times is None:
             found = self._coefficients(table, problem, cv, rng)
         else:
             covariances = 2 * _covariances(problem)  # of features, and of knockoffs
             # noise of a group grows with the standard deviation of all of its columns, which for one column is 1
             weight = np.sqrt([max(np.trace(covariance), SMALLEST) for covariance in covariances])
-            groups = Groups(np.concatenate([problem.unit, problem.unit + problem.features]), weight)
-            found = _deviations(group_lasso(table, problem.y, problem.task, groups, cv), groups, covariances)
+            unit = problem.units
+            groups = Groups(np.concatenate([unit, unit + problem.features]), weight)
+            found = _deviations(group_lasso(table, response_of(problem), groups, cv), groups, covariances)
         first, second = np.split(found, 2)
         return sign * (first - second)
 

@@ -41,7 +41,7 @@ class MidpointStatistic(CrossFitted):
         common mean and standard deviation for a feature and its knockoff. A fixed penalty then acts on
         standardised columns, and w does not depend on the units and origins of X and y. Pass False for an
         estimator that needs the numbers as they are, such as a Poisson regression or a pipeline with a logarithm.
-    task : {"auto", "regression", "classification"}, default="auto"
+    task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
     n_jobs : int, default=None
         Number of cores for the models of an `estimator`.

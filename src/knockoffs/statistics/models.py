@@ -13,12 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoCV, LogisticRegressionCV
 
 from knockoffs.arrays import Array
-from knockoffs.statistics.problem import Task
+from knockoffs.statistics.problem import ModelTask
 
 NAMED = ("boosting", "linear+boosting", "lightgbm")
 
 
-def make_model(estimator: Any, task: Task, seed: int) -> Any:
+def make_model(estimator: Any, task: ModelTask, seed: int) -> Any:
     """An unfitted copy of the estimator, or a model by name."""
     if not isinstance(estimator, str):
         return clone(estimator)
@@ -41,7 +41,7 @@ def require_model(estimator: Any) -> None:
         )
 
 
-def _trees(task: Task, seed: int) -> Any:
+def _trees(task: ModelTask, seed: int) -> Any:
     kind = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
     return kind(max_iter=100, max_leaf_nodes=15, early_stopping=False, random_state=seed)
 

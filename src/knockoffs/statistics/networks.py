@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from knockoffs.engine.response import (
     ResponseNetworks,
     cross_entropy,
     fit_response,
+    hazard_loss,
     predictions_by_others,
     squared_error,
     swap_differences,
@@ -82,8 +83,7 @@ def network_differences(
     held_out = torch.as_tensor(_held_out(problem, split, rng))
     columns = [torch.as_tensor(problem.columns_of(block)) for block in blocks]
     mixed = (_mixed(b, x_tilde, block, problem, mixture, generator) for block in blocks)
-    begin = _classes if problem.task == "classification" else _quantity
-    task, lines = begin(problem, split, mixed, held_out)
+    task, lines = _beginning(problem)(problem, split, mixed, held_out)
     unit = None if problem.unit is None else torch.as_tensor(problem.unit)
     networks = ResponseNetworks(columns, task.outputs, lines, width=WIDTH, unit=unit, generator=generator)
     fit_response(
@@ -109,6 +109,13 @@ def network_differences(
         predictions = predictions_by_others(networks, tested, x, orders, classes=classes).numpy()
         predictions = predictions * np.float32(1.0 if classes else task.unit**0.5)
     return HeldOut(found.double().numpy() * task.unit, predictions)
+
+
+def _beginning(problem: Problem) -> Callable[..., tuple[_Task, list[Line]]]:
+    """What networks learn, and where they begin."""
+    if problem.times is not None:
+        return _hazard
+    return _classes if problem.task == "classification" else _quantity
 
 
 def _scale(values: Array) -> tuple[Array, Array]:
@@ -169,6 +176,33 @@ def _classes(
     outputs = int(y.max()) + 1
     lines = [_logits(table, y[split.train], outputs, held_out) for table in tables]
     return _Task(y, outputs, cross_entropy, 1.0, 1.0), lines
+
+
+def _hazard(
+    problem: Problem, split: Split, tables: Iterable[torch.Tensor], held_out: torch.Tensor
+) -> tuple[_Task, list[Line]]:
+    """Events and exposures, and lines to log hazard ratios from lines to martingale residuals."""
+    if problem.times is None:
+        raise ValueError("a hazard needs the times of a survival target")
+    y = np.stack([problem.times.event, problem.times.exposure], axis=1)
+    seen = torch.as_tensor(y[split.train])
+    lines = [_log_hazards(table, seen, held_out) for table in tables]
+    return _Task(torch.as_tensor(y).float(), 1, hazard_loss, 1.0, 1.0), lines
+
+
+def _log_hazards(x: torch.Tensor, y: torch.Tensor, held_out: torch.Tensor) -> Line:
+    """A row's hazard ratio is about 1 plus its residual per exposure; held-out rows say how steep is best."""
+    exposure = y[~held_out, 1].mean()
+    slope, intercept = fit_ridge(x, (y[:, 0] - y[:, 1])[:, None], held_out).line
+    kept = x[held_out].double()
+
+    def line(steepness: float) -> Line:
+        return Line(steepness * slope / exposure, steepness * intercept / exposure)
+
+    def loss(line: Line) -> float:
+        return hazard_loss((kept @ line.slope.T + line.intercept).T[None], y[held_out]).mean().item()
+
+    return min(map(line, STEEPNESS), key=loss)
 
 
 def _logits(x: torch.Tensor, y: torch.Tensor, outputs: int, held_out: torch.Tensor) -> Line:

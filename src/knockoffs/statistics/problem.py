@@ -9,9 +9,11 @@ import numpy as np
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.design import Design
 from knockoffs.statistics.group_effects import without_group_effects
+from knockoffs.statistics.survival import Times
 from knockoffs.statistics.units import standardise
 
-Task = Literal["regression", "classification"]
+Task = Literal["regression", "classification", "survival"]
+ModelTask = Literal["regression", "classification"]  # what models do; a survival target is a quantity to them
 
 
 class GivenTarget(NamedTuple):
@@ -28,21 +30,22 @@ class Problem(NamedTuple):
     `given` is y in its own units, where `y` is in standard units. `unit` is the feature of each column, in
     increasing order, and `indicators` flags the columns of levels and of missing cells; None where every column is
     a feature of its own. `missing` flags the values of x and of x̃ that are only filled in; None where there are
-    none.
+    none. `times` are those of a survival target, whose y is a quantity: martingale residuals.
     """
 
     x: Array
     x_tilde: Array
     y: Array
-    task: Task
+    task: ModelTask
     groups: Indices | None = None
     given: GivenTarget | None = None
     unit: Indices | None = None
     indicators: Flags | None = None
     missing: tuple[Flags, Flags] | None = None
+    times: Times | None = None
 
     @classmethod
-    def of(cls, design: Design, y: Array, task: Task, groups: Indices | None) -> Problem:
+    def of(cls, design: Design, y: Array, task: ModelTask, groups: Indices | None) -> Problem:
         """The problem of a table and its knockoffs."""
         x, x_tilde = design.tables
         if design.plain:
@@ -56,6 +59,19 @@ class Problem(NamedTuple):
     @property
     def features(self) -> int:
         return self.x.shape[1] if self.unit is None else int(self.unit[-1]) + 1
+
+    @property
+    def units(self) -> Indices:
+        """The feature of each column."""
+        return np.arange(self.features) if self.unit is None else self.unit
+
+    def strata(self, folds: int) -> Array | None:
+        """What each fold should have its share of: the classes, or events where there are enough; None without."""
+        if self.task == "classification":
+            return self.y
+        if self.times is None or min(np.bincount(self.times.event, minlength=2)) < folds:
+            return None
+        return self.times.event.astype(np.float64)
 
     def columns_of(self, features: Indices) -> Indices:
         """The columns of some features, in the order of these."""
@@ -83,6 +99,7 @@ class Problem(NamedTuple):
             groups=None,
             given=given,
             missing=missing,
+            times=None if self.times is None else self.times.rows(index),
         )
 
     def in_standard_units(self) -> Problem:
@@ -103,7 +120,7 @@ class Problem(NamedTuple):
 
     def without_group_effects(self) -> Problem:
         """A quantity y, and x and x̃ with it, freed of what the rows of a group have in common."""
-        if self.groups is None or self.task == "classification":
+        if self.groups is None or self.task == "classification" or self.times is not None:
             return self
         x, x_tilde, y = without_group_effects(self.x, self.x_tilde, self.y, self.groups)
         return self._replace(x=x, x_tilde=x_tilde, y=y, given=None if y is not self.y else self.given)

@@ -64,7 +64,7 @@ def held_out_lines(problem: Problem, y: Array, rng: np.random.Generator) -> Arra
     y = _standard(y)
     effort = _effort(problem)
     totals = np.zeros((problem.features, y.shape[1]))
-    unit = _units(problem)
+    unit = problem.units
     penalised = Penalised.of_units(unit, np.sqrt(np.bincount(unit)))
     blocks = min(effort.blocks, problem.features)
     for train, test in _folds(problem, effort.folds, rng):
@@ -90,7 +90,7 @@ def lasso_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> 
     y = _standard(y)
     effort = _effort(problem)
     both = np.hstack([problem.x, problem.x_tilde])
-    unit = _units(problem)
+    unit = problem.units
     variance = (problem.x.var(0) + problem.x_tilde.var(0)) / 2
     weight = np.sqrt(np.maximum(np.bincount(unit, variance), SMALLEST))
     penalised = Penalised.of_units(np.concatenate([unit, unit + problem.features]), np.tile(weight, 2))
@@ -140,10 +140,6 @@ def ridge_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> 
 
 def _effort(problem: Problem) -> Effort:
     return FOR_WIDE if problem.x.shape[1] > WIDE else USUAL
-
-
-def _units(problem: Problem) -> Indices:
-    return np.arange(problem.features) if problem.unit is None else problem.unit
 
 
 def _norms(problem: Problem, slopes: Array) -> Array:

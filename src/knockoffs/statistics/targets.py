@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 from knockoffs.arrays import Array
 from knockoffs.checks import check_choice
-from knockoffs.statistics.problem import Task
+from knockoffs.statistics.problem import ModelTask, Task
+from knockoffs.statistics.read_times import holds_times, read_times
+from knockoffs.statistics.survival import Times, median_follow_up
 from knockoffs.statistics.units import varies
 from knockoffs.tables import as_numpy
 from knockoffs.words import listing
 
 MOST_CLASSES = 20
 SAID_CLASSES = 4
-TaskChoice = Literal["auto", "regression", "classification"]
+TASKS = ("auto", *get_args(Task))
+TaskChoice = Literal["auto", "regression", "classification", "survival"]
 
 
 class Target(NamedTuple):
@@ -25,36 +28,74 @@ class Target(NamedTuple):
 
     Attributes
     ----------
-    task : {"regression", "classification"}
-        What is to be predicted: a quantity, or a class.
+    task : {"regression", "classification", "survival"}
+        What is to be predicted: a quantity, a class, or the time to an event.
     values : array of shape (rows,)
-        The quantity, or the number of the class, from 0 on.
+        The quantity, the number of the class from 0 on, or martingale residuals: events minus the number to expect
+        by the time of the row, which are large where the event comes early.
     classes : tuple of str
-        The classes as they stand in y, in the order of their numbers; empty for a quantity.
+        The classes as they stand in y, in the order of their numbers; empty for a quantity and for times.
     name : str or None
         What y is called: the name of the series that was passed.
+    times : Times or None
+        When each row was last seen and whether with the event; None unless the task is "survival".
     """
 
     task: Task
     values: Array
     classes: tuple[str, ...] = ()
     name: str | None = None
+    times: Times | None = None
 
     @classmethod
     def read(cls, y: Any, task: TaskChoice, *, rows: int, who: str) -> Target:
         """Read y; its kind is found out by its type where `task` is "auto"."""
+        check_choice("task", task, TASKS)
+        if holds_times(y, task):
+            return cls.of_times(read_times(y, rows=rows, who=who))
         name = getattr(y, "name", None)  # of a pandas or polars series
         name = None if name is None or callable(name) else str(name)
-        task, values = read_target(y, task, rows=rows, who=who)
-        if task == "regression":
-            return cls(task, values, name=name)
-        found = np.unique(_read_vector(y, rows, who)).tolist()
-        return cls(task, values, tuple(f"{c:g}" if isinstance(c, float) else str(c) for c in found), name)
+        vector = _read_vector(y, rows, who)
+        if task != "classification" and vector.dtype.kind in "cmMV":
+            raise ValueError(
+                f"{who}: y of type {vector.dtype} does not hold real numbers. Pass numbers (such as days since a "
+                "date), or task='classification'."
+            )
+        if task == "regression" or (task == "auto" and _is_quantity(vector)):
+            return cls("regression", _quantity(vector, who), name=name)
+        values, found = _classes(vector, who), np.unique(vector).tolist()
+        labels = tuple(f"{c:g}" if isinstance(c, float) else str(c) for c in found)
+        return cls("classification", values, labels, name)
+
+    @classmethod
+    def of_times(cls, times: Times) -> Target:
+        """The target of survival times."""
+        return cls("survival", times.residuals, name=f"time to {times.event_name}", times=times)
 
     @property
-    def class_shares(self) -> tuple[float, ...]:
-        """The shares of the rows of each class; empty for a quantity."""
+    def model_task(self) -> ModelTask:
+        """What models do with `values`."""
+        return "classification" if self.task == "classification" else "regression"
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The shares of the rows of each class, or of censored rows and of events; empty for a quantity."""
+        if self.times is not None:
+            seen = float(self.times.event.mean())
+            return 1 - seen, seen
         return tuple(np.bincount(self.values.astype(int)) / len(self.values)) if self.classes else ()
+
+    @property
+    def as_given(self) -> tuple[Array, ...]:
+        """The columns of y as numbers: times and events, or its values."""
+        return (self.values,) if self.times is None else (self.times.time, self.times.event.astype(np.float64))
+
+    def to_native(self) -> NDArray[Any]:
+        """Return y as it can be passed to a statistic: its values, or a structured array of events and times."""
+        if self.times is None:
+            return self.values
+        fields = np.dtype([("event", bool), ("time", np.float64)])
+        return np.array([*zip(self.times.event, self.times.time, strict=True)], dtype=fields)
 
     @property
     def described(self) -> str:
@@ -64,7 +105,12 @@ class Target(NamedTuple):
         'a quantity: 1 to 9, median 2'
         >>> Target("classification", np.array([0.0, 1.0, 1.0]), ("ill", "well")).described
         '2 classes: ill (1), well (2)'
+        >>> Target.of_times(Times(np.array([1.0, 2.0, 9.0]), np.array([True, True, False]))).described
+        '2 of 3 rows have the event, median follow-up 9'
         """
+        if self.times is not None:
+            events, follow_up = self.times.event.sum(), median_follow_up(self.times)
+            return f"{events:,} of {len(self.values):,} rows have the event, median follow-up {follow_up:.4g}"
         if not self.classes:
             low, middle, high = np.quantile(self.values, (0, 0.5, 1))
             return f"a quantity: {low:.4g} to {high:.4g}, median {middle:.4g}"
@@ -73,24 +119,10 @@ class Target(NamedTuple):
         return f"{len(said)} classes: {listing(said, SAID_CLASSES)}"
 
     def columns(self) -> Array:
-        """Return what a regression explains, `[rows, outputs]`: the quantity, or a column of 0 and 1 per class."""
+        """Return what a regression explains, `[rows, outputs]`: `values`, or a column of 0 and 1 per class."""
         if not self.classes:
             return self.values[:, None]
         return (self.values[:, None] == np.arange(len(self.classes))).astype(np.float64)
-
-
-def read_target(y: Any, task: TaskChoice, *, rows: int, who: str) -> tuple[Task, Array]:
-    """The task (by the type of y where it is "auto") and y as numbers: values, or classes from 0 on."""
-    check_choice("task", task, ("auto", "regression", "classification"))
-    target = _read_vector(y, rows, who)
-    if task != "classification" and target.dtype.kind in "cmMV":
-        raise ValueError(
-            f"{who}: y of type {target.dtype} does not hold real numbers. Pass numbers (such as days since a "
-            "date), or task='classification'."
-        )
-    if task == "auto":
-        task = "regression" if _is_quantity(target) else "classification"
-    return task, _classes(target, who) if task == "classification" else _quantity(target, who)
 
 
 def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:

@@ -1,0 +1,135 @@
+"""The target at the command line: its columns, what is wrong with them, and features that are a copy of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from knockoffs.cli.common import not_numbers, options, require_column, take_groups
+from knockoffs.words import listing
+
+if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
+    import pandas as pd
+
+    from knockoffs.schema import Kind
+    from knockoffs.statistics.targets import TaskChoice
+
+target_options = options(
+    click.option("--target", required=True, metavar="COL", help="The column to explain."),
+    click.option(
+        "--event",
+        metavar="COL[=VALUE]",
+        help="The target is a time, and this column says whether the event was seen (true, 1 or VALUE) or the row "
+        "is censored; it is no feature.",
+    ),
+)
+
+
+def require_roles(target: str, event: str | None, groups: str | None, drop: Sequence[str]) -> None:
+    """Refuse a column that is to be two things at once."""
+    roles = {target: "--target"}
+    events = [] if event is None else [event.rpartition("=")[0] or event]
+    others = {"--event": events, "--groups": [] if groups is None else [groups], "--drop": dict.fromkeys(drop)}
+    for option, columns in others.items():
+        for column in columns:
+            if column in roles:
+                raise ValueError(
+                    f"{option} {column!r} is given to {roles[column]} as well. Name another column, or leave "
+                    "one of the two options out."
+                )
+            roles[column] = option
+
+
+def split_columns(
+    frame: pd.DataFrame, target: str, event: str | None, groups: str | None, task: TaskChoice
+) -> tuple[Any, Any, Any]:
+    """Target, features and groups, or an error that says what is wrong with them.
+
+    With an event the target is a data frame of two columns, times and whether the event was seen.
+    """
+    require_column(frame, "--target", target)
+    _require_values(frame[target], f"the target {target!r}")
+    if event is None and task == "survival":
+        raise ValueError("--task survival needs --event, the column that says whether the event was seen.")
+    if event is not None and task not in ("auto", "survival"):
+        raise ValueError(
+            f"--event {event!r} makes the target a time, not a {task} one. Leave --task or --event out."
+        )
+    y = _quantity_or_classes(frame[target], target, task)
+    used = [target]
+    if event is not None:
+        column, seen = _events(frame, event)
+        y, used = _with_events(y, seen, target, event), [target, column]
+    X, labels = take_groups(frame, groups)
+    return y, X.drop(columns=used), labels
+
+
+def refuse_copies(
+    X: pd.DataFrame, y: Any, target: str, task: TaskChoice, kinds: Mapping[str, Kind] | None
+) -> None:
+    """Refuse features that are the target under another name, and tables that cannot be read."""
+    from knockoffs.hazards import copies_of_target
+    from knockoffs.statistics.targets import Target
+    from knockoffs.tables import read_table
+
+    read = Target.read(y, task, rows=len(y), who=f"the target {target!r}")
+    codes = np.nan_to_num(read_table(X, who="the features", kinds=kinds).codes, nan=0.0)
+    copies = sorted({int(j) for values in read.as_given for j in copies_of_target(codes, values)})
+    if copies:
+        named = listing([repr(X.columns[j]) for j in copies])
+        raise ValueError(f"the features hold a copy of the target {target!r}: {named}. Leave it out with --drop.")
+
+
+def _require_values(column: pd.Series, what: str) -> None:
+    missing = int(column.isna().sum())
+    if missing == len(column):
+        raise ValueError(f"{what} has no values at all. Pass another column.")
+    if missing:
+        raise ValueError(f"{what} lacks {missing} of {len(column)} values. Drop those rows.")
+
+
+def _quantity_or_classes(y: pd.Series, target: str, task: TaskChoice) -> pd.Series:
+    wrong = not_numbers(y)
+    if (
+        task != "classification" and wrong.any() and wrong.mean() < 0.5
+    ):  # names of classes would be the rule, not the exception
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it, or "
+            "pass --task classification."
+        )
+    return y
+
+
+def _events(frame: pd.DataFrame, event: str) -> tuple[str, pd.Series]:
+    """The column that --event names, and whether each row has the event."""
+    column, _, value = (event, "", "") if event in frame.columns else event.rpartition("=")
+    require_column(frame, "--event", column or event)
+    cells = frame[column]
+    _require_values(cells, f"--event {column!r}")
+    if value:
+        seen = cells.astype(str).str.strip() == value
+        if not seen.any():
+            held = listing([repr(own) for own in cells.astype(str).unique().tolist()], 5)
+            raise ValueError(f"--event {event!r}: no cell of {column!r} holds {value!r}. It holds {held}.")
+        return column, seen
+    if not cells.isin([0, 1]).all():
+        held = listing([repr(own) for own in cells.unique().tolist()], 5)
+        raise ValueError(
+            f"--event {column!r} holds {held}, not true and false or 1 and 0. Say which value stands for the "
+            f"event: --event {column}=VALUE."
+        )
+    return column, cells.astype(bool)
+
+
+def _with_events(time: pd.Series, seen: pd.Series, target: str, event: str) -> pd.DataFrame:
+    import pandas as pd
+
+    if not_numbers(time).any() or pd.api.types.is_bool_dtype(time):
+        raise ValueError(
+            f"the target {target!r} holds no numbers. With --event it has to be a time, such as days."
+        )
+    return pd.DataFrame({target: time, event: seen})
