@@ -26,7 +26,7 @@ from knockoffs.generators.feature_units import (
 from knockoffs.generators.fit_encoding import exact_encoding, first_alike, fit_encoding, spread_encoding
 from knockoffs.generators.latent import start_latents
 from knockoffs.generators.nominal import nominal_boxes
-from knockoffs.generators.value_units import Exact, Plain, Spread
+from knockoffs.generators.value_units import Exact, Plain, Spread, measured
 from knockoffs.tables import read_table
 
 ROWS = 300
@@ -71,6 +71,7 @@ UNITS = {
     "semicontinuous": lambda x: discrete_intervals(np.maximum(x, 0.0), np.zeros(1)),
     "continuous": continuous_intervals,
     "discrete with gaps": lambda x: WithGaps(discrete_intervals(np.round(x)), gap_threshold(0.2)),
+    "measured with gaps": lambda x: WithGaps(measured(x), gap_threshold(0.01)),
     "continuous with gaps": lambda x: WithGaps(continuous_intervals(x), gap_threshold(0.01)),
     "one value with gaps": lambda x: WithGaps(Constant(2.0), gap_threshold(0.5)),
     "nominal": lambda x: nominal_boxes(np.round(2 * x), np.column_stack([x, x**2])),
@@ -83,6 +84,7 @@ CELLS = {
     "semicontinuous": lambda x: np.maximum(x, 0.0),
     "continuous": lambda x: x,
     "discrete with gaps": lambda x: np.where(x > 1, np.nan, np.round(x)),
+    "measured with gaps": lambda x: np.where(x > 1, np.nan, x),
     "continuous with gaps": lambda x: np.where(x > 1, np.nan, x),
     "one value with gaps": lambda x: np.where(x > 1, np.nan, 2.0),
     "nominal": lambda x: np.round(2 * x),
@@ -108,6 +110,19 @@ def test_a_latent_anywhere_in_its_box_is_read_as_the_cell_it_came_from(
     z = start_latents(low, high, np.arange(unit.width), np.full(low.shape, place))
     np.testing.assert_allclose(unit.decode(z), cells, rtol=1e-6, atol=1e-9)
     assert unit.knows(cells).all()
+
+
+def test_a_quantity_with_gaps_has_its_own_values_as_internal_column() -> None:
+    x = np.random.default_rng(0).lognormal(size=200)
+    core = np.column_stack(
+        [np.where(np.arange(200) % 4 == 0, np.nan, x), np.random.default_rng(1).normal(size=200)]
+    )
+    encoding = fit_encoding(core, read_table(core, who="test").schema, np.arange(2), np.random.default_rng(2))
+    internal = encoding.encode(core, np.random.default_rng(3))[:, 0]
+    seen = ~np.isnan(core[:, 0])
+    np.testing.assert_allclose(internal[seen], x[seen], rtol=1e-9)
+    assert (internal[~seen] >= x[seen].min()).all()  # a drawn value is one that the quantity may have
+    assert (internal[~seen] <= x[seen].max()).all()
 
 
 @pytest.mark.parametrize("place", [1e-9, 0.3, 1 - 1e-9])

@@ -14,7 +14,7 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.generators.feature_units import FeatureUnit, Intervals, WithGaps
 from knockoffs.generators.latent import DRAW_SWEEPS, draw_latents, start_latents
 from knockoffs.generators.relations import Context
-from knockoffs.generators.value_units import Exact, Plain, Spread
+from knockoffs.generators.value_units import Exact, Measured, Plain, Spread
 
 SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent
 CHUNK = 4_096  # rows whose random numbers are held at once
@@ -61,7 +61,14 @@ class TableEncoding:
     correlation: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("copied", "_places", "unit", "latent", "_roots"):  # now, so that no later use changes it
+        for name in (
+            "copied",
+            "_places",
+            "unit",
+            "latent",
+            "_roots",
+            "_measured",
+        ):  # now, so that no later use changes it
             getattr(self, name)
 
     @cached_property
@@ -114,21 +121,21 @@ class TableEncoding:
             noise = rng.random((len(part), DRAW_SWEEPS + 1, len(self.latent)))
             z = draw_latents(self.correlation, *self.bounds(part), self.latent, noise)
             encoded[start : start + CHUNK] = self._shown(part, z, z)
-        return self._uncorrelated(encoded)
+        return self._in_own_units(encoded)
 
     def encode_apart(self, core: Array, noise: Array) -> Array:
         """Internal columns with latents drawn whatever the other columns; `noise` is uniform, `[rows, width]`."""
         z = start_latents(*self.bounds(core), self.latent, noise[:, self.latent])
-        return self._uncorrelated(self._shown(core, z, noise))
+        return self._in_own_units(self._shown(core, z, noise))
 
     def middles(self, core: Array) -> Array:
         """Internal columns with latents in the middle of their intervals, for densities at given values."""
         low, high = self.bounds(core)
-        z = low if self.correlation is None else ndtri((ndtr(low) + ndtr(high)) / 2)
+        z = low if self.correlation is None else np.where(low == high, low, ndtri((ndtr(low) + ndtr(high)) / 2))
         for j, unit, column in self._shown_units():
             if not isinstance(unit, Spread):  # whose bounds are its values already
                 z[:, column] = unit.encode(core[:, j], core[:, j])
-        return self._uncorrelated(z)
+        return self._in_own_units(z)
 
     @cached_property
     def _roots(self) -> list[tuple[slice, Array]]:
@@ -137,6 +144,34 @@ class TableEncoding:
             return []
         several = [place for place in self._places if place.stop - place.start > 1]
         return [(place, np.linalg.cholesky(self.correlation[place, place])) for place in several]
+
+    @cached_property
+    def _measured(self) -> list[tuple[int, Measured]]:
+        """The internal columns of measured quantities with missing cells."""
+        own = [
+            (unit, place)
+            for unit, place in zip(self.units, self._places, strict=False)
+            if place.stop > place.start
+        ]
+        found = ((place.start, _only_measured(unit)) for unit, place in own)
+        return [(column, unit) for column, unit in found if unit is not None]
+
+    def _in_own_units(self, z: Array) -> Array:
+        """Give scores the form that generators see: uncorrelated, and quantities in the units of their values.
+
+        Then the margins of a quantity with gaps are left to the generator, as are those of other quantities.
+        """
+        z = self._uncorrelated(z)  # which leaves the first column of each feature as it is
+        for column, unit in self._measured:
+            z[:, column] = unit.value_at(z[:, column])
+        return z
+
+    def _as_scores(self, z: Array) -> Array:
+        """Undo `_in_own_units`."""
+        z = z.copy()
+        for column, unit in self._measured:
+            z[:, column] = unit.score_of(z[:, column])
+        return self._correlated(z)
 
     def _uncorrelated(self, z: Array) -> Array:
         """Make the columns of each feature uncorrelated.
@@ -150,7 +185,6 @@ class TableEncoding:
 
     def _correlated(self, z: Array) -> Array:
         """Undo `_uncorrelated`."""
-        z = z.copy()
         for place, root in self._roots:
             z[:, place] = z[:, place] @ root.T
         return z
@@ -181,7 +215,7 @@ class TableEncoding:
 
         A cell with a level that the fit has not seen is its own knockoff.
         """
-        encoded = self._correlated(encoded)
+        encoded = self._as_scores(encoded)
         places = self._places[len(self.units) :]
         if original is None:
             classes = [
@@ -214,6 +248,7 @@ class TableEncoding:
             units=unit.within if classed else (unit,),
             classes=self.contexts[unit.context].classes(core) if classed else np.zeros(len(core), dtype=np.intp),
             root=next((root for own, root in self._roots if own == place), None),
+            measured=next((own for column, own in self._measured if column == place.start), None),
             own=core[:, feature],
             known=known[:, feature],
         )
@@ -240,12 +275,16 @@ class FeatureCells:
     units: tuple[FeatureUnit, ...]  # per class of rows
     classes: Indices
     root: Array | None  # of the correlation of several internal columns
+    measured: Measured | None  # the quantity whose value the first internal column is
     own: Array
     known: Flags
 
     def decode(self, encoded: Array) -> Array:
         """The cells of internal columns `[rows, draws, width]`; one that the fit has not seen stays as it is."""
         draws = encoded.shape[1]
+        if self.measured is not None:
+            score = self.measured.score_of(encoded[..., 0])
+            encoded = np.concatenate([score[..., None], encoded[..., 1:]], axis=2)
         if self.root is not None:
             encoded = encoded @ self.root.T
         cells = np.repeat(self.own[:, None], draws, axis=1)
@@ -278,7 +317,11 @@ class FeatureCells:
     def only_whether_missing(self) -> bool:
         """Return whether the feature is a quantity with missing cells, whose values are too many to count."""
         return any(
-            isinstance(unit, WithGaps) and isinstance(unit.present, Intervals) and not unit.present.atom.all()
+            isinstance(unit, WithGaps)
+            and (
+                isinstance(unit.present, Measured)
+                or (isinstance(unit.present, Intervals) and not unit.present.atom.all())
+            )
             for unit in self.units
         )
 
@@ -289,10 +332,22 @@ class FeatureCells:
                 yield unit, some
 
 
+def _only_measured(unit: Unit) -> Measured | None:
+    """The quantity that a feature's first internal column stands for, if it is the same in all classes of rows."""
+    if isinstance(unit, Classed):
+        free = [within for within in unit.within if within.width > 0]
+        return _only_measured(free[0]) if len(free) == 1 else None
+    if isinstance(unit, WithGaps):
+        return _only_measured(unit.present)
+    return unit if isinstance(unit, Measured) else None
+
+
 def _classed_bounds(unit: Classed, codes: Array, classes: Indices) -> tuple[Array, Array]:
     """Bounds by the description within each row's class; internal columns that it does not use are free."""
     free = Intervals(np.zeros(1), np.ones(1), np.ones(1, dtype=bool)).bounds(np.full(len(codes), np.nan))
     low, high = (np.repeat(ends, unit.width, axis=1) for ends in free)
+    if (quantity := _only_measured(unit)) is not None:
+        low[:, 0], high[:, 0] = quantity.scores[0], quantity.scores[-1]
     for k, within in enumerate(unit.within):
         rows = classes == k
         own = within.bounds(codes[rows])

@@ -29,7 +29,7 @@ from knockoffs.generators.relations import (
     find_contexts,
     find_kept_states,
 )
-from knockoffs.generators.value_units import Exact, Plain, Spread
+from knockoffs.generators.value_units import Exact, Plain, Spread, measured
 from knockoffs.schema import Column, Schema
 
 
@@ -73,7 +73,8 @@ def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Gen
     for k, context in enumerate(contexts):
         classes = context.classes(core)
         for j in context.members:
-            units[j] = Classed(k, tuple(others.describe(j, classes == own) for own in range(len(context.keys))))
+            within = (others.describe(j, classes == own, bounded=True) for own in range(len(context.keys)))
+            units[j] = Classed(k, tuple(within))
         context_units.append(others.classes(classes, context.members))
     free = distinct & [column.kind != "constant" for column in schema]
     free[[j for context in contexts for j in context.members]] = False
@@ -127,8 +128,11 @@ class _Others:
         deviation = table.std(0)
         self._table = (table - table.mean(0)) / np.where(deviation > 0, deviation, 1.0)
 
-    def describe(self, j: int, rows: Flags | None = None) -> FeatureUnit:
-        """The internal columns of feature j, learned from all rows or from those of a class."""
+    def describe(self, j: int, rows: Flags | None = None, *, bounded: bool = False) -> FeatureUnit:
+        """The internal columns of feature j, learned from all rows or from those of a class.
+
+        A class may be an interval of the feature's values: a `bounded` quantity keeps to the range it was seen in.
+        """
         column, codes = self._schema[j], self._core[:, j]
         if rows is None and column.kind == "continuous" and column.missing == 0:
             return Plain(float(np.median(codes)), continuous_intervals(codes))
@@ -140,7 +144,7 @@ class _Others:
         if column.kind == "nominal" and len(values) > 2:
             others = self._table[:, self._unit != j]
             return nominal_boxes(codes, others if rows is None else others[rows])
-        unit = _quantity(column, present)
+        unit = _quantity(column, present, bounded=bounded)
         missing = 1 - len(present) / len(codes)
         return WithGaps(unit, gap_threshold(missing)) if missing > 0 else unit
 
@@ -163,11 +167,11 @@ class _Others:
         return nominal_boxes(codes, self._table[:, ~np.isin(self._unit, members)])
 
 
-def _quantity(column: Column, present: Array) -> FeatureUnit:
+def _quantity(column: Column, present: Array, *, bounded: bool = False) -> FeatureUnit:
     if present.min() == present.max():
         return Constant(present[0])
     if column.kind == "continuous":
-        return continuous_intervals(present)
+        return continuous_intervals(present) if bounded else measured(present)
     if column.levels is not None:
         return level_boxes(present)
     return discrete_intervals(present, np.array(column.values) if column.kind == "semicontinuous" else None)

@@ -11,7 +11,7 @@ from knockoffs.arrays import Array
 from knockoffs.generators.encoding import Classed, TableEncoding
 from knockoffs.generators.feature_units import Boxes, Constant, FeatureUnit, Intervals, WithGaps
 from knockoffs.generators.relations import Context
-from knockoffs.generators.value_units import Exact, Plain, Spread
+from knockoffs.generators.value_units import Exact, Measured, Plain, Spread
 from knockoffs.typed_json import as_type
 
 
@@ -109,6 +109,8 @@ def _pack(unit: FeatureUnit | Classed, writer: _Writer) -> dict[str, Any]:
                 "codes": writer.add(unit.codes),
                 "corners": writer.add([unit.low, unit.high]),
             }
+        case Measured():
+            return {"is": "measured", "values": writer.add([unit.values, unit.scores])}
         case Plain():
             intervals = None if unit.intervals is None else _pack(unit.intervals, writer)
             return {"is": "plain", "intervals": intervals, "typical": writer.add(unit.typical)}
@@ -161,6 +163,14 @@ def _boxes(spec: Any, reader: _Reader) -> Boxes:
     if np.isinf(codes).any() or np.isinf(low).any() or np.isinf(high).any():
         raise ValueError("the boxes of a column's levels are not finite")
     return Boxes(codes, low, high)
+
+
+def _measured(spec: Any, reader: _Reader) -> Measured:
+    values, scores = reader.take(spec["values"]).reshape(2, -1)
+    increasing = len(values) > 1 and (np.diff(values) > 0).all() and (np.diff(scores) > 0).all()
+    if not increasing or not np.isfinite(values).all() or not np.isfinite(scores).all():
+        raise ValueError("the values of a measured column and their scores are not finite and increasing")
+    return Measured(values, scores)
 
 
 def _plain(spec: Any, reader: _Reader) -> Plain:
@@ -238,6 +248,7 @@ _UNPACK: dict[str, Callable[[Any, _Reader], FeatureUnit | Classed]] = {
     "intervals": _intervals,
     "gaps": _gaps,
     "boxes": _boxes,
+    "measured": _measured,
     "plain": _plain,
     "spread": _values(Spread),
     "exact": _values(Exact),

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.generators.feature_units import Intervals
+
+KNOTS = 33  # of the map of a measured quantity to scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,56 @@ class Plain:
 
     def knows(self, codes: Array) -> Flags:
         return ~np.isnan(codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A continuous quantity with missing cells. Its internal column is the value, a drawn one if it is missing.
+
+    Latents are drawn on a scale of `scores`. It is piecewise linear between the knots and goes on as a straight
+    line, so that each value has its score and each score its value.
+    """
+
+    values: Array  # increasing
+    scores: Array  # increasing
+    width: int = 1
+
+    def bounds(self, codes: Array) -> tuple[Array, Array]:
+        """The score of a value; a missing cell may lie anywhere in the range of the values, such as above zero."""
+        score = self.score_of(codes)
+        missing = np.isnan(codes)
+        low, high = np.where(missing, self.scores[0], score), np.where(missing, self.scores[-1], score)
+        return low[:, None], high[:, None]
+
+    def decode(self, z: Array) -> Array:
+        return self.value_at(z[:, 0])
+
+    def knows(self, codes: Array) -> Flags:
+        return ~np.isnan(codes)
+
+    def score_of(self, value: Array) -> Array:
+        return _line_through(self.values, self.scores, value)
+
+    def value_at(self, score: Array) -> Array:
+        return _line_through(self.scores, self.values, score)
+
+
+def measured(column: Array) -> Measured:
+    """The normal scores of a continuous column at some of its quantiles."""
+    reach = float(ndtri(1 - 0.5 / len(column)))
+    place = np.linspace(-reach, reach, min(KNOTS, len(column)))
+    share = (np.arange(len(column)) + 0.5) / len(column)
+    values, first = np.unique(np.interp(ndtr(place), share, np.sort(column)), return_index=True)
+    return Measured(values, place[first])
+
+
+def _line_through(x: Array, y: Array, at: Array) -> Array:
+    """Interpolate linearly; beyond the ends with the mean slope of that half, which few rows cannot make steep."""
+    middle = len(x) // 2
+    below = (y[middle] - y[0]) / (x[middle] - x[0])
+    above = (y[-1] - y[middle - 1]) / (x[-1] - x[middle - 1])
+    beyond = np.minimum(at - x[0], 0.0) * below + np.maximum(at - x[-1], 0.0) * above
+    return np.interp(at, x, y) + beyond
 
 
 @dataclass(frozen=True, slots=True)
