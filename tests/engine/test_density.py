@@ -8,7 +8,8 @@ import pytest
 import torch
 from scipy.special import log_softmax, logsumexp
 
-from knockoffs.engine.density import AutoregressiveDensity, Noise, Views, _solve_in_order, _solve_in_rounds
+from knockoffs.engine.density import AutoregressiveDensity, Noise, Views
+from knockoffs.engine.gradients import solve_in_blocks, solve_in_rounds
 from knockoffs.engine.losses import negative_log_likelihood, swap_loss
 from knockoffs.engine.starts import LinearConditionals, start_density
 from knockoffs.engine.swaps import GumbelSwaps
@@ -141,8 +142,8 @@ def test_no_component_collapses_onto_one_value():
 def test_draws_in_rounds_equal_draws_in_order(views, context):
     features = 12
     density = random_density(features, context=context, views=views)
-    drawn = noise(50, features)
-    c = normal(50, context, seed=1) if context else None
+    drawn = noise(600, features)  # more than are drawn together
+    c = normal(600, context, seed=1) if context else None
     with torch.no_grad():
         in_order = density._sample_in_order(drawn, c)
         for check_every in (1, 8, 100):
@@ -153,15 +154,16 @@ def test_draws_in_rounds_equal_draws_in_order(views, context):
 
 def test_gradients_in_rounds_equal_gradients_in_order():
     """Both solve (I - J)ᵀ v = g with the strictly lower triangular J of slopes and weights."""
-    weight, slopes, gradient = normal(6, 3, 6), normal(6, 3, 20, seed=1), normal(6, 20, seed=2)
-    weight = weight * torch.ones(6, 6).tril(-1).unsqueeze(1)
-    in_order = _solve_in_order(gradient, slopes, weight)
+    count = 40  # more than are solved for together
+    weight, slopes, gradient = normal(count, 3, count), normal(count, 3, 20, seed=1), normal(count, 20, seed=2)
+    weight = 0.1 * weight * torch.ones(count, count).tril(-1).unsqueeze(1)
+    in_order = solve_in_blocks(gradient, slopes, weight)
     jacobian = torch.einsum("jpn,jpi->nji", slopes, weight)
-    identity = torch.eye(6, dtype=torch.float64)
+    identity = torch.eye(count, dtype=torch.float64)
     expected = torch.linalg.solve((identity - jacobian).mT, gradient.T.unsqueeze(-1)).squeeze(-1).T
     torch.testing.assert_close(in_order, expected, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(
-        _solve_in_rounds(gradient, slopes, weight, rounds=5), in_order, rtol=1e-10, atol=1e-10
+        solve_in_rounds(gradient, slopes, weight, rounds=count - 1), in_order, rtol=1e-10, atol=1e-10
     )
 
 
@@ -239,6 +241,29 @@ def test_gradient_of_the_swap_loss_is_that_of_the_sequential_sampler(views):
         return swap_loss(q_joint, q_knockoff, x, x_tilde, mask, entropy=0.1).mean()
 
     assert_same_gradients(loss, q_knockoff, [*q_knockoff.parameters(), swaps.logits])
+
+
+@pytest.mark.parametrize("views", VIEWS)
+@pytest.mark.parametrize("hidden", [(5,), (7, 6, 5)])
+def test_gradients_that_are_written_out_are_those_of_autograd(views, hidden):
+    """Of the log-density alone, and of a draw together with its own log-density."""
+    density = random_density(20, context=3, views=views, components=3, hidden=hidden)
+    y, c, row = (4 * normal(30, 20)).requires_grad_(), normal(30, 3, seed=1).requires_grad_(), normal(30, seed=2)
+    wanted = [*density.parameters(), y, c]
+    quick = torch.autograd.grad((row * density.log_prob(y, c)).sum(), wanted)
+    slow = torch.autograd.grad((row * density(y, c).log_prob(y).sum(-1)).sum(), wanted)
+    for a, b in zip(quick, slow, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9 * b.abs().max().item())
+
+    drawn, wanted = noise(30, 20), [*density.parameters(), c]
+    x_tilde, log_prob = density.rsample_with_log_prob(drawn, c)
+    quick = torch.autograd.grad((x_tilde.sin().sum(1) + row * log_prob).sum(), wanted)
+    x_tilde = density.rsample(drawn, c)
+    slow = torch.autograd.grad(
+        (x_tilde.sin().sum(1) + row * density(x_tilde, c).log_prob(x_tilde).sum(-1)).sum(), wanted
+    )
+    for a, b in zip(quick, slow, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9 * b.abs().max().item())
 
 
 def test_gradient_of_a_gaussian_draw_is_that_of_its_formula():

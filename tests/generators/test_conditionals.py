@@ -13,7 +13,7 @@ from scipy.stats import kstest, norm
 from knockoffs import DDLK, JointDensity
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
 from knockoffs.engine.density import AutoregressiveDensity
-from knockoffs.engine.grids import GridDensity, refined_density
+from knockoffs.engine.grids import GridDensity, _fine, refined_density
 from knockoffs.persistence import ModelFileError
 
 pytestmark = pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
@@ -107,6 +107,16 @@ def test_the_grid_agrees_with_a_fine_one_where_densities_are_narrow_or_have_two_
     truth = GridDensity.of(fine, likelihood(fine) + prior(fine))
     places = truth.quantile(torch.linspace(0.01, 0.99, 50, dtype=torch.float64).expand(3, -1).contiguous())
     assert (found.cdf(places) - truth.cdf(places)).abs().max() < 0.01
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-8, 4e-8, 1e-6, 2e-4])
+def test_nodes_that_nearly_coincide_do_no_harm(gap: float) -> None:
+    """A likelihood in single precision, whose rounding error is large beside so small a distance."""
+    nodes = torch.tensor([-4.0, -2.5, -1.0, -1.0 + gap, -1.0 + 2 * gap, 0.5, 2.0, 4.0], dtype=torch.float64)
+    values = (-0.7 * (nodes - 0.3) ** 2).float().double()
+    values[3] += 5e-7  # a rounding error
+    points, cubic = _fine(nodes.unsqueeze(0), values.unsqueeze(0))
+    assert (cubic + 0.7 * (points - 0.3) ** 2).abs().max() < 2e-3
 
 
 def test_later_columns_see_new_values_as_if_the_row_had_them() -> None:

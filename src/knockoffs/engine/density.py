@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from knockoffs.engine.distributions import GaussianMixture
+from knockoffs.engine.gradients import FURTHEST, Draw, LogProb, Masked, Stack, solve_in_blocks, solve_in_rounds
 from knockoffs.engine.heads import MixtureHead
+from knockoffs.engine.in_order import sample_in_order
 from knockoffs.engine.nn import StackedLinear, StackedMLP
 
 
@@ -24,11 +26,6 @@ class Noise(NamedTuple):
     def draw(cls, rows: int, features: int, *, generator: torch.Generator, dtype: torch.dtype) -> Noise:
         options: dict[str, Any] = {"generator": generator, "device": generator.device, "dtype": dtype}
         return cls(torch.rand(rows, features, **options), torch.randn(rows, features, **options))
-
-
-# Networks that see projections see them no further out than this (in standard deviations of the columns), so
-# that a row far from all others meets the answer for the last known place, not a network's extrapolation.
-_FURTHEST = 5.0
 
 
 class Views(NamedTuple):
@@ -110,7 +107,9 @@ class AutoregressiveDensity(nn.Module):
 
     def log_prob(self, y: Tensor, context: Tensor | None = None) -> Tensor:
         """log q(y | context), one number per row."""
-        return self(y, context).log_prob(y).sum(-1)
+        if not torch.is_grad_enabled():
+            return self(y, context).log_prob(y).sum(-1)
+        return LogProb.apply(self._stack(), self._project(y, context), y, *self._weights()).sum(-1)
 
     def log_prob_after(self, y: Tensor, first: int, candidates: Tensor, after: Tensor) -> Tensor:
         r"""$\log q(y_k \mid y_{<k})$ of columns k in `after`, where columns of y from `first` on have new values.
@@ -137,23 +136,19 @@ class AutoregressiveDensity(nn.Module):
         return self._some(self._through(y, self.weight[one], self.bias[one]), one)
 
     def rsample(self, noise: Noise, context: Tensor | None = None) -> Tensor:
-        r"""A draw with its exact gradient in the parameters, without backpropagating through d steps.
+        """A draw with its exact gradient in the parameters, without backpropagating through d steps."""
+        return self.rsample_with_log_prob(noise, context)[0]
 
-        The draw itself needs no graph. All conditionals are then evaluated at it once, and implicit
-        reparameterisation gives $s_j$, whose gradient is that of $y_j$ in its own mixture parameters.
-        As $s_j$ sees only $y_{<j}$, $J = \partial s / \partial y$ is strictly lower triangular, and
-        $\mathrm dy = J\,\mathrm dy + \mathrm ds$ turns a gradient g in y into v in s with
-        $(I - J)^\top v = g$: one triangular solve a row, for which J, the product of slopes and weights, is never
-        formed.
+    def rsample_with_log_prob(self, noise: Noise, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """A draw y and log q(y | context), one number per row, both with their exact gradient in the parameters.
+
+        The draw itself needs no graph. All conditionals are then evaluated at it once: see `gradients.Draw`.
         """
         y = self._sample_as_before(noise, context) if noise.normal.is_cuda else self.sample(noise, context)
-        projected = self._project(y, context)
-        if not projected.requires_grad:  # while projections are held fixed
-            projected.requires_grad_()
-        s = self._distribution(projected).reparameterise(y)
-        (slopes,) = torch.autograd.grad(s.sum(), projected, retain_graph=True)
-        solve = partial(_solve_in_rounds, rounds=self.rounds) if y.is_cuda else _solve_in_order
-        return _ThroughTriangle.apply(s, y, slopes, self.weight.detach()[:, :, self.context :], solve)
+        solve = partial(solve_in_rounds, rounds=self.rounds) if y.is_cuda else solve_in_blocks
+        onto = self.weight.detach()[:, :, self.context :]
+        drawn, log_prob = Draw.apply(self._stack(), solve, onto, y, self._project(y, context), *self._weights())
+        return drawn, log_prob.sum(-1)
 
     @torch.no_grad()
     def sample(self, noise: Noise, context: Tensor | None = None) -> Tensor:
@@ -163,24 +158,11 @@ class AutoregressiveDensity(nn.Module):
         return self._sample_in_order(noise, context)
 
     def _sample_in_order(self, noise: Noise, context: Tensor | None) -> Tensor:
-        """Column after column: d steps, each the work of one network (this loop is all overhead: keep it lean)."""
-        weights = self.weight[:, :, self.context :].unbind()
-        from_context = self._project_context(context, rows=len(noise.normal)).unbind()
-        layers = [layer.apart() for layer in self.mlp.layers]
-        first = None if self.first is None else self.first.apart()
-        routes, units = self.routes.T, self.unit.expand(-1, -1, len(noise.normal)).unbind()
-        uniform, normal = noise.uniform.T.contiguous(), noise.normal.T.contiguous()
-        y = torch.empty_like(normal)
-        for j in range(self.features):
-            projected = torch.mm(weights[j][:, :j], y[:j]).add_(from_context[j])  # addmm would copy the weights
-            seen, skipped = projected[: self.split.seen], projected[self.split.seen :]
-            if first is not None:
-                seen = torch.addmm(first[j][0], first[j][1], seen.clamp_(-_FURTHEST, _FURTHEST))
-            out = seen
-            for layer in layers:
-                out = torch.addmm(layer[j][0], layer[j][1], out.relu_())
-            out.addmm_(routes, skipped)
-            self.head.pick(out, units[j], uniform[j], normal[j], out=y[j])
+        """Column after column: d steps, each the work of one network."""
+        onto, from_context = self.weight[:, :, self.context :], self._project_context(context, len(noise.normal))
+        uniform, normal = (part.T.contiguous() for part in noise)
+        weights = [weight.detach() for weight in self._weights()]
+        y = sample_in_order(self._stack(), onto.detach(), from_context, weights, uniform, normal)
         return y.T.contiguous()
 
     def _sample_in_rounds(self, noise: Noise, context: Tensor | None, check_every: int = 8) -> Tensor:
@@ -205,11 +187,19 @@ class AutoregressiveDensity(nn.Module):
             y = self(y, context).pick(*noise)
         return y
 
+    def _stack(self) -> Stack:
+        return Stack(self.split.seen, self.first is not None, self.routes, self.head, self.unit)
+
+    def _weights(self) -> list[Tensor]:
+        """Weights and biases of the networks, layer by layer."""
+        layers = [*(() if self.first is None else (self.first,)), *self.mlp.layers]
+        return [weight for layer in layers for weight in (layer.weight, layer.bias)]
+
     def _project(self, y: Tensor, context: Tensor | None) -> Tensor:
         inputs = y if context is None else torch.cat([context, y], dim=1)
-        return self._through(inputs, _Masked.apply(self.weight, self.mask), self.bias)
+        return self._through(inputs, Masked.apply(self.weight, self.mask), self.bias)
 
-    def _project_context(self, context: Tensor | None, *, rows: int) -> Tensor:
+    def _project_context(self, context: Tensor | None, rows: int) -> Tensor:
         if context is None:
             return self.bias.expand(-1, -1, rows)
         return self._through(context, self.weight[:, :, : self.context], self.bias)
@@ -220,62 +210,12 @@ class AutoregressiveDensity(nn.Module):
         return flat.view(*weight.shape[:2], len(inputs)) + bias
 
     def _distribution(self, projected: Tensor) -> GaussianMixture:
-        seen, skipped = projected.split(self.split, dim=1)
-        first = seen if self.first is None else self.first(seen.clamp(-_FURTHEST, _FURTHEST))
-        return self.head(self.mlp(first) + self.routes.T @ skipped, self.unit)
+        return self.head(self._stack().run(projected, self._weights())[0], self.unit)
 
     def _some(self, projected: Tensor, networks: Tensor) -> GaussianMixture:
         """The conditionals of some networks, by their numbers, from their projections."""
         seen, skipped = projected.split(self.split, dim=1)
-        out = seen if self.first is None else self.first.some(seen.clamp(-_FURTHEST, _FURTHEST), networks)
+        out = seen if self.first is None else self.first.some(seen.clamp(-FURTHEST, FURTHEST), networks)
         for layer in self.mlp.layers:
             out = layer.some(torch.relu(out), networks)
         return self.head(out + self.routes.T @ skipped, self.unit[networks])
-
-
-class _Masked(torch.autograd.Function):
-    """Weights that are 0 where a mask is: returned as they are, and with a gradient of 0 there, so they stay 0."""
-
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, mask: Tensor) -> Tensor:
-        ctx.save_for_backward(mask)
-        return weight.view_as(weight)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        (mask,) = ctx.saved_tensors
-        return gradients[0] * mask, None
-
-
-class _ThroughTriangle(torch.autograd.Function):
-    """Returns the draw y; sends a gradient g in y to v in s with (I - J)ᵀ v = g, J_ji = slopes_j · weight_ji."""
-
-    @staticmethod
-    def forward(ctx: Any, s: Tensor, y: Tensor, slopes: Tensor, weight: Tensor, solve: _Solve) -> Tensor:
-        ctx.save_for_backward(slopes, weight)
-        ctx.solve = solve
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
-        return ctx.solve(gradients[0].T, *ctx.saved_tensors).T, None, None, None, None
-
-
-_Solve = Callable[[Tensor, Tensor, Tensor], Tensor]  # gradients, slopes, weights
-
-
-def _solve_in_order(gradient: Tensor, slopes: Tensor, weight: Tensor) -> Tensor:
-    """Column after column, from the last to the first: each passes its part on to the columns before it."""
-    v = gradient.contiguous().clone()
-    for j in range(len(v) - 1, 0, -1):
-        v[:j].addmm_(weight[j, :, :j].T, slopes[j] * v[j])
-    return v
-
-
-def _solve_in_rounds(gradient: Tensor, slopes: Tensor, weight: Tensor, rounds: int) -> Tensor:
-    """All columns at once, again and again; as many rounds suffice as for the draw itself."""
-    flat = weight.flatten(0, 1).T
-    v = gradient
-    for _ in range(rounds):
-        v = gradient + flat @ (slopes * v.unsqueeze(1)).flatten(0, 1)
-    return v

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+_FAR = 5.0  # standard deviations from which on areas come from their asymptotics
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,19 @@ class GaussianMixture:
         Its value is meaningless; only its gradient is of use.
         """
         with torch.no_grad():
-            by_logit, by_mean, by_log_scale = self._sample_derivatives(value)
-        return (by_logit * self.log_weights + by_mean * self.means + by_log_scale * self.log_scales).sum(-1)
+            by_log_weight, by_mean, by_log_scale = self.at(value).of_sample()
+        return (by_log_weight * self.log_weights + by_mean * self.means + by_log_scale * self.log_scales).sum(-1)
+
+    def at(self, value: Tensor) -> MixtureAt:
+        """The mixture at a value, with the derivatives there."""
+        inverse = torch.exp(-self.log_scales)
+        t = (value.unsqueeze(-1) - self.means).mul_(inverse)
+        log_terms = self._log_terms(t)
+        largest = log_terms.amax(-1, keepdim=True)
+        parts = log_terms.sub_(largest).exp_()
+        total = parts.sum(-1, keepdim=True)
+        log_prob = largest.add_(total.log())
+        return MixtureAt(self.log_weights, inverse, t, parts.div_(total), log_prob.squeeze(-1))
 
     def _standardise(self, value: Tensor) -> Tensor:
         return (value.unsqueeze(-1) - self.means) * torch.exp(-self.log_scales)
@@ -55,16 +68,50 @@ class GaussianMixture:
     def _log_terms(self, standardised: Tensor) -> Tensor:
         return self.log_weights - 0.5 * standardised.square() - self.log_scales - _LOG_SQRT_2PI
 
-    def _sample_derivatives(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        t = self._standardise(value)
-        log_terms = self._log_terms(t)
-        log_q = torch.logsumexp(log_terms, dim=-1, keepdim=True)
-        by_mean = torch.exp(log_terms - log_q)
-        by_log_scale = by_mean * t * self.log_scales.exp()
-        # d z / d log pi_k = -pi_k Phi(t_k) / q; below the median Phi, above it Phi - 1, which has the
+
+@dataclass(frozen=True, slots=True)
+class MixtureAt:
+    """Mixtures at one value each: what the derivatives there are made of."""
+
+    log_weights: Tensor
+    inverse_scales: Tensor
+    standardised: Tensor  # the value in units of each component
+    responsibilities: Tensor  # of the components for the value; they sum to 1
+    log_prob: Tensor
+
+    def of_log_prob(self) -> Derivatives:
+        """Derivatives of log q(z) in the parameters; that in z is minus the sum of those in the means."""
+        by_mean = self.responsibilities * self.standardised
+        by_log_scale = (by_mean * self.standardised).sub_(self.responsibilities)
+        return Derivatives(self.responsibilities, by_mean.mul_(self.inverse_scales), by_log_scale)
+
+    def of_sample(self) -> Derivatives:
+        """Derivatives of a sample that came to lie here: see `GaussianMixture.reparameterise`."""
+        t, by_mean = self.standardised, self.responsibilities
+        by_log_scale = by_mean * t / self.inverse_scales
+        # d z / d log pi_k = -pi_k Phi(t_k) / q; in the lower half Phi, in the upper one Phi - 1, which has the
         # same gradient in a normalised mixture (the weights sum to 1) and does not cancel in the tail.
-        lower = (self.cdf(value) < 0.5).unsqueeze(-1)
-        log_area = torch.special.log_ndtr(torch.where(lower, t, -t))
-        area = torch.exp(self.log_weights + log_area - log_q)
-        by_logit = torch.where(lower, -area, area)
-        return by_logit, by_mean, by_log_scale
+        lower = (by_mean * t).sum(-1, keepdim=True) < 0
+        w = torch.where(lower, t, -t)
+        # Far out Phi / phi, which does not underflow, takes the place of Phi.
+        near = torch.special.ndtr(w).mul_(torch.exp(self.log_weights - self.log_prob.unsqueeze(-1)))
+        far = by_mean / (self.inverse_scales * _inverse_mills_ratio(w))
+        area = torch.where(w < -_FAR, far, near)
+        return Derivatives(torch.where(lower, -area, area), by_mean, by_log_scale)
+
+
+def _inverse_mills_ratio(w: Tensor) -> Tensor:
+    """phi(w) / Phi(w) for w far below 0, by its continued fraction; a finite number elsewhere."""
+    a = w.neg().clamp_(min=_FAR)
+    found = a
+    for term in range(10, 0, -1):
+        found = a + term / found
+    return found
+
+
+class Derivatives(NamedTuple):
+    """Of one number per mixture, in the mixture's parameters."""
+
+    by_log_weight: Tensor
+    by_mean: Tensor
+    by_log_scale: Tensor

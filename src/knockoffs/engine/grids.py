@@ -16,6 +16,7 @@ from torch import Tensor
 _OVERSHOOT = 1.0  # nats by which a cubic may exceed the larger of its two ends
 _STEEPEST = 300.0  # nats below the largest density at which all else counts as equal
 _ROUNDS = 3  # in which nodes are added
+_NEAR = 1e-3  # standard deviations of the column below which two nodes count as one
 _FINE = 6  # points of the fine grid per cell between nodes
 
 
@@ -105,7 +106,7 @@ def refined_density(
 def _fine(nodes: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """A finer grid, and cubics through the values at its points."""
     gap = nodes.diff(dim=1).clamp(min=1e-12)
-    secant = values.diff(dim=1) / gap
+    secant = _secants(values, gap)
     # The slope of the parabola through a node and its neighbours.
     inner = (gap[:, 1:] * secant[:, :-1] + gap[:, :-1] * secant[:, 1:]) / (gap[:, 1:] + gap[:, :-1])
     slope = torch.cat([2 * secant[:, :1] - inner[:, :1], inner, 2 * secant[:, -1:] - inner[:, -1:]], dim=1)
@@ -120,6 +121,23 @@ def _fine(nodes: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         torch.cat([points.flatten(1), nodes[:, -1:]], dim=1),
         torch.cat([cubic.flatten(1), values[:, -1:]], dim=1),
     )
+
+
+def _secants(values: Tensor, gap: Tensor) -> Tensor:
+    """Slopes from node to node; nodes that nearly coincide count as one.
+
+    Between these the values differ by their rounding errors alone, so the slope there is that of the parabola
+    through them and the next ones that are apart.
+    """
+    secant, number = values.diff(dim=1) / gap, torch.arange(gap.shape[1], device=gap.device)
+    near = gap < _NEAR
+    left = torch.where(near, 0, number).cummax(1).values
+    right = torch.where(near, gap.shape[1] - 1, number).flip(1).cummin(1).values.flip(1)
+    beside = [(secant.gather(1, cell), gap.gather(1, cell), near.gather(1, cell)) for cell in (left, right)]
+    (left_slope, left_gap, left_near), (right_slope, right_gap, right_near) = beside
+    between = (right_gap * left_slope + left_gap * right_slope) / (left_gap + right_gap)
+    between = torch.where(left_near, right_slope, torch.where(right_near, left_slope, between))
+    return torch.where(near, between, secant)
 
 
 def _locate(x: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:

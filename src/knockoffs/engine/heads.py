@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from knockoffs.engine.distributions import GaussianMixture
+from knockoffs.engine.distributions import Derivatives, GaussianMixture
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,10 @@ class MixtureHead:
         # Views alone: the memory keeps rows last, which the mixture's sums over components profit from.
         return GaussianMixture(*(parameter.movedim(-1, 0) for parameter in parameters))
 
-    def pick(self, raw: Tensor, unit: Tensor, uniform: Tensor, normal: Tensor, *, out: Tensor) -> None:
-        """Write one column's draws from raw outputs `[outputs, rows]`: `__call__` and `pick` in fewer steps."""
-        count = self.components
-        component = (uniform > raw[:count].softmax(0).cumsum_(0)[:-1]).sum(0, keepdim=True)
-        own = unit.gather(0, component)
-        mean = raw[count : 2 * count].gather(0, component).mul_(own)
-        scale = raw[2 * count :].gather(0, component).clamp_(min=math.log(self.smallest_scale)).exp_().mul_(own)
-        torch.addcmul(mean[0], scale[0], normal, out=out)
+    def gradient(self, raw: Tensor, derivatives: Derivatives, unit: Tensor) -> Tensor:
+        """Derivatives in the mixtures' parameters to those in the raw outputs, `[..., outputs, rows]`."""
+        by_log_weight, by_mean, by_log_scale = (part.movedim(0, -1) for part in derivatives)
+        logits, _, log_scales = raw.split(self.components, dim=-2)
+        by_logit = by_log_weight - logits.softmax(-2) * by_log_weight.sum(-2, keepdim=True)
+        free = log_scales >= math.log(self.smallest_scale)
+        return torch.cat([by_logit, by_mean * unit, by_log_scale * free], dim=-2)

@@ -31,10 +31,6 @@ class StackedLinear(nn.Module):
         """The outputs of some of the layers, by their numbers, for inputs of these alone."""
         return torch.baddbmm(self.bias[networks], self.weight[networks], inputs)
 
-    def apart(self) -> list[tuple[Tensor, Tensor]]:
-        """Bias and weight of each of the layers, for one network at a time by `torch.addmm`."""
-        return list(zip(self.bias.unbind(), self.weight.unbind(), strict=True))
-
 
 class StackedMLP(nn.Module):
     """`count` networks from the first hidden layer's pre-activations on.

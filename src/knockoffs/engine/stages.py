@@ -113,8 +113,12 @@ def fit_knockoff(
             rows = x[batch[own]]
             noise = Noise.draw(len(batch), x.shape[1], generator=generator, dtype=x.dtype)
             mask = swaps(len(batch), generator=generator, temperature=_temperature(share))[own]
-            x_tilde = q_knockoff.rsample(Noise(noise.uniform[own], noise.normal[own]), rows)
-            losses = swap_loss(q_joint, q_knockoff, rows, x_tilde, mask, entropy, joint=joint[batch[own]])
+            x_tilde, knockoff = q_knockoff.rsample_with_log_prob(
+                Noise(noise.uniform[own], noise.normal[own]), rows
+            )
+            losses = swap_loss(
+                q_joint, q_knockoff, rows, x_tilde, mask, entropy, joint=joint[batch[own]], knockoff=knockoff
+            )
             loss = losses.sum() / len(batch)
             optimiser.zero_grad()
             adversary.zero_grad()
