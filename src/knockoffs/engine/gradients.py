@@ -1,4 +1,4 @@
-"""Gradients of densities, written out: a third of the work that automatic differentiation makes of them.
+"""Gradients of densities, written out, which takes fewer operations than automatic differentiation makes of them.
 
 The networks of all columns are stacked, their one number per column and row (a log-density, a draw) has known
 derivatives in their raw outputs, and numbers of different columns and rows do not meet before the projections.
