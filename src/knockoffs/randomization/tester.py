@@ -31,7 +31,7 @@ from knockoffs.randomization.columns import table_columns
 from knockoffs.randomization.corrections import Correction, adjust_pvalues
 from knockoffs.randomization.features import Study, Tested, Variant
 from knockoffs.randomization.holdout import forward_parts
-from knockoffs.randomization.redraws import fitted_density, redraws_of
+from knockoffs.randomization.redraws import Redraws, fitted_density, redraws_of
 from knockoffs.randomization.refitted import refitted_statistic
 from knockoffs.randomization.residuals import Curves, Residuals, outputs
 from knockoffs.randomization.result import RandomizationResult
@@ -209,7 +209,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         table: Table,
         target: Target,
         place: Indices | None,
-        redraws: Any,
+        redraws: Redraws,
         tested: Indices,
         rng: np.random.Generator,
     ) -> Study:
@@ -234,7 +234,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             task=task,
             place=place,
             redraws=redraws,
-            residuals=Residuals(columns, curves, outputs(y, classes), tested, learner, rng, self.n_jobs),
+            residuals=Residuals(columns, curves, outputs(y, classes), tested, learner, rng, self._jobs(redraws)),
             parts=parts,
             used=used,
             resamples=self.resamples,
@@ -242,7 +242,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         )
 
     def _tests(self, study: Study, tested: Indices, seed: int) -> list[Tested]:
-        jobs = 1 if study.redraws.device.type == "cuda" else self.n_jobs  # processes would share one device
+        jobs = self._jobs(study.redraws)
         work = Parallel(jobs, return_as="generator")(delayed(study.test)(int(j), seed) for j in tested)
         found: list[Tested] = []
         with progress_bars(self.progress) as report:
@@ -251,6 +251,10 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
                 if report is not None:
                     report("tests", done, len(tested), None)
         return found
+
+    def _jobs(self, redraws: Redraws) -> int | None:
+        """One process for a GPU, which several would only share."""
+        return 1 if redraws.device.type == "cuda" else self.n_jobs
 
     @property
     def pvalues_(self) -> Array:
