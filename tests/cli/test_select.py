@@ -162,6 +162,7 @@ def test_every_option_is_known_to_these_tests() -> None:
             "--na-value",
             "--max-rows",
             "--target",
+            "--event",
             "--fdr",
             "--generator",
             "--save-model",
