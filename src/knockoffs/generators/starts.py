@@ -134,9 +134,14 @@ def _discriminant(slope: Array, centres: Array, variance: Array) -> tuple[Array,
     features, inputs = slope.shape
     residual = np.hstack([np.zeros((features, inputs - features)), np.eye(features)]) - slope
     weight = (centres / variance)[:, :, None] * residual
-    constant = -0.5 * centres**2 / variance
-    before = np.tri(features, k=-1)
-    return np.einsum("ji,kin->kjn", before, weight), constant @ before.T
+    return _sum_before(weight), _sum_before(-0.5 * centres**2 / variance)
+
+
+def _sum_before(evidence: Array) -> Array:
+    """Per column, the second axis, the sum over the columns before it."""
+    found = np.zeros_like(evidence)
+    np.cumsum(evidence[:, :-1], axis=1, out=found[:, 1:])
+    return found
 
 
 def _membership(model: ClusteredGaussian) -> tuple[Array, Array]:
