@@ -66,6 +66,7 @@ LAYERS = (
         "fingerprints",
         "interrupts",
         "memory",
+        "threads",
         "typed_json",
     },
     {"engine"},

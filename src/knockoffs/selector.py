@@ -41,6 +41,7 @@ from knockoffs.statistics.draws import Draws, compute_draws
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.tables import Table, read_table
+from knockoffs.threads import suited_threads
 from knockoffs.twins import find_twins
 from knockoffs.words import listing
 
@@ -172,12 +173,12 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             generator), the rows of a group stay on one side of every split, and where y is a quantity what the
             rows of a group have in common beyond the features is filtered out.
         """
-        cautions: list[str] = []
+        cautions: list[str] = []  # shown also where the fit ends in an error
         try:
-            with collect_cautions() as cautions:
+            with suited_threads(X), collect_cautions() as cautions:
                 self._fit(X, y, groups)
                 self.selection_ = replace(self.selection_, cautions=tuple(dict.fromkeys(cautions)))
-        finally:  # shown also where the fit ends in an error
+        finally:
             for message in dict.fromkeys(cautions):
                 caution(message)
         if not self.selection_.selected.any():
@@ -231,9 +232,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             knockoffs = [rows.all_rows(own) for own in drawn]
             work.begin(COMPARE)
             with progress_bars(self.progress) as report:
-                found = compute_draws(
-                    self.statistic_, X, table, knockoffs, y, groups=rows.kept_together, report=report
-                )
+                groups = rows.kept_together
+                found = compute_draws(self.statistic_, X, table, knockoffs, y, groups=groups, report=report)
             work.begin(DESCRIBE)
             self._conclude(found, table, knockoffs[0], target, float(level), rows, handling, seed)
 

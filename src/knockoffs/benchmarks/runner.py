@@ -13,8 +13,6 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
-import torch
-from threadpoolctl import threadpool_limits
 
 from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS, STATISTICS
 from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target
@@ -28,6 +26,7 @@ from knockoffs.diagnostics.source import find_source
 from knockoffs.engine.training import Report
 from knockoffs.statistics.models import require_model
 from knockoffs.tables import read_table
+from knockoffs.threads import one_thread
 
 
 class RunFailedError(RuntimeError):
@@ -134,13 +133,8 @@ def execute(
 @contextmanager
 def _as_in_runs() -> Iterator[None]:
     """One thread, on which the last bits depend, and no warnings of methods that are compared on purpose."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1), collect_cautions():
-            yield
-    finally:
-        torch.set_num_threads(threads)
+    with one_thread(), collect_cautions():
+        yield
 
 
 def first_study(experiment: Experiment, variant: str, data: str | None) -> Study:

@@ -21,6 +21,7 @@ from knockoffs.persistence import read_model, refuse_damaged, write_model
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.schema import Kind
 from knockoffs.tables import Table
+from knockoffs.threads import suited_threads
 from knockoffs.words import listing
 
 ROWS_AT_A_TIME = 2**16  # of a draw: a row's place among these is part of what its knockoff depends on
@@ -135,7 +136,8 @@ class RowwiseGenerator(KnockoffGenerator):
         self._describe(table, rng)
         if self.encoding_.width != table.shape[1]:
             require_memory(type(self).__name__, len(table), self.encoding_.width, self._fit_memory)
-        with torch.inference_mode(mode=False):  # gradients are needed, even if the caller has switched them off
+        # gradients are needed, even if the caller has switched them off
+        with suited_threads(table), torch.inference_mode(mode=False):
             self._fit(self.encoding_.encode(self._rows_of_fit(table.codes, rng), rng), rng)
         self._fitted = True
         return self

@@ -44,6 +44,7 @@ from knockoffs.statistics.models import make_model
 from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.statistics.units import standardise
 from knockoffs.tables import Table, read_table
+from knockoffs.threads import suited_threads
 
 WHO = "RandomizationTest"
 
@@ -167,7 +168,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         """
         cautions: list[str] = []
         try:
-            with collect_cautions() as cautions:
+            with suited_threads(X), collect_cautions() as cautions:
                 self._fit(X, y)
                 self.result_ = replace(self.result_, cautions=tuple(dict.fromkeys(cautions)))
         finally:  # shown also where the fit ends in an error
