@@ -110,7 +110,7 @@ def _inverse_mills_ratio(w: Tensor) -> Tensor:
 
 
 class Derivatives(NamedTuple):
-    """Of one number per mixture, in the mixture's parameters."""
+    """Derivatives of one number per mixture in the parameters of the mixture."""
 
     by_log_weight: Tensor
     by_mean: Tensor
