@@ -1,8 +1,8 @@
 """How many discoveries to expect to be false: many simulated responses, by statistics that take no time.
 
 Responses whose relevant features are known are simulated on the rows of the selection themselves, and selected for
-with fresh draws of its knockoffs. Straight lines with few features stand in for the statistic: one factorisation
-per model serves all responses. docs/how/certificate.md says how well they predict.
+with fresh draws of its knockoffs. Straight lines stand in for the statistic: one factorisation per model
+serves all responses. docs/how/certificate.md says how well they predict.
 """
 
 from __future__ import annotations

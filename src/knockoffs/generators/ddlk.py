@@ -51,7 +51,6 @@ from knockoffs.generators.saved_networks import (
 )
 from knockoffs.generators.starts import knockoff_conditionals
 from knockoffs.generators.swap_pairs import EncodedPairs, SwapDivergence
-from knockoffs.memory import FLOAT32
 from knockoffs.persistence import take_array
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
@@ -287,9 +286,7 @@ class DDLK(RowwiseGenerator):
             return starts  # the networks are not in the memory of the machine
         joint = density_maker(settings, columns, context=0, seen=2)
         knockoff = density_maker(settings, columns, context=columns, seen=3)
-        # `rsample` solves a triangular system for each row of a batch, and holds three copies of its matrix.
-        jacobians = 3 * FLOAT32 * min(self.batch_size, rows) * columns**2
-        return max(starts, training_memory(joint, knockoff) + jacobians)
+        return max(starts, training_memory(joint, knockoff))
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         device = torch_device(self.device)

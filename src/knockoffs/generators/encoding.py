@@ -61,14 +61,8 @@ class TableEncoding:
     correlation: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in (
-            "copied",
-            "_places",
-            "unit",
-            "latent",
-            "_roots",
-            "_measured",
-        ):  # now, so that no later use changes it
+        # now, so that no later use changes it
+        for name in ("copied", "_places", "unit", "latent", "_roots", "_measured"):
             getattr(self, name)
 
     @cached_property
