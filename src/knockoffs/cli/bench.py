@@ -93,7 +93,7 @@ def run(
         from knockoffs.benchmarks.runner import RunFailedError, run_experiment
         from knockoffs.benchmarks.store import Store
         from knockoffs.cli.bench_results import show_results
-        from knockoffs.generators.batches import torch_device
+        from knockoffs.engine.devices import torch_device
         from knockoffs.progress import progress_bars
 
     experiment = _experiment(name)

@@ -45,6 +45,11 @@ class ResponseNetworks(nn.Module):
     column, where features have several columns; all of these lie in one block.
     """
 
+    unit: Tensor
+    own: Tensor
+    is_own: Tensor
+    network_of: Tensor
+
     def __init__(
         self,
         blocks: Sequence[Tensor],
@@ -58,7 +63,7 @@ class ResponseNetworks(nn.Module):
         super().__init__()
         columns = sum(map(len, blocks))
         self.width = width
-        self.unit = torch.arange(columns) if unit is None else unit
+        self.register_buffer("unit", torch.arange(columns) if unit is None else unit)
         self.features = columns if unit is None else int(unit.max()) + 1
         # units of the hidden layer, then the straight lines
         self.first = StackedLinear(len(blocks), columns, width + outputs, generator=generator)
@@ -70,10 +75,10 @@ class ResponseNetworks(nn.Module):
                 self.first.weight[number, width:] = slope
                 self.first.bias[number, width:, 0] = intercept
         # blocks are as long as the longest; what fills up the others is multiplied by 0
-        self.own = nn.utils.rnn.pad_sequence(list(blocks), batch_first=True)
+        self.register_buffer("own", nn.utils.rnn.pad_sequence(list(blocks), batch_first=True))
         ones = [torch.ones(len(block)) for block in blocks]
-        self.is_own = nn.utils.rnn.pad_sequence(ones, batch_first=True).unsqueeze(-1)
-        self.network_of = torch.empty(self.features, dtype=torch.long)
+        self.register_buffer("is_own", nn.utils.rnn.pad_sequence(ones, batch_first=True).unsqueeze(-1))
+        self.register_buffer("network_of", torch.empty(self.features, dtype=torch.long))
         for number, block in enumerate(blocks):
             self.network_of[self.unit[block]] = number
 
@@ -82,13 +87,13 @@ class ResponseNetworks(nn.Module):
         before = self._before(x)
         if change is not None:
             index = self.own.unsqueeze(1).expand(-1, self.first.weight.shape[1], -1)
-            before = before + self.first.weight.gather(2, index) @ (change.T[self.own] * self.is_own.to(x))
+            before = before + self.first.weight.gather(2, index) @ (change.T[self.own] * self.is_own)
         return self.last(torch.relu(before[:, : self.width])) + before[:, self.width :]
 
     def with_one_changed(self, x: Tensor, change: Tensor) -> Tensor:
         """Outputs `[features, outputs, rows]` with x_j + change_j for x_j, by the network of its block."""
         network = self.network_of
-        slope = self.first.weight[network[self.unit], :, torch.arange(len(self.unit))]
+        slope = self.first.weight[network[self.unit], :, torch.arange(len(self.unit), device=x.device)]
         before = self._before(x)[network].index_add_(0, self.unit, slope.unsqueeze(-1) * change.T.unsqueeze(1))
         bias, last = self.last.bias[network], self.last.weight[network]
         return torch.baddbmm(bias, last, torch.relu(before[:, : self.width])) + before[:, self.width :]
@@ -137,24 +142,25 @@ def fit_response(
     def mixed(index: Tensor) -> Tensor | None:
         if mixture == 0:
             return None
-        coins = torch.rand(len(index), networks.features, generator=generator) < mixture
+        coins = torch.rand(len(index), networks.features, generator=generator, device=x.device) < mixture
         return (coins if networks.features == x.shape[1] else coins[:, networks.unit]) * change[index]
 
     kept_change = mixed(kept)
     losses: list[float] = []
+    left = torch.ones((), device=x.device)  # of the held-out loss at the start; a captured step reads it anew
 
-    def step(batch: Tensor, share: Tensor) -> float:
+    def step(batch: Tensor, share: Tensor) -> Tensor:
         index = rows[batch]
         value = loss(networks(x[index], mixed(index)), y[index]).mean(1).sum()
         optimiser.zero_grad()
-        left = min(1.0, losses[-1] / losses[0]) if losses[0] > 0 else 1.0
         (value + left * penalty * networks.use_of_features().sum()).backward()
         optimiser.step()
-        return value.item()
+        return value.detach()
 
     @torch.no_grad()
     def validate() -> float:
         losses.append(loss(networks(x[kept], kept_change), y[kept]).mean().item())
+        left.fill_(min(1.0, losses[-1] / losses[0]) if losses[0] > 0 else 1.0)
         return losses[-1]
 
     train(
@@ -165,6 +171,7 @@ def fit_response(
         validate=validate,
         schedule=schedule,
         generator=generator,
+        variant=lambda: None,
     )
 
 
@@ -174,7 +181,7 @@ def swap_differences(
 ) -> Tensor:
     """Return, per row and feature, the loss with x̃_j in the place of base_j minus that with x_j; `[rows, d]`."""
     parts = []
-    for rows in torch.arange(len(x)).split(max(1, 2**16 // x.shape[1])):
+    for rows in torch.arange(len(x), device=x.device).split(max(1, 2**16 // x.shape[1])):
         with_x, with_knockoff = (
             loss(networks.with_one_changed(base[rows], table[rows] - base[rows]), y[rows])
             for table in (x, x_tilde)
@@ -193,8 +200,8 @@ def predictions_by_others(
     `orders` of its rows. Of classes the probabilities.
     """
     parts = []
-    for rows in torch.arange(len(x)).split(max(1, 2**16 // x.shape[1])):
-        total = torch.zeros(())
+    for rows in torch.arange(len(x), device=x.device).split(max(1, 2**16 // x.shape[1])):
+        total = torch.zeros((), device=x.device)
         for order in orders:
             outputs = networks.with_one_changed(base[rows], x[order[rows]] - base[rows])
             total = total + (outputs.softmax(dim=1) if classes else outputs)

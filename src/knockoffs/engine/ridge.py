@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-PENALTIES = torch.logspace(-6, 1, 15, dtype=torch.float64)  # for each row, of standardised columns
+PENALTIES = torch.logspace(-6, 1, 15, dtype=torch.float64).tolist()  # per row, of standardised columns
 
 
 class Line(NamedTuple):
@@ -18,30 +19,73 @@ class Line(NamedTuple):
 
 
 class Ridge(NamedTuple):
-    """The lines, and their mean squared error on held-out rows, summed over outputs."""
+    """The lines, their mean squared error on held-out rows, summed over outputs, and the penalty per row."""
 
     line: Line
     loss: float
+    penalty: float
+
+
+class _Rows(NamedTuple):
+    """Rows to fit, about their means, and rows to judge by."""
+
+    x: Tensor
+    y: Tensor
+    centre: Tensor
+    level: Tensor
+    kept_x: Tensor
+    kept_y: Tensor
+
+    @classmethod
+    def of(cls, x: Tensor, y: Tensor, held_out: Tensor) -> _Rows:
+        x, y = x.double(), y.double()
+        centre, level = x[~held_out].mean(0), y[~held_out].mean(0)
+        return cls(x[~held_out] - centre, y[~held_out] - level, centre, level, x[held_out], y[held_out])
+
+    @property
+    def wide(self) -> bool:
+        return self.x.shape[1] > self.x.shape[0]
+
+    def gram(self) -> Tensor:
+        """The smaller of the two Gram matrices."""
+        return self.x @ self.x.T if self.wide else self.x.T @ self.x
+
+    def ridge(self, solved: Tensor, penalty: float) -> Ridge:
+        """The lines of coefficients for the columns, or for the rows where these are fewer."""
+        slope = (self.x.T @ solved if self.wide else solved).T
+        intercept = self.level - slope @ self.centre
+        loss = (self.kept_y - self.kept_x @ slope.T - intercept).square().sum(1).mean().item()
+        return Ridge(Line(slope, intercept), loss, penalty)
 
 
 def fit_ridge(x: Tensor, y: Tensor, held_out: Tensor) -> Ridge:
     """Lines from the columns of x to those of y `[rows, outputs]`; the rows flagged `held_out` choose the penalty.
 
-    One eigendecomposition, of the smaller of the two Gram matrices, serves all penalties.
+    One eigendecomposition serves all penalties.
     """
-    x, y = x.double(), y.double()
-    fitted, kept = ~held_out, held_out
-    centre, level = x[fitted].mean(0), y[fitted].mean(0)
-    a, b = x[fitted] - centre, y[fitted] - level
-    wide = a.shape[1] > a.shape[0]
-    values, vectors = torch.linalg.eigh(a @ a.T if wide else a.T @ a)
-    along = vectors.T @ (b if wide else a.T @ b)
-    best: Ridge | None = None
-    for penalty in PENALTIES * len(a):
-        solved = vectors @ (along / (values.clamp(min=0) + penalty).unsqueeze(1))
-        slope = (a.T @ solved if wide else solved).T
-        loss = (y[kept] - level - (x[kept] - centre) @ slope.T).square().sum(1).mean().item()
-        if best is None or loss < best.loss:
-            best = Ridge(Line(slope, level - slope @ centre), loss)
-    assert best is not None
-    return best
+    rows = _Rows.of(x, y, held_out)
+    values, vectors = torch.linalg.eigh(rows.gram())
+    along = vectors.T @ (rows.y if rows.wide else rows.x.T @ rows.y)
+    found = (
+        rows.ridge(vectors @ (along / (values.clamp(min=0) + penalty * len(rows.x)).unsqueeze(1)), penalty)
+        for penalty in PENALTIES
+    )
+    return min(found, key=lambda ridge: ridge.loss)
+
+
+def fit_ridge_at(x: Tensor, y: Tensor, held_out: Tensor, penalty: float) -> Ridge:
+    """As `fit_ridge`, at a penalty that is known."""
+    rows = _Rows.of(x, y, held_out)
+    gram = rows.gram()
+    gram.diagonal().add_(penalty * len(rows.x))
+    solved = torch.cholesky_solve(rows.y if rows.wide else rows.x.T @ rows.y, torch.linalg.cholesky(gram))
+    return rows.ridge(solved, penalty)
+
+
+def fit_ridges(tables: Iterable[Tensor], y: Tensor, held_out: Tensor) -> Iterator[tuple[Tensor, Ridge]]:
+    """Several tables that are much alike and the lines of each; the first chooses the penalty for all."""
+    penalty = None
+    for x in tables:
+        ridge = fit_ridge(x, y, held_out) if penalty is None else fit_ridge_at(x, y, held_out, penalty)
+        penalty = ridge.penalty
+        yield x, ridge

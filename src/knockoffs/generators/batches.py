@@ -1,8 +1,6 @@
-"""Rows and devices: the split into training and held-out rows, noise for draws, which device."""
+"""Rows: the split into training and held-out rows, and noise for draws."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,32 +12,6 @@ from knockoffs.engine.swaps import of_columns
 
 MIN_TRAINING_ROWS = 8
 MOST_HELD_OUT = 5_000  # rows: more would make choices no better, and each look at them slower
-
-
-DeviceName = str | torch.device | None
-
-
-def torch_device(name: DeviceName) -> torch.device:
-    """`"auto"` or None (CUDA where there is one), `"cpu"`, `"cuda"`, `"cuda:N"`, or such a `torch.device`."""
-    if name is None or name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if not _is_cpu_or_cuda(name):
-        raise ValueError(f"device={name!r} is not valid: pass 'auto', 'cpu', 'cuda' or 'cuda:N'.")
-    if torch.device(name).type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(
-            f"device={name!r}, but this machine has no CUDA device that torch can use. "
-            "Pass device='cpu', or 'auto' to use CUDA only where there is one."
-        )
-    return torch.device(name)
-
-
-def _is_cpu_or_cuda(name: Any) -> bool:
-    if not isinstance(name, (str, torch.device)):
-        return False
-    try:
-        return torch.device(name).type in ("cpu", "cuda")
-    except RuntimeError:  # a name that torch does not know
-        return False
 
 
 def split_rows(x: Array, held_out: float, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ from knockoffs.arrays import Array
 from knockoffs.checks import check_choice, check_count, check_fraction, check_number
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
+from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.engine.losses import swap_loss
 from knockoffs.engine.stages import fit_knockoff
 from knockoffs.engine.starts import random_density, start_density
@@ -22,12 +23,10 @@ from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.batches import (
-    DeviceName,
     check_most_rows,
     draw_noise,
     some_rows,
     split_rows,
-    torch_device,
     unit_coins,
 )
 from knockoffs.generators.joint import JointDensity

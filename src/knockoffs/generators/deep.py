@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from knockoffs.checks import check_count, check_number, check_widths
 from knockoffs.engine.adam import Adam
+from knockoffs.engine.devices import DeviceName
 from knockoffs.engine.discrepancy import correlation_loss, kernel_swap_loss, second_order_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
 from knockoffs.engine.training import History, Report, Schedule, train
-from knockoffs.generators.batches import DeviceName
 from knockoffs.generators.gaussian import gaussian_memory, knockoff_gaps
 from knockoffs.generators.neural import NeuralGenerator
 from knockoffs.memory import FLOAT32

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from knockoffs.checks import check_count, check_number
 from knockoffs.engine.adam import Adam
 from knockoffs.engine.adversaries import Critic, DependenceBounds, SwapDiscriminator
+from knockoffs.engine.devices import DeviceName
 from knockoffs.engine.discrepancy import kernel_swap_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
 from knockoffs.engine.swaps import swap
 from knockoffs.engine.training import History, Report, Schedule, train
-from knockoffs.generators.batches import DeviceName
 from knockoffs.generators.neural import NeuralGenerator
 from knockoffs.randomness import RandomState, torch_generator
 

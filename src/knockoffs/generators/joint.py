@@ -15,14 +15,13 @@ from knockoffs.arrays import Array
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import Noise
+from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.generators.base import SavedModel
 from knockoffs.generators.batches import (
-    DeviceName,
     check_most_rows,
     draw_noise,
     some_rows,
     split_rows,
-    torch_device,
 )
 from knockoffs.generators.conditionals import FeatureConditional, TableConditionals
 from knockoffs.generators.joint_model import (

@@ -17,9 +17,10 @@ from knockoffs.arrays import Array
 from knockoffs.cautions import caution
 from knockoffs.checks import check_count, check_fraction, check_number
 from knockoffs.engine.chunks import in_chunks
+from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.batches import DeviceName, split_rows, torch_device
+from knockoffs.generators.batches import split_rows
 from knockoffs.generators.network_sizes import training_memory
 from knockoffs.generators.saved_networks import network_arrays, restore_history, restore_network
 from knockoffs.memory import FLOAT64

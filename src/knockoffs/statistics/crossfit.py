@@ -21,6 +21,7 @@ from sklearn.model_selection import (
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for, say_nothing
@@ -69,6 +70,7 @@ class CrossFitted(Statistic):
         scoring: Any = None,
         standardise: bool = True,
         task: TaskChoice = "auto",
+        device: DeviceName = "auto",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -78,6 +80,7 @@ class CrossFitted(Statistic):
         self.scoring = scoring
         self.standardise = standardise
         self.task = task
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -125,7 +128,9 @@ class CrossFitted(Statistic):
         """Yield the differences of each split; networks of several splits learn side by side."""
         if self.estimator is None:
             features = np.arange(problem.features)
-            found = Parallel(self.n_jobs, return_as="generator")(
+            on_gpu = torch_device(self.device).type == "cuda"  # which serves one process best
+            cores = None if on_gpu else self.n_jobs
+            found = Parallel(cores, return_as="generator")(
                 delayed(self._network_differences)(problem, split, own, predict=others is not None)
                 for split, own in zip(splits, rng.spawn(len(splits)), strict=True)
             )
@@ -154,6 +159,7 @@ class CrossFitted(Statistic):
 
     def _check_settings(self) -> None:
         require_estimator_for(self.standardise, self.estimator)
+        torch_device(self.device)
         if isinstance(self.estimator, str):
             check_choice("estimator", self.estimator, NAMED)
         if self.scoring is not None and self.estimator is None:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from knockoffs.arrays import Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.checks import check_count, check_number
+from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
 from knockoffs.statistics.networks import network_differences
@@ -57,6 +58,9 @@ class HoldoutStatistic(CrossFitted):
         estimator that needs the numbers as they are, such as a Poisson regression or a pipeline with a logarithm.
     task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
+    device : str, torch.device or None, default="auto"
+        Where the default networks learn: "cpu", "cuda", "cuda:N" or "auto", which is CUDA where there is such a
+        device, and the CPU otherwise.
     n_jobs : int, default=None
         Number of cores for the models of an `estimator`.
     random_state : int, numpy Generator or None, default=None
@@ -85,6 +89,7 @@ class HoldoutStatistic(CrossFitted):
         scoring: Any = None,
         standardise: bool = True,
         task: TaskChoice = "auto",
+        device: DeviceName = "auto",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -95,6 +100,7 @@ class HoldoutStatistic(CrossFitted):
             scoring=scoring,
             standardise=standardise,
             task=task,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
         )
@@ -122,7 +128,14 @@ class HoldoutStatistic(CrossFitted):
     ) -> HeldOut:
         blocks = self._blocks(problem, rng) if self.mixture > 0 else [np.arange(problem.features)]
         return network_differences(
-            problem, problem.x, split, rng, blocks=blocks, mixture=self.mixture, predict=predict
+            problem,
+            problem.x,
+            split,
+            rng,
+            blocks=blocks,
+            mixture=self.mixture,
+            device=torch_device(self.device),
+            predict=predict,
         )
 
     def _model_differences(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from knockoffs.arrays import Array
+from knockoffs.engine.devices import torch_device
 from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
 from knockoffs.statistics.networks import network_differences
 from knockoffs.statistics.problem import Problem
@@ -43,6 +44,9 @@ class MidpointStatistic(CrossFitted):
         estimator that needs the numbers as they are, such as a Poisson regression or a pipeline with a logarithm.
     task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
+    device : str, torch.device or None, default="auto"
+        Where the default networks learn: "cpu", "cuda", "cuda:N" or "auto", which is CUDA where there is such a
+        device, and the CPU otherwise.
     n_jobs : int, default=None
         Number of cores for the models of an `estimator`.
     random_state : int, numpy Generator or None, default=None
@@ -65,7 +69,14 @@ class MidpointStatistic(CrossFitted):
     ) -> HeldOut:
         together = [np.arange(problem.features)]
         return network_differences(
-            problem, _midpoints(problem), split, rng, blocks=together, mixture=0.0, predict=predict
+            problem,
+            _midpoints(problem),
+            split,
+            rng,
+            blocks=together,
+            mixture=0.0,
+            device=torch_device(self.device),
+            predict=predict,
         )
 
     def _model_differences(

@@ -21,7 +21,7 @@ from knockoffs.engine.response import (
     squared_error,
     swap_differences,
 )
-from knockoffs.engine.ridge import Line, fit_ridge
+from knockoffs.engine.ridge import Line, Ridge, fit_ridges
 from knockoffs.engine.training import Schedule
 from knockoffs.randomness import torch_generator
 from knockoffs.statistics.crossfit import HeldOut, Split
@@ -55,6 +55,7 @@ def network_differences(
     *,
     blocks: Sequence[Indices],
     mixture: float,
+    device: torch.device,
     predict: bool = False,
 ) -> HeldOut:
     """Held-out losses with x̃_j in `base` minus those with x_j; networks are fitted to rows of `base`.
@@ -75,17 +76,19 @@ def network_differences(
         deviation = np.where(problem.indicators, 1.0, deviation)
 
     def seen(table: Array, rows: Indices) -> torch.Tensor:
-        return torch.as_tensor((table[rows] - centre) / deviation).float()
+        return torch.as_tensor((table[rows] - centre) / deviation).float().to(device)
 
-    train, test = torch.as_tensor(split.train), torch.as_tensor(split.test)
+    train, test = (torch.as_tensor(rows, device=device) for rows in (split.train, split.test))
     b, x_tilde = seen(base, split.train), seen(problem.x_tilde, split.train)
-    generator = torch_generator(rng, torch.device("cpu"))
-    held_out = torch.as_tensor(_held_out(problem, split, rng))
+    generator = torch_generator(rng, device)
+    held_out = torch.as_tensor(_held_out(problem, split, rng), device=device)
     columns = [torch.as_tensor(problem.columns_of(block)) for block in blocks]
     mixed = (_mixed(b, x_tilde, block, problem, mixture, generator) for block in blocks)
-    task, lines = _beginning(problem)(problem, split, mixed, held_out)
+    task, lines = _beginning(problem)(problem, train, mixed, held_out)
     unit = None if problem.unit is None else torch.as_tensor(problem.unit)
-    networks = ResponseNetworks(columns, task.outputs, lines, width=WIDTH, unit=unit, generator=generator)
+    beginning = torch_generator(rng, torch.device("cpu"))
+    networks = ResponseNetworks(columns, task.outputs, lines, width=WIDTH, unit=unit, generator=beginning)
+    networks.to(device)
     fit_response(
         networks,
         b,
@@ -104,11 +107,11 @@ def network_differences(
     predictions = None
     if predict:
         own = np.random.default_rng(0)  # so that w stays as it is
-        orders = [torch.as_tensor(own.permutation(len(split.test))) for _ in range(ORDERS)]
+        orders = [torch.as_tensor(own.permutation(len(split.test)), device=device) for _ in range(ORDERS)]
         classes = problem.task == "classification"
-        predictions = predictions_by_others(networks, tested, x, orders, classes=classes).numpy()
+        predictions = predictions_by_others(networks, tested, x, orders, classes=classes).cpu().numpy()
         predictions = predictions * np.float32(1.0 if classes else task.unit**0.5)
-    return HeldOut(found.double().numpy() * task.unit, predictions)
+    return HeldOut(found.double().cpu().numpy() * task.unit, predictions)
 
 
 def _beginning(problem: Problem) -> Callable[..., tuple[_Task, list[Line]]]:
@@ -139,9 +142,10 @@ def _mixed(
     generator: torch.Generator,
 ) -> torch.Tensor:
     """Rows of x with x̃_j for x_j of the block in a share of the rows."""
-    x, columns = x.clone(), torch.as_tensor(problem.columns_of(block))
-    widths = torch.as_tensor([len(problem.columns_of(block[[k]])) for k in range(len(block))])
-    coins = (torch.rand(len(x), len(block), generator=generator) < mixture).repeat_interleave(widths, dim=1)
+    x, columns = x.clone(), torch.as_tensor(problem.columns_of(block), device=x.device)
+    widths = torch.as_tensor([len(problem.columns_of(block[[k]])) for k in range(len(block))], device=x.device)
+    coins = torch.rand(len(x), len(block), generator=generator, device=x.device) < mixture
+    coins = coins.repeat_interleave(widths, dim=1)
     x[:, columns] = torch.where(coins, x_tilde[:, columns], x[:, columns])
     return x
 
@@ -157,11 +161,11 @@ def _held_out(problem: Problem, split: Split, rng: np.random.Generator) -> Flags
 
 
 def _quantity(
-    problem: Problem, split: Split, tables: Iterable[torch.Tensor], held_out: torch.Tensor
+    problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
     """y in units of what straight lines leave of it, so that one penalty suits strong and weak responses."""
-    y = torch.as_tensor(problem.y)
-    found = [fit_ridge(table, y[split.train, None], held_out) for table in tables]
+    y = torch.as_tensor(problem.y, device=train.device)
+    found = [ridge for _, ridge in fit_ridges(tables, y[train, None], held_out)]
     left = max(float(np.mean([ridge.loss for ridge in found])), LEAST_RESIDUAL)
     lines = [Line(ridge.line.slope / left**0.5, ridge.line.intercept / left**0.5) for ridge in found]
     # a squared error of 1 is half a nat
@@ -169,53 +173,60 @@ def _quantity(
 
 
 def _classes(
-    problem: Problem, split: Split, tables: Iterable[torch.Tensor], held_out: torch.Tensor
+    problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
     """Classes, and lines to their logits from lines to their indicators."""
-    y = torch.as_tensor(problem.y).long()
+    y = torch.as_tensor(problem.y, device=train.device).long()
     outputs = int(y.max()) + 1
-    lines = [_logits(table, y[split.train], outputs, held_out) for table in tables]
+    lines = _logits(tables, y[train], outputs, held_out)
     return _Task(y, outputs, cross_entropy, 1.0, 1.0), lines
 
 
 def _hazard(
-    problem: Problem, split: Split, tables: Iterable[torch.Tensor], held_out: torch.Tensor
+    problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
     """Events and exposures, and lines to log hazard ratios from lines to martingale residuals."""
     if problem.times is None:
         raise ValueError("a hazard needs the times of a survival target")
-    y = np.stack([problem.times.event, problem.times.exposure], axis=1)
-    seen = torch.as_tensor(y[split.train])
-    lines = [_log_hazards(table, seen, held_out) for table in tables]
-    return _Task(torch.as_tensor(y).float(), 1, hazard_loss, 1.0, 1.0), lines
+    y = torch.as_tensor(np.stack([problem.times.event, problem.times.exposure], axis=1), device=train.device)
+    lines = _log_hazards(tables, y[train], held_out)
+    return _Task(y.float(), 1, hazard_loss, 1.0, 1.0), lines
 
 
-def _log_hazards(x: torch.Tensor, y: torch.Tensor, held_out: torch.Tensor) -> Line:
+def _log_hazards(tables: Iterable[torch.Tensor], y: torch.Tensor, held_out: torch.Tensor) -> list[Line]:
     """A row's hazard ratio is about 1 plus its residual per exposure; held-out rows say how steep is best."""
     exposure = y[~held_out, 1].mean()
-    slope, intercept = fit_ridge(x, (y[:, 0] - y[:, 1])[:, None], held_out).line
-    kept = x[held_out].double()
 
-    def line(steepness: float) -> Line:
-        return Line(steepness * slope / exposure, steepness * intercept / exposure)
+    def best(x: torch.Tensor, ridge: Ridge) -> Line:
+        slope, intercept = ridge.line
+        kept = x[held_out].double()
 
-    def loss(line: Line) -> float:
-        return hazard_loss((kept @ line.slope.T + line.intercept).T[None], y[held_out]).mean().item()
+        def line(steepness: float) -> Line:
+            return Line(steepness * slope / exposure, steepness * intercept / exposure)
 
-    return min(map(line, STEEPNESS), key=loss)
+        def loss(line: Line) -> float:
+            return hazard_loss((kept @ line.slope.T + line.intercept).T[None], y[held_out]).mean().item()
+
+        return min(map(line, STEEPNESS), key=loss)
+
+    return [best(x, ridge) for x, ridge in fit_ridges(tables, (y[:, 0] - y[:, 1])[:, None], held_out)]
 
 
-def _logits(x: torch.Tensor, y: torch.Tensor, outputs: int, held_out: torch.Tensor) -> Line:
+def _logits(tables: Iterable[torch.Tensor], y: torch.Tensor, outputs: int, held_out: torch.Tensor) -> list[Line]:
     """p_k + δ_k has about the logit log p_k + δ_k / p_k; held-out rows say how steep is best, where δ is large."""
     indicators = functional.one_hot(y, outputs).double()
     share = indicators[~held_out].mean(0).clamp(min=0.5 / len(y))
-    slope, intercept = fit_ridge(x, indicators, held_out).line
-    kept = x[held_out].double()
 
-    def line(steepness: float) -> Line:
-        return Line(steepness * slope / share[:, None], share.log() + steepness * (intercept - share) / share)
+    def best(x: torch.Tensor, ridge: Ridge) -> Line:
+        slope, intercept = ridge.line
+        kept = x[held_out].double()
 
-    def loss(line: Line) -> float:
-        return functional.cross_entropy(kept @ line.slope.T + line.intercept, y[held_out]).item()
+        def line(steepness: float) -> Line:
+            return Line(steepness * slope / share[:, None], share.log() + steepness * (intercept - share) / share)
 
-    return min(map(line, STEEPNESS), key=loss)
+        def loss(line: Line) -> float:
+            return functional.cross_entropy(kept @ line.slope.T + line.intercept, y[held_out]).item()
+
+        return min(map(line, STEEPNESS), key=loss)
+
+    return [best(x, ridge) for x, ridge in fit_ridges(tables, indicators, held_out)]
