@@ -19,6 +19,7 @@ from knockoffs.engine.world import World
 
 # Projections that begin at good linear predictors move more slowly than the networks behind them.
 _PROJECTION_RATE = 0.3
+_TOLERANCE = 1e-4  # of draws while q_knockoff learns, on a scale where columns have standard deviation 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def fit_knockoff(
             return _over_all(loss, world)
 
         def held_out_losses(rows: Tensor, mask: Tensor, *noise: Tensor) -> Tensor:
-            x_tilde = q_knockoff.sample(Noise(*noise), rows)
+            x_tilde = q_knockoff.sample(Noise(*noise), rows, tolerance=_TOLERANCE)
             return swap_loss(q_joint, q_knockoff, rows, x_tilde, mask, entropy)
 
         def validate(losses: Callable[..., Tensor] = held_out_losses) -> Tensor:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh
 
 from knockoffs.arrays import Array
 
+MOST_FACTORS = 20
 MORE_DIRECTIONS = 8  # than factors, by which eigenvectors are found in fewer steps
 ALL_DIRECTIONS = 50  # columns up to which eigenvectors are computed anew each time
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Moments:
     """What the estimators need to know of rows, computed in one pass."""
 
@@ -33,6 +35,15 @@ class Moments:
         z = x - mean
         squares = np.einsum("ij,ij->i", z, z)
         return cls(len(x), mean, z.T @ z / len(x), float(np.mean(squares**2)))
+
+    @cached_property
+    def directions(self) -> Array:
+        """The leading eigenvectors of the correlations, `[d, directions]`, from which all factor models begin."""
+        root = np.sqrt(np.diag(self.covariance))
+        size = len(root)
+        last = (max(0, size - MOST_FACTORS - MORE_DIRECTIONS), size - 1)
+        _, vectors = eigh(self.covariance / root[:, None] / root, subset_by_index=last)
+        return vectors[:, ::-1]
 
     @classmethod
     def within(cls, groups: Sequence[Moments]) -> Moments:
@@ -92,13 +103,13 @@ def fit_shrunk(moments: Moments) -> LinearGaussian:
 def fit_factor(moments: Moments, factors: int, *, iterations: int = 50, tol: float = 1e-3) -> LinearGaussian:
     """From a factor model's covariance L Lᵀ + diag(ψ), by alternating eigenvectors and ψ."""
     diagonal = np.diag(moments.covariance)
-    factors = min(factors, len(diagonal) - 1)
+    factors = min(factors, MOST_FACTORS, len(diagonal) - 1)
     psi = diagonal / 2
-    loadings, directions = np.zeros((len(psi), factors)), None
+    loadings = np.zeros((len(psi), factors))
+    directions = moments.directions[:, : factors + MORE_DIRECTIONS]
     for _ in range(iterations):
         root = np.sqrt(psi)
-        scaled = moments.covariance / root[:, None] / root
-        values, directions = _leading(scaled, factors + MORE_DIRECTIONS, directions)
+        values, directions = _leading(moments.covariance / root[:, None] / root, directions)
         loadings = root[:, None] * directions[:, :factors] * np.sqrt(np.maximum(values[:factors] - 1, 0))
         before, psi = psi, np.maximum(diagonal - (loadings**2).sum(1), 1e-4 * diagonal)
         if np.abs(psi / before - 1).max() < tol:
@@ -106,14 +117,14 @@ def fit_factor(moments: Moments, factors: int, *, iterations: int = 50, tol: flo
     return LinearGaussian.from_covariance(moments.mean, loadings @ loadings.T + np.diag(psi))
 
 
-def _leading(matrix: Array, count: int, near: Array | None) -> tuple[Array, Array]:
+def _leading(matrix: Array, near: Array) -> tuple[Array, Array]:
     """The largest eigenvalues, falling, and their eigenvectors; `near` are those of a matrix that is much like it.
 
     Two steps of a subspace iteration from there take a fraction of the time.
     """
-    size = len(matrix)
-    if near is None or size <= ALL_DIRECTIONS:
-        values, vectors = eigh(matrix, subset_by_index=(max(0, size - count), size - 1))
+    size, count = near.shape
+    if size <= ALL_DIRECTIONS:
+        values, vectors = eigh(matrix, subset_by_index=(size - count, size - 1))
     else:
         basis, _ = np.linalg.qr(matrix @ near)
         values, rotation = np.linalg.eigh(basis.T @ (matrix @ basis))
