@@ -184,7 +184,7 @@ def examine(
     """
     seed = int(rng.integers(2**31))
     x, x_tilde = aligned(source.table, source.draw(seed), who="check_swap")
-    copied = copied_features(x.codes, x_tilde.codes)
+    copied = copied_features(x, x_tilde)
     differ = np.flatnonzero(~copied)
     compared = _compare(x, x_tilde, differ, source.groups, rng, report)
     divergence = None

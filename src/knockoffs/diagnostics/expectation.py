@@ -137,7 +137,7 @@ def expect(
     report : callable, default=None
         Is told how far the work is.
     """
-    design = expand(table.schema, table.codes)
+    design = expand(table.schema, table.codes, units=table.units)
     kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
     quick: dict[str, Callable[[Problem, Array, np.random.Generator], Array]] = {
         "held_out": held_out_lines,
@@ -153,7 +153,7 @@ def expect(
         responses = [simulated_response(design, kind, seed + k, groups) for k, kind in enumerate(kinds, start=1)]
         targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
         problem, y = _problem(table, knockoffs, targets, groups)
-        copied = copied_features(table.codes, knockoffs.codes)
+        copied = copied_features(table, knockoffs)
         own = np.random.default_rng(seed)
         for name, compute in quick.items():
             found[name].append(np.where(copied, 0.0, compute(problem, y, own)))

@@ -52,6 +52,8 @@ class TableEncoding:
         Per context the internal columns that stand for the class.
     correlation : array or None
         Correlations of the internal columns on the normal scale; None where no column is latent.
+    swapped : array of int or None
+        Per feature the unit that it is swapped with, where groups of features are; None where each is a unit.
     """
 
     units: tuple[Unit, ...]
@@ -59,6 +61,7 @@ class TableEncoding:
     contexts: tuple[Context, ...] = ()
     context_units: tuple[FeatureUnit, ...] = ()
     correlation: Array | None = None
+    swapped: Indices | None = None
 
     def __post_init__(self) -> None:
         # now, so that no later use changes it
@@ -69,8 +72,9 @@ class TableEncoding:
     def copied(self) -> Flags:
         """Features whose knockoff is a copy: duplicates, and those without internal columns."""
         own = np.arange(len(self.units))
-        duplicate = self.alike != own
-        return duplicate | np.isin(own, self.alike[duplicate]) | np.array([unit.width == 0 for unit in self.units])
+        swapped = own if self.swapped is None else self.swapped
+        duplicate = swapped[self.alike] != swapped  # within a unit, the knockoff of one is that of the other
+        return np.isin(self.alike, self.alike[duplicate]) | np.array([unit.width == 0 for unit in self.units])
 
     @cached_property
     def _places(self) -> list[slice]:
@@ -92,6 +96,25 @@ class TableEncoding:
         for j, place in enumerate(self._places):
             unit[place] = j
         return unit
+
+    @property
+    def swap_unit(self) -> Indices:
+        """The unit that each internal column is swapped with; numbers of contexts come behind all others."""
+        if self.swapped is None:
+            return self.unit
+        return np.append(self.swapped, len(self.units) + np.arange(len(self.contexts)))[self.unit]
+
+    @property
+    def blocks(self) -> Indices | None:
+        """The groups of internal columns that need not stand near their own knockoffs, by number.
+
+        The columns of a group of several features; all others are groups of one. None where there are no others.
+        """
+        if self.swapped is None:
+            return None
+        several = np.bincount(self.swapped)[self.swapped] > 1
+        grouped = np.append(several, np.zeros(len(self.contexts), dtype=bool))[self.unit]
+        return np.where(grouped, self.swap_unit, len(self.units) + len(self.contexts) + np.arange(self.width))
 
     @cached_property
     def latent(self) -> Indices:

@@ -92,6 +92,12 @@ def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Gen
     return TableEncoding(found.units, alike, found.contexts, found.context_units, correlation)
 
 
+def with_units(encoding: TableEncoding, schema: Schema) -> TableEncoding:
+    """The same encoding with the groups of features that the schema knows."""
+    units = schema.units
+    return encoding if units.single else replace(encoding, swapped=units.of)
+
+
 def fit_complete_encoding(
     core: Array, completed: Array, schema: Schema, rng: np.random.Generator
 ) -> TableEncoding:

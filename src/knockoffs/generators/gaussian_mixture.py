@@ -23,6 +23,7 @@ from knockoffs.generators.gaussian import (
     invertible,
     knockoff_gaps,
     require_covariance,
+    take_gaps,
 )
 from knockoffs.generators.markov import draw_states
 from knockoffs.memory import FLOAT64
@@ -102,7 +103,9 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
         else:
             self._estimate(core, int(rng.integers(2**31)))
         self.covariances_ = np.stack([invertible(c) for c in self.covariances_])
-        self.gaps_ = np.stack([knockoff_gaps(c, self.method) for c in self.covariances_])
+        self.gaps_ = np.stack(
+            [knockoff_gaps(c, self.method, blocks=self.encoding_.blocks) for c in self.covariances_]
+        )
         self._find_laws()
 
     def _fit_memory(self, rows: int, columns: int) -> float:
@@ -200,7 +203,7 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
         clusters = len(self.weights_)
         self.means_ = take_array(arrays, "means", (clusters, columns))
         self.covariances_ = take_array(arrays, "covariances", (clusters, columns, columns))
-        self.gaps_ = take_array(arrays, "gaps", (clusters, columns))
+        self.gaps_ = take_gaps(arrays, (clusters, columns), self.encoding_.blocks)
         _require_mixture(self.weights_, self.covariances_)
         self._find_laws()
 

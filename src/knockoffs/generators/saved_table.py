@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.generators.fit_encoding import with_units
 from knockoffs.generators.saved_units import pack_encoding, require_levels, unpack_encoding
 from knockoffs.generators.table_model import TableModel
 from knockoffs.generators.tables_before import restore_table_before
@@ -72,7 +73,7 @@ def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]
     for column, unit in zip(model.schema_, encoding.units, strict=True):
         if column.levels is not None:
             require_levels(unit, len(column.levels))
-    model.encoding_ = encoding
+    model.encoding_ = with_units(encoding, model.schema_)
 
 
 def give_names(model: TableModel, feature_names: list[str] | None, names: list[Any] | None, features: int) -> None:

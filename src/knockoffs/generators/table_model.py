@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,16 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
 from knockoffs.generators.encoding import TableEncoding
-from knockoffs.generators.fit_encoding import exact_encoding, first_alike, fit_encoding, spread_encoding
+from knockoffs.generators.fit_encoding import (
+    exact_encoding,
+    first_alike,
+    fit_encoding,
+    spread_encoding,
+    with_units,
+)
 from knockoffs.randomness import RandomState
 from knockoffs.schema import Kind, Schema
+from knockoffs.swap_units import FeatureGroups, read_feature_groups
 from knockoffs.tables import Table, read_table
 from knockoffs.words import column_name, listing
 
@@ -56,9 +64,15 @@ class TableModel(BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _read_for_fit(self, X: Any, kinds: Mapping[Any, Kind] | None = None) -> Table:
+    def _read_for_fit(
+        self, X: Any, kinds: Mapping[Any, Kind] | None = None, feature_groups: FeatureGroups = None
+    ) -> Table:
         """Read the table of a fit, and look for what cannot be modelled or should be said."""
-        table = read_table(X, who=type(self).__name__, kinds=kinds)
+        who = type(self).__name__
+        table = read_table(X, who=who, kinds=kinds)
+        if feature_groups is not None:
+            groups = read_feature_groups(feature_groups, table.names, table.shape[1], who=who)
+            table = replace(table, feature_groups=groups)
         self._require_enough(table)
         if table.shape[1] == 0:
             self._require_columns(np.zeros(0, dtype=bool))
@@ -80,11 +94,11 @@ class TableModel(BaseEstimator):
         if self._draws_latents_apart and not self._handles_discrete:
             self._warn_of_few_values(schema, varied)
         if self._handles_discrete:
-            self.encoding_ = exact_encoding(core, schema, alike)
+            self.encoding_ = with_units(exact_encoding(core, schema, alike), schema)
         elif self.has_given_model():
-            self.encoding_ = spread_encoding(core, schema, alike)
+            self.encoding_ = with_units(spread_encoding(core, schema, alike), schema)
         else:
-            self.encoding_ = fit_encoding(core, schema, alike, rng)
+            self.encoding_ = with_units(fit_encoding(core, schema, alike, rng), schema)
             self._require_free_features()
             self._warn_of_determined(varied)
         self._warn_of_dependence(core, varied & self.modelled_)
@@ -261,7 +275,12 @@ class TableModel(BaseEstimator):
         if len(columns) < MIN_COLUMNS or len(core) <= 2 * len(columns):
             return  # with so few rows every column is almost a combination of the others
         correlation = np.corrcoef(core[:, columns].T) + 1e-9 * np.eye(len(columns))
-        own = 1 / np.diag(np.linalg.inv(correlation))  # share of the variance that the others do not explain
+        precision = np.linalg.inv(correlation)
+        own = 1 / np.diag(precision)  # share of the variance that the others do not explain
+        unit = self.schema_.units.of[columns]
+        for group in np.flatnonzero(np.bincount(unit) > 1):
+            block = unit == group
+            own[block] = np.diag(np.linalg.inv(precision[np.ix_(block, block)]))  # that other units do not explain
         if (own < DEPENDENT).any():
             which = listing([column_name(self._names, columns[k]) for k in np.flatnonzero(own < DEPENDENT)])
             caution(
@@ -293,7 +312,8 @@ class TableModel(BaseEstimator):
                 f"{which}: constant. The {self._draw_word} is the constant, and such a feature is never "
                 f"{self._use_word}."
             )
-        duplicate = (alike != np.arange(len(alike))) & ~constant
+        unit = schema.units.of
+        duplicate = (unit[alike] != unit) & ~constant
         if duplicate.any():
             which = listing(
                 [
