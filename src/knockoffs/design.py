@@ -1,8 +1,8 @@
 """The columns that models of y see: numbers without gaps, however a feature is coded.
 
 A nominal feature gives an indicator for each of its levels; missing cells give an indicator beside the value, and
-the value there is the mean of the others. All columns of a feature form its unit, which is swapped as a whole; so do
-those of a group of features, which is one feature to all that works on a design.
+the value there is the mean of the others. All columns of a feature form its unit, which is swapped as a whole; so
+do those of a group of features, which is one feature to all that works on a design.
 """
 
 from __future__ import annotations

@@ -164,9 +164,7 @@ def describe_columns(
     )
 
 
-def _describe(
-    column: Array, name: str, levels: tuple[Any, ...] | None, kind: Kind | None, unit: str
-) -> Column:
+def _describe(column: Array, name: str, levels: tuple[Any, ...] | None, kind: Kind | None, unit: str) -> Column:
     gaps = np.isnan(column)
     present = column[~gaps]
     missing = float(gaps.mean()) if len(column) else 0.0

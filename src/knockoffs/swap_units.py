@@ -35,7 +35,9 @@ class Units:
     def of_groups(cls, names: Sequence[str], groups: Mapping[int, str]) -> Units:
         """The units of columns with these names, of which some belong to groups, by the columns' numbers."""
         number: dict[Any, int] = {}
-        of = [number.setdefault(("group", groups[j]) if j in groups else j, len(number)) for j in range(len(names))]
+        of = [
+            number.setdefault(("group", groups[j]) if j in groups else j, len(number)) for j in range(len(names))
+        ]
         first = np.unique(of, return_index=True)[1].tolist() if of else []
         return cls(tuple(groups.get(j, names[j]) for j in first), np.array(of, dtype=np.intp))
 
@@ -51,6 +53,11 @@ class Units:
         """The columns of a unit."""
         return np.flatnonzero(self.of == unit)
 
+    def groups(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The columns, by these names, of each unit that is a group."""
+        members = [tuple(names[j] for j in self.columns(k)) for k in range(len(self))]
+        return {own: columns for own, columns in zip(self.names, members, strict=True) if columns != (own,)}
+
     def all_of(self, flags: Flags) -> Flags:
         """Which units have all of their columns flagged."""
         return np.bincount(self.of, ~flags, len(self)) == 0
@@ -63,7 +70,7 @@ class Units:
 
 
 def read_feature_groups(
-    feature_groups: FeatureGroups,
+    feature_groups: Mapping[Any, Sequence[Any]],
     names: Sequence[Any] | None,
     columns: int,
     *,
@@ -77,7 +84,7 @@ def read_feature_groups(
 
     Parameters
     ----------
-    feature_groups : mapping of group names to sequences of column names or numbers, or None
+    feature_groups : mapping of group names to sequences of column names or numbers
         What the user passed.
     names : sequence or None
         The names of the columns; None for an array, whose columns are numbered.
@@ -90,12 +97,10 @@ def read_feature_groups(
     target : object, default=None
         The name of the target, which is no column of X.
     """
-    if feature_groups is None:
-        return {}
     if not isinstance(feature_groups, Mapping):
         raise ValueError(
-            f"{who}: feature_groups={feature_groups!r} is not valid: pass a dict of group names to lists of columns, "
-            'such as {"liver": ["alt", "ast"]}.'
+            f"{who}: feature_groups={feature_groups!r} is not valid: pass a dict of group names to lists of "
+            'columns, such as {"liver": ["alt", "ast"]}.'
         )
     called = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
     problems: list[str] = []
@@ -123,7 +128,9 @@ def read_feature_groups(
                 problems.append(f"group {group!r}: column {called[j]!r} is there {again}")
             else:
                 if conditioned is not None and conditioned[j]:
-                    problems.append(f"group {group!r}: column {called[j]!r} is conditioned on, and so never tested")
+                    problems.append(
+                        f"group {group!r}: column {called[j]!r} is conditioned on, and so never tested"
+                    )
                 group_of[j] = group
                 members.append(called[j])
         if group in called and members != [group]:
@@ -132,8 +139,8 @@ def read_feature_groups(
         more = f"; and {len(problems) - MOST_PROBLEMS} more" if len(problems) > MOST_PROBLEMS else ""
         known = f"X has {listing([repr(name) for name in called])}" if columns else "X has no columns"
         raise ValueError(
-            f"{who}: feature_groups: {'; '.join(problems[:MOST_PROBLEMS])}{more}. Give each group a name of its own "
-            f"and a list of columns of X ({known}), each in one group."
+            f"{who}: feature_groups: {'; '.join(problems[:MOST_PROBLEMS])}{more}. Give each group a name of its "
+            f"own and a list of columns of X ({known}), each in one group."
         )
     return group_of
 

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_array
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cells import (
     NUMERIC,
     Cells,
@@ -32,7 +32,7 @@ from knockoffs.cells import (
 )
 from knockoffs.checks import check_choice
 from knockoffs.schema import CHOICES, Kind, Schema, describe_columns
-from knockoffs.swap_units import Units
+from knockoffs.swap_units import FeatureGroups, Units, read_feature_groups
 from knockoffs.table_problems import Problems
 from knockoffs.words import listing
 
@@ -94,7 +94,20 @@ class Table:
 
     @property
     def _called(self) -> list[str]:
-        return [f"x{j}" for j in range(self.shape[1])] if self.names is None else [str(name) for name in self.names]
+        return (
+            [f"x{j}" for j in range(self.shape[1])] if self.names is None else [str(name) for name in self.names]
+        )
+
+    def grouped(
+        self, feature_groups: FeatureGroups, *, who: str, conditioned: Flags | None = None, target: Any = None
+    ) -> Table:
+        """The same table with groups of features (`read_feature_groups`); with those that it has for None."""
+        if feature_groups is None:
+            return self
+        found = read_feature_groups(
+            feature_groups, self.names, self.shape[1], who=who, conditioned=conditioned, target=target
+        )
+        return replace(self, feature_groups=found)
 
     def rows(self, index: Indices) -> Table:
         """Some rows, by their numbers."""

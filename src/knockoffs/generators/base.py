@@ -136,10 +136,10 @@ class RowwiseGenerator(KnockoffGenerator):
         kinds : dict of column names (or numbers) to kinds, default=None
             Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}`.
         feature_groups : dict of group names to lists of column names (or numbers), default=None
-            Columns that are only ever swapped together. Gaussian knockoffs, those of mixtures of Gaussians and DDLK
-            then need not keep each column near its own knockoff, which gives power; they are knockoffs of groups,
-            and valid for these and unions of these alone. Other generators draw knockoffs of single columns, which
-            are knockoffs of any groups, too.
+            Columns that are only ever swapped together. DDLK and (mixtures of) Gaussian knockoffs then need not
+            keep each column near its own knockoff, which gives power; they are knockoffs of groups, and valid for
+            these and unions of these alone. Other generators draw knockoffs of single columns, which are valid for
+            any groups, too.
         """
         self._check_settings()
         rng = random_generator(self.random_state)

@@ -1,9 +1,9 @@
-r"""Gaussian knockoffs of groups of columns: S in $\operatorname{cov}(x, \tilde x) = \Sigma - S$ has a block per group.
+r"""Gaussian knockoffs of groups of columns: S in cov(x, x̃) = Σ - S has a block for each group.
 
 Swaps of whole groups leave the distribution of [x, x̃] unchanged for any S that is block-diagonal with
-$0 \preceq S \preceq 2\Sigma$ (Dai and Barber 2016); so columns of one group, however alike, need not stand near their
-own knockoffs. Groups are seen with $\Sigma_{gg} = I$ (each group's columns made uncorrelated), which makes the result
-independent of the units of columns, and of any invertible linear map within a group.
+$0 \preceq S \preceq 2\Sigma$ (Dai and Barber 2016); so columns of one group, however alike, need not stand near
+their own knockoffs. Groups are seen with $\Sigma_{gg} = I$ (each group's columns made uncorrelated), so that the
+result does not depend on the units of columns, nor on any invertible linear map within a group.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Change = Callable[[Array, Array, Array], Array]
 def block_gaps(correlation: Array, blocks: Indices, method: str, *, sweeps: int, tol: float) -> Array:
     r"""Return S for a correlation matrix; `blocks` has the number of each column's group.
 
-    `"equi"` is $S_g = \gamma \Sigma_{gg}$ with the largest γ up to 1, `"sdp"` $S_g = \gamma_g \Sigma_{gg}$ with the
-    largest trace. `"maxent"` maximises $\log\det(2\Sigma - S) + \log\det S$, and `"mvr"` minimises
-    $\operatorname{tr} (2\Sigma - S)^{-1} + \operatorname{tr} S^{-1}$, over all blocks, one after the other: for each
-    the best one given the others is known in closed form (`_maxent_block`, `_mvr_block`).
+    `"equi"` is $S_g = \gamma \Sigma_{gg}$ with the largest γ up to 1, `"sdp"` $S_g = \gamma_g \Sigma_{gg}$ with
+    the largest trace. `"maxent"` maximises $\log\det(2\Sigma - S) + \log\det S$, and `"mvr"` minimises
+    $\operatorname{tr} (2\Sigma - S)^{-1} + \operatorname{tr} S^{-1}$, over all blocks, one after the other: the
+    best one given the others is known in closed form (`_maxent_block`, `_mvr_block`).
     """
     _, of = np.unique(blocks, return_inverse=True)
-    columns = [np.flatnonzero(of == g) for g in range(of.max() + 1)]
+    columns: list[Indices] = [np.flatnonzero(of == g) for g in range(of.max() + 1)]
     root = np.zeros_like(correlation)
     for own in columns:
         root[np.ix_(own, own)] = np.linalg.cholesky(correlation[np.ix_(own, own)])
@@ -69,17 +69,17 @@ def _descend(sigma: Array, columns: list[Indices], s: Array, best: Change, *, sw
 def _maxent_block(block: Array, pivot: Array, squares: Array) -> Array:
     r"""$S_g = C / 2$ maximises $\log\det(C - S_g) + \log\det S_g$.
 
-    $C = S_g + P^{-1}$, the Schur complement of the other groups in 2Σ - S with the block left out, does not depend on
-    the block; P is the group's block of $(2\Sigma - S)^{-1}$.
+    P is the group's block of $(2\Sigma - S)^{-1}$, and $C = S_g + P^{-1}$ does not depend on $S_g$: it is the
+    Schur complement of the other groups in 2Σ - S with the block left out.
     """
     return (block + np.linalg.inv(pivot)) / 2
 
 
 def _mvr_block(block: Array, pivot: Array, squares: Array) -> Array:
-    r"""$S_g = (C^{-1} + (C^{-1} R C^{-1})^{1/2})^{-1}$ minimises $\operatorname{tr} R (C - S_g)^{-1} + \operatorname{tr} S_g^{-1}$.
+    r"""$S_g^{-1} = C^{-1} + (C^{-1} R C^{-1})^{1/2}$ minimises tr R (C - S_g)⁻¹ + tr S_g⁻¹.
 
-    This is what the block changes in the objective, with C as above and $R = P^{-1} Q P^{-1}$, where Q is the group's
-    block of $(2\Sigma - S)^{-2}$. Where the derivative is zero, $(S_g^{-1} - C^{-1})^2 = C^{-1} R C^{-1}$.
+    This is what the block changes in the objective, with C as above and $R = P^{-1} Q P^{-1}$, where Q is the
+    group's block of $(2\Sigma - S)^{-2}$. The derivative is 0 where $(S_g^{-1} - C^{-1})^2 = C^{-1} R C^{-1}$.
     """
     own = np.linalg.inv(pivot)
     inner = np.linalg.inv(block + own)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from knockoffs.generators.fit_encoding import (
 )
 from knockoffs.randomness import RandomState
 from knockoffs.schema import Kind, Schema
-from knockoffs.swap_units import FeatureGroups, read_feature_groups
+from knockoffs.swap_units import FeatureGroups, Units
 from knockoffs.tables import Table, read_table
 from knockoffs.words import column_name, listing
 
@@ -69,10 +68,7 @@ class TableModel(BaseEstimator):
     ) -> Table:
         """Read the table of a fit, and look for what cannot be modelled or should be said."""
         who = type(self).__name__
-        table = read_table(X, who=who, kinds=kinds)
-        if feature_groups is not None:
-            groups = read_feature_groups(feature_groups, table.names, table.shape[1], who=who)
-            table = replace(table, feature_groups=groups)
+        table = read_table(X, who=who, kinds=kinds).grouped(feature_groups, who=who)
         self._require_enough(table)
         if table.shape[1] == 0:
             self._require_columns(np.zeros(0, dtype=bool))
@@ -159,6 +155,19 @@ class TableModel(BaseEstimator):
         if self.fingerprints_ is None:
             return np.nan
         return share_of_known(row_fingerprints(self._read(X).codes), self.fingerprints_)
+
+    def require_swaps_of(self, units: Units) -> None:
+        """Raise an error where a group of features of the fit is not swapped as a whole: knockoffs are its own."""
+        fitted = self.schema_.units
+        if fitted.single or len(fitted.of) != len(units.of):  # another error is raised for other columns
+            return
+        split = [name for k, name in enumerate(fitted.names) if len(np.unique(units.of[fitted.columns(k)])) > 1]
+        if split:
+            raise ValueError(
+                f"{type(self).__name__} was fitted with feature_groups, and its knockoffs are valid for swaps of "
+                f"whole groups alone, but {listing([repr(name) for name in split])} would not be swapped so. "
+                "Pass the feature_groups of the fit, or unions of these, or fit without groups."
+            )
 
     @property
     def _modelled_count(self) -> int:

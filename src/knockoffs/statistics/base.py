@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.targets import Target, TaskChoice
-from knockoffs.swap_units import FeatureGroups, read_feature_groups
+from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import group_labels, read_table
 
 
@@ -74,13 +73,11 @@ class Statistic(BaseEstimator, ABC):
     ) -> tuple[Problem, Flags]:
         """Return what models see, and which knockoffs are copies of their features."""
         who = type(self).__name__
-        x, x_tilde = read_table(X, who=who), read_table(X_tilde, who=who)
+        x, x_tilde = read_table(X, who=who).grouped(feature_groups, who=who), read_table(X_tilde, who=who)
         if x.shape != x_tilde.shape:
             raise ValueError(
                 f"{who}: X has shape {x.shape}, X_tilde {x_tilde.shape}: pass one knockoff for each cell."
             )
-        if feature_groups is not None:
-            x = replace(x, feature_groups=read_feature_groups(feature_groups, x.names, x.shape[1], who=who))
         require_same_order(X, X_tilde=X_tilde, y=y, groups=groups, who=who)
         target = Target.read(y, self.task, rows=len(x), who=who)
         labels = None if groups is None else group_labels(groups, rows=len(x), who=who)
