@@ -42,7 +42,7 @@ def test_swaps_of_whole_groups_leave_the_joint_covariance_unchanged(method: Meth
     joint = pair_covariance(sigma, knockoff_gaps(sigma, method, blocks=BLOCKS))
     size = np.sqrt(np.outer(np.diag(joint), np.diag(joint)))
     for group in range(BLOCKS.max() + 1):
-        np.testing.assert_allclose(swapped(joint, BLOCKS == group) / size, joint / size, atol=1e-9)
+        np.testing.assert_allclose(swapped(joint, group == BLOCKS) / size, joint / size, atol=1e-9)
     some = np.isin(BLOCKS, [0, 4, 5])
     np.testing.assert_allclose(swapped(joint, some) / size, joint / size, atol=1e-9)
 
@@ -90,7 +90,7 @@ def test_no_block_near_the_optimum_is_better(seed: int) -> None:
     sigma = random_covariance(seed)
     root = np.zeros_like(sigma)
     for group in range(BLOCKS.max() + 1):
-        own = np.ix_(BLOCKS == group, BLOCKS == group)
+        own = np.ix_(group == BLOCKS, group == BLOCKS)
         root[own] = np.linalg.cholesky(sigma[own])
     rng = np.random.default_rng(seed)
     best = {method: knockoff_gaps(sigma, method, blocks=BLOCKS) for method in ("maxent", "mvr")}
@@ -141,7 +141,7 @@ def test_drawn_knockoffs_have_that_covariance() -> None:
     sigma = random_covariance(4)
     rng = np.random.default_rng(4)
     x = rng.multivariate_normal(np.zeros(len(sigma)), sigma, size=20_000)
-    groups = {f"g{k}": np.flatnonzero(BLOCKS == k).tolist() for k in range(BLOCKS.max() + 1)}
+    groups = {f"g{k}": np.flatnonzero(k == BLOCKS).tolist() for k in range(BLOCKS.max() + 1)}
     model = GaussianKnockoffs(covariance=sigma, mean=np.zeros(len(sigma)), random_state=0)
     drawn = model.fit(x, feature_groups=groups).sample(x)
     joint = pair_covariance(sigma, knockoff_gaps(sigma, "mvr", blocks=BLOCKS))
