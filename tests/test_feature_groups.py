@@ -370,3 +370,50 @@ def test_false_discoveries_are_bounded_and_groups_find_more_than_columns() -> No
         assert np.mean(false[name]) <= 0.2 + 2 * np.std(false[name]) / np.sqrt(30)
     gained = np.subtract(found["groups"], found["columns"])
     assert gained.mean() > 3 * gained.std() / np.sqrt(30)
+
+
+# indicators that were made elsewhere ----------------------------------------------------------------------------
+
+
+def one_hot_table(count: int = 400) -> pd.DataFrame:
+    """Numbers beside the indicators of three wards, which depend on them, and how a ward is called."""
+    rng = np.random.default_rng(6)
+    z = rng.normal(size=(count, 5))
+    ward = np.digitize(z[:, 0] + 0.5 * rng.normal(size=count), [-0.6, 0.5])
+    indicators = {f"ward {k}": (ward == k).astype(float) for k in range(3)}
+    return pd.DataFrame(z, columns=list("abcde")).assign(**indicators, wing=np.where(ward == 2, "new", "old"))
+
+
+@pytest.mark.parametrize("kind", [GaussianKnockoffs, "ddlk"])
+def test_indicators_of_one_category_are_drawn_as_one(
+    kind: Any, fast_ddlk: Callable[..., DDLK], tmp_path: Path
+) -> None:
+    table = one_hot_table()
+    ward = ["ward 0", "ward 1", "ward 2", "wing"]
+    model = (fast_ddlk() if kind == "ddlk" else kind(random_state=0)).fit(table, feature_groups={"ward": ward})
+    drawn = model.sample(table)
+    assert (drawn[ward[:3]].sum(axis=1) == 1).all()
+    assert ((drawn["ward 2"] == 1) == (drawn["wing"] == "new")).all()
+    np.testing.assert_allclose(drawn[ward[:3]].mean(), table[ward[:3]].mean(), atol=0.1)
+    assert 0.1 < (drawn[ward[:3]].to_numpy() != table[ward[:3]].to_numpy()).any(axis=1).mean() < 0.9
+    model.save(tmp_path / "model.safetensors")
+    pd.testing.assert_frame_equal(load_generator(tmp_path / "model.safetensors").sample(table), drawn)
+
+
+def test_a_state_that_the_fit_has_not_seen_is_its_own_knockoff() -> None:
+    table = one_hot_table()
+    ward = ["ward 0", "ward 1", "ward 2"]
+    model = GaussianKnockoffs(random_state=0).fit(table.drop(columns="wing"), feature_groups={"ward": ward})
+    new = table.drop(columns="wing").head(20).assign(**dict.fromkeys(ward, 0.0))
+    with pytest.warns(UserWarning, match="a value that the fit has not seen"):
+        drawn = model.sample(new)
+    assert (drawn[ward] == 0).all(axis=None)
+
+
+def test_a_density_of_ddlk_with_groups_tests_no_column_that_others_determine(
+    fast_ddlk: Callable[..., DDLK],
+) -> None:
+    table = one_hot_table().drop(columns="wing").assign(again=lambda frame: frame["a"])
+    groups = {"ward": ["ward 0", "ward 1", "ward 2"], "pair": ["a", "again"]}
+    density = fast_ddlk().fit(table, feature_groups=groups).joint_density()
+    assert density.encoding_.copied.tolist() == [True, *[False] * 4, True, True, True, True]

@@ -70,8 +70,11 @@ def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]
         encoding = replace(encoding, correlation=correlation)
     elif len(encoding.latent):
         raise ValueError("the correlations of latent columns are missing")
-    for column, unit in zip(model.schema_, encoding.units, strict=True):
-        if column.levels is not None:
+    for joint in encoding.joints:
+        require_levels(encoding.units[joint.columns[0]], len(joint.states))
+    in_joints = {int(j) for joint in encoding.joints for j in joint.columns}
+    for j, (column, unit) in enumerate(zip(model.schema_, encoding.units, strict=True)):
+        if column.levels is not None and j not in in_joints:
             require_levels(unit, len(column.levels))
     model.encoding_ = with_units(encoding, model.schema_)
 

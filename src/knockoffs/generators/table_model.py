@@ -300,7 +300,7 @@ class TableModel(BaseEstimator):
 
     def _warn_of_determined(self, varied: Flags) -> None:
         """Warn of features that follow from others, by a relation that `relations.py` has found."""
-        determined = np.flatnonzero(varied & ~self.modelled_)
+        determined = np.flatnonzero(varied & ~self.modelled_ & self.encoding_.copied)
         if len(determined):
             caution(
                 f"{listing([column_name(self._names, j) for j in determined])}: determined by other columns. The "
