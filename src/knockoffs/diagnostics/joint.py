@@ -11,12 +11,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from knockoffs.arrays import Array, Flags
 from knockoffs.diagnostics.pairs import Pairs, inverse_root
-from knockoffs.diagnostics.randomisation import Signs, draw_signs, p_value, quadratic
+from knockoffs.diagnostics.randomisation import Signs, draw_signs, p_value, quadratic_p_value
 
 HALF_SWAPS = 3
 MOST_COLUMNS = 200
 CLASSIFIER_ROWS = 80  # with fewer, the leaves of the trees hold too few rows for a difference to be significant
 HIGHEST = 4.0  # of the kernel's exponent: a few rows that are almost alike must not outweigh all others
+SCALE_ROWS = 500  # whose distances say what is far
 
 
 class SwapTest(NamedTuple):
@@ -59,7 +60,7 @@ def _by_the_others(test: str, swap: str, kernel: Array, signs: Signs) -> SwapTes
     """A paired kernel test: K holds inner products of what the swap changes in rows i and k."""
     apart = kernel.sum(1) - np.diag(kernel)
     right = float(np.mean(apart > 0) + np.mean(apart == 0) / 2)
-    return SwapTest(test, swap, right, np.nan, np.nan, p_value(quadratic(kernel, signs)))
+    return SwapTest(test, swap, right, np.nan, np.nan, quadratic_p_value(kernel, signs))
 
 
 def _covariance_kernel(middle: Array, half: Array, columns: Flags) -> Array:
@@ -73,13 +74,36 @@ def _exponential_kernel(pairs: Pairs, whitener: Array, columns: Flags) -> Array:
     kept, turned = np.hstack([pairs.x, pairs.x_tilde]), np.hstack(pairs.swapped(columns))
     n, d = pairs.x.shape
     z = np.concatenate([kept, turned]).reshape(-1, d) @ whitener * pairs.weight
-    z = z.reshape(2 * n, 2 * d).astype(np.float32)
-    squares = (z**2).sum(1)
-    distance = squares[:, None] + squares - 2 * z @ z.T
-    others = distance[~np.eye(2 * n, dtype=bool)]
-    distance = (distance - np.median(others)) / max(others.std(), 1e-6)
-    kernel = np.exp(np.minimum(-distance, HIGHEST)) + np.exp(np.minimum(-distance / 4, HIGHEST))
-    return kernel[:n, :n] + kernel[n:, n:] - kernel[:n, n:] - kernel[n:, :n]
+    z, z_swapped = np.split(z.reshape(2 * n, 2 * d).astype(np.float32), 2)
+    some = np.concatenate([z[:SCALE_ROWS], z_swapped[:SCALE_ROWS]])
+    others = _distances(some, some)[~np.eye(len(some), dtype=bool)]
+    centre, deviation = np.median(others), max(others.std(), 1e-6)
+
+    def similarity(a: Array, b: Array) -> Array:
+        exponent = _distances(a, b)
+        exponent -= centre
+        exponent /= -4 * deviation
+        wide = np.exp(np.minimum(exponent, HIGHEST, out=exponent), out=exponent)
+        narrow = wide * wide
+        narrow *= narrow
+        wide += np.minimum(narrow, np.exp(HIGHEST), out=narrow)
+        return wide
+
+    across = similarity(z, z_swapped)
+    kernel = similarity(z, z)
+    kernel += similarity(z_swapped, z_swapped)
+    kernel -= across
+    kernel -= across.T
+    return kernel
+
+
+def _distances(a: Array, b: Array) -> Array:
+    """Squared distances of the rows of a and b."""
+    found = a @ b.T
+    found *= -2
+    found += (a**2).sum(1)[:, None]
+    found += (b**2).sum(1)
+    return found
 
 
 def _classifier(swap: str, pairs: Pairs, columns: Flags, rng: np.random.Generator, draws: int) -> SwapTest:
@@ -90,6 +114,7 @@ def _classifier(swap: str, pairs: Pairs, columns: Flags, rng: np.random.Generato
     trees = HistGradientBoostingClassifier(
         max_iter=100,
         max_leaf_nodes=15,
+        max_bins=63,
         max_features=min(1.0, MOST_COLUMNS / kept.shape[1]),  # of many columns a part at each split, for time
         early_stopping=False,
         random_state=int(rng.integers(2**31)),

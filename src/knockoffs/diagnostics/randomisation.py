@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.arrays import Array
+from knockoffs.randomization.sequential import sequential_pvalue
 
 Signs = NDArray[np.float32]
+
+SLACK = 1e-6  # rounding must not tell equal statistics apart
+BATCH, EXCEEDANCES = 500, 50
 
 
 def draw_signs(rng: np.random.Generator, draws: int, rows: int) -> Signs:
@@ -19,13 +23,29 @@ def draw_signs(rng: np.random.Generator, draws: int, rows: int) -> Signs:
     return signs
 
 
+def quadratic_p_value(kernel: Array, signs: Signs) -> float:
+    """The p-value of ε' K ε, for signs ε; draws end once enough of them have reached what is observed."""
+    kernel = kernel.astype(np.float32)
+    observed, *_ = quadratic(kernel, signs[:, :1])
+    slack = SLACK * max(abs(observed), float(np.linalg.norm(kernel)))
+    starts = iter(range(1, signs.shape[1], BATCH))
+
+    def redraw(count: int) -> Array:
+        start = next(starts)
+        return quadratic(kernel, signs[:, start : start + count])
+
+    return sequential_pvalue(
+        observed - slack, redraw, resamples=signs.shape[1] - 1, exceedances=EXCEEDANCES, first=BATCH, most=BATCH
+    ).pvalue
+
+
 def quadratic(kernel: Array, signs: Signs) -> Array:
     """ε' K ε for each draw of signs ε."""
-    product: NDArray[Any] = kernel.astype(np.float32) @ signs
+    product: NDArray[Any] = kernel.astype(np.float32, copy=False) @ signs
     return np.einsum("ib,ib->b", signs, product, dtype=np.float64)
 
 
 def p_value(statistics: Array) -> float:
     """Share of the draws (the first, as observed, among them) that are at least as large as the first."""
-    slack = 1e-6 * np.abs(statistics).max()  # rounding must not tell equal statistics apart
+    slack = SLACK * np.abs(statistics).max()
     return float(np.mean(statistics >= statistics[0] - slack))

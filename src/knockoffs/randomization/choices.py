@@ -56,7 +56,7 @@ def residual_model(statistic: Any) -> Callable[[int], Any] | None:
         return None
     if statistic is None or isinstance(statistic, str):
         return lambda seed: HistGradientBoostingRegressor(
-            max_iter=60, max_leaf_nodes=8, early_stopping=False, random_state=seed
+            max_iter=60, max_leaf_nodes=8, max_bins=63, early_stopping=False, random_state=seed
         )
     return lambda seed: clone(statistic)
 

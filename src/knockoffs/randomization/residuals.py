@@ -140,17 +140,30 @@ class Residuals:
 
 
 def _trees(others: Array, left: Array, make_model: MakeModel, rng: np.random.Generator) -> Array:
-    """Predictions of what is left, by models of other rows, shrunk to the share of them that is of use."""
+    """Predictions of what is left, by models of other rows, shrunk to the share of them that is of use.
+
+    An output of which the first fold's model predicts nothing of use gets no models of the other folds.
+    """
     x = in_standard_units(others, *standard_units(others))
     predicted = np.zeros_like(left)
     if x.shape[1] == 0:
         return predicted
-    for train, test in KFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31))).split(x):
-        for k in range(left.shape[1]):
+    for k in range(left.shape[1]):
+        folds = KFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31))).split(x)
+        for fold, (train, test) in enumerate(folds):
             model = make_model(int(rng.integers(2**31))).fit(x[train], left[train, k])
             predicted[test, k] = model.predict(x[test])
-    use = (predicted * left).sum(0) / np.maximum((predicted**2).sum(0), 1e-300)
-    return predicted * np.where(use < LEAST_USE, 0.0, np.minimum(use, 1.0))
+            if fold == 0 and _share_of_use(predicted[test, k], left[test, k]) < LEAST_USE:
+                predicted[:, k] = 0.0
+                break
+        use = _share_of_use(predicted[:, k], left[:, k])
+        predicted[:, k] *= min(use, 1.0) if use >= LEAST_USE else 0.0
+    return predicted
+
+
+def _share_of_use(predicted: Array, true: Array) -> float:
+    """The factor by which predictions are best multiplied; 0 for predictions that are all 0."""
+    return float(predicted @ true / max(predicted @ predicted, 1e-300))
 
 
 def outputs(y: Array, classes: bool) -> Array:
