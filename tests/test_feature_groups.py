@@ -298,6 +298,17 @@ def test_a_duplicate_within_a_group_has_the_knockoff_of_the_other() -> None:
     assert (drawn["snp0"] != twice["snp0"]).all()
 
 
+def test_a_sum_within_a_group_stays_one_and_costs_nothing() -> None:
+    total = FRAME.assign(total=FRAME["snp0"] + FRAME["snp9"])
+    groups = {"sum": ["snp0", "snp9", "total"]}
+    model = GaussianKnockoffs(covariance="empirical", random_state=0).fit(
+        total, feature_groups=groups
+    )  # no warning
+    drawn = model.sample(total)
+    np.testing.assert_allclose(drawn["total"], drawn["snp0"] + drawn["snp9"], atol=0.02)
+    assert np.corrcoef(drawn["total"], total["total"])[0, 1] < 0.95
+
+
 def test_rows_in_groups_and_groups_of_features_go_together() -> None:
     patient = np.arange(len(X)) // 4
     table = FRAME[NAMES[:12]] + np.random.default_rng(2).normal(size=(60, 12))[patient]

@@ -83,7 +83,7 @@ class GaussianKnockoffs(RowwiseGenerator):
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         self.mean_ = core.mean(0) if self.mean is None else self._given("mean", self.mean, 1)
-        self.covariance_ = invertible(self._covariance(core))
+        self.covariance_ = invertible(self._covariance(core), self.encoding_.blocks)
         self.gaps_ = knockoff_gaps(self.covariance_, self.method, blocks=self.encoding_.blocks)
         self._law = KnockoffLaw(self.mean_, self.covariance_, self.gaps_)
 
@@ -265,8 +265,11 @@ def require_covariance(name: str, matrix: Array) -> None:
         )
 
 
-def invertible(covariance: Array) -> Array:
-    """The covariance, with the smallest eigenvalue of its correlations raised where it is next to nothing."""
+def invertible(covariance: Array, blocks: Indices | None = None) -> Array:
+    """The covariance, with the smallest eigenvalue of its correlations raised where it is next to nothing.
+
+    Columns that others of their own group add up to do no harm, so nothing is said where there are `blocks`.
+    """
     deviation = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviation, deviation)
     smallest = np.linalg.eigvalsh(correlation)[0]
@@ -277,11 +280,12 @@ def invertible(covariance: Array) -> Array:
         )
     if smallest >= SINGULAR:
         return covariance
-    caution(
-        f"the covariance is all but singular (smallest eigenvalue of the correlations {smallest:.1e}); it is "
-        f"raised to {SINGULAR:g}, and columns that others add up to get near-copies, hardly to be selected. "
-        'Drop such columns, collect more rows, or use covariance="ledoit-wolf".'
-    )
+    if blocks is None:
+        caution(
+            f"the covariance is all but singular (smallest eigenvalue of the correlations {smallest:.1e}); it is "
+            f"raised to {SINGULAR:g}, and columns that others add up to get near-copies, hardly to be selected. "
+            'Drop such columns, collect more rows, or use covariance="ledoit-wolf".'
+        )
     share = (SINGULAR - smallest) / (1 - smallest)
     correlation = (1 - share) * correlation + share * np.eye(len(correlation))
     return correlation * np.outer(deviation, deviation)

@@ -102,7 +102,7 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
             self._take_given()
         else:
             self._estimate(core, int(rng.integers(2**31)))
-        self.covariances_ = np.stack([invertible(c) for c in self.covariances_])
+        self.covariances_ = np.stack([invertible(c, self.encoding_.blocks) for c in self.covariances_])
         self.gaps_ = np.stack(
             [knockoff_gaps(c, self.method, blocks=self.encoding_.blocks) for c in self.covariances_]
         )
