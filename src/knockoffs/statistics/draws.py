@@ -55,7 +55,7 @@ def compute_draws(
         if w.shape != (features,) or not np.isfinite(w).all():
             raise ValueError(
                 f"statistic returned w of shape {w.shape}: return one finite number for each of the {features} "
-                "features."
+                "features (a group of features is one)."
             )
         ws.append(w)
     return Draws(np.stack(ws), others)
