@@ -67,12 +67,12 @@ def run(walk: int, statistics: list[str]) -> list[Row]:
     rows = []
     for name in statistics:
         statistic = STATISTICS[name]().set_params(random_state=walk)
-        expected = expect(
+        (expected,) = expect(
             read_table(x, who="calibration"),
             lambda seed: model.sample(x, random_state=seed),
-            statistic,
+            [statistic],
             offset=1,
-            rng=np.random.default_rng(walk),
+            seed=walk,
         )
         for response, simulated in RESPONSES.items():
             y, relevant = simulated(x, random_state=1000 + walk)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,17 +69,17 @@ def choose_statistic(
     expected = expect(
         table,
         draw_knockoffs,
-        statistics[0],
+        statistics,
         offset=offset,
-        rng=np.random.default_rng(seed),
+        seed=seed,
         task=task,
         shares=shares,
         groups=groups,
         report=report,
     )
-    level = (expected.judged(fdr) or expected.rate(fdr)).level
+    level = (expected[0].judged(fdr) or expected[0].rate(fdr)).level
     candidates = []
-    for statistic in statistics:
+    for statistic, of_statistic in zip(statistics, expected, strict=True):
         found = simulate(
             table,
             draw_knockoffs,
@@ -94,8 +93,7 @@ def choose_statistic(
             n_jobs=n_jobs,
             report=report,
         )
-        rate = replace(expected, statistic=statistic).rate(level)
-        candidates.append(_Candidate(statistic, rate, found.rate(level).power))
+        candidates.append(_Candidate(statistic, of_statistic.rate(level), found.rate(level).power))
     return _best(candidates)
 
 

@@ -34,27 +34,26 @@ def expected(
     draw = (lambda own: LAW.knockoffs(x, random_state=own)) if draw is None else draw
     statistic = LassoStatistic() if statistic is None else statistic
     settings = {"offset": 1} | settings
-    return expect(read_table(x, who="test"), draw, statistic, rng=np.random.default_rng(seed), **settings)
+    return expect(read_table(x, who="test"), draw, [statistic], seed=seed, **settings)[0]
+
+
+STATISTICS = {"mixture": HoldoutStatistic(), "lasso": LassoStatistic(), "function": lambda *_: None}
 
 
 @pytest.fixture(scope="module")
-def exact() -> Expectation:
-    return expected()
-
-
-def with_statistic(found: Expectation, statistic: Any) -> Expectation:
-    return Expectation(found.held_out, found.coefficients, statistic)
+def exact() -> dict[str, Expectation]:
+    return {name: expected(statistic=statistic) for name, statistic in STATISTICS.items()}
 
 
 # exact knockoffs and others
 
 
-@pytest.mark.parametrize("statistic", [LassoStatistic(), HoldoutStatistic()], ids=["lasso", "mixture"])
-def test_exact_knockoffs_are_expected_to_hold_every_level(exact: Expectation, statistic: Any) -> None:
+@pytest.mark.parametrize("name", STATISTICS)
+def test_exact_knockoffs_are_expected_to_hold_every_level(exact: dict[str, Expectation], name: str) -> None:
     for level in LEVELS:
-        rate = with_statistic(exact, statistic).rate(level)
+        rate = exact[name].rate(level)
         assert rate.fdp <= level + 2 * rate.fdp_error
-    assert with_statistic(exact, statistic).rate(0.3).power > 0.3
+    assert exact[name].rate(0.3).power > 0.3
 
 
 SETTINGS = {
@@ -67,14 +66,14 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
-def test_classes_and_groups_hold_the_level_too(exact: Expectation, settings: dict[str, Any]) -> None:
+def test_classes_and_groups_hold_the_level_too(exact: dict[str, Expectation], settings: dict[str, Any]) -> None:
     found = expected(**settings)
     for level in LEVELS:
         rate = found.rate(level)
         assert rate.fdp <= level + 2 * rate.fdp_error
     assert found.rate(0.5).power > 0.3
-    np.testing.assert_array_equal(found.held_out.relevant, exact.held_out.relevant)  # of the same responses
-    assert not np.array_equal(found.coefficients.ws, exact.coefficients.ws)
+    np.testing.assert_array_equal(found.run.relevant, exact["lasso"].run.relevant)  # of the same responses
+    assert not np.array_equal(found.run.ws, exact["lasso"].run.ws)
 
 
 @pytest.mark.parametrize("statistic", [LassoStatistic(), HoldoutStatistic()], ids=["lasso", "mixture"])
@@ -112,42 +111,45 @@ def test_copied_features_have_no_statistic() -> None:
         drawn[:, [3, 7]] = X[:, [3, 7]]
         return drawn
 
-    found = expected(draw=draw)
-    for run in (found.held_out, found.coefficients):
-        assert (run.ws[:, [3, 7]] == 0).all()
-        assert (np.delete(run.ws, [3, 7], axis=1) != 0).any(0).all()
-    wins, counts = found.coefficients.null_wins()
-    assert np.isnan(wins[[3, 7]]).all()
-    assert (counts[[3, 7]] == 0).all()
+    for statistic in STATISTICS.values():
+        found = expected(draw=draw, statistic=statistic)
+        assert (found.run.ws[:, [3, 7]] == 0).all()
+        assert (np.delete(found.run.ws, [3, 7], axis=1) != 0).any(0).all()
+        wins, counts = found.null_wins()
+        assert np.isnan(wins[[3, 7]]).all()
+        assert (counts[[3, 7]] == 0).all()
 
 
-def test_features_without_a_part_win_half_of_the_time(exact: Expectation) -> None:
-    for run in (exact.held_out, exact.coefficients):
-        wins, counts = run.null_wins()
-        assert (counts >= 20).all()  # a lasso leaves many features at zero, which counts for neither side
-        assert abs(wins.mean() - 0.5) < 0.07
-        assert (np.abs(wins - 0.5) < 4 * 0.5 / np.sqrt(counts)).all()
-
-
-def test_features_that_win_are_those_of_what_stands_in_for_the_statistic(exact: Expectation) -> None:
-    for statistic, run in ((HoldoutStatistic(), exact.held_out), (LassoStatistic(), exact.coefficients)):
-        found = Expectation(exact.held_out, exact.coefficients, statistic).null_wins()
-        np.testing.assert_array_equal(found, run.null_wins())
+@pytest.mark.parametrize("name", STATISTICS)
+def test_features_without_a_part_win_half_of_the_time(exact: dict[str, Expectation], name: str) -> None:
+    wins, counts = exact[name].null_wins()
+    assert (counts >= 20).all()  # a lasso leaves many features at zero, which counts for neither side
+    assert abs(wins.mean() - 0.5) < 0.07
+    assert (np.abs(wins - 0.5) < 4 * 0.5 / np.sqrt(counts)).all()
 
 
 # seeds and shapes
 
 
-def test_the_same_seed_gives_the_same_bits(exact: Expectation) -> None:
-    again, other = expected(), expected(seed=1)
-    for name in ("held_out", "coefficients"):
-        one, two, three = (getattr(found, name) for found in (exact, again, other))
-        np.testing.assert_array_equal(two.ws, one.ws)
-        np.testing.assert_array_equal(two.relevant, one.relevant)
-        assert not np.array_equal(three.ws, one.ws)
+@pytest.mark.parametrize("name", STATISTICS)
+def test_the_same_seed_gives_the_same_bits(exact: dict[str, Expectation], name: str) -> None:
+    one = exact[name].run
+    two, three = (expected(statistic=STATISTICS[name], seed=seed).run for seed in (0, 1))
+    np.testing.assert_array_equal(two.ws, one.ws)
+    np.testing.assert_array_equal(two.relevant, one.relevant)
+    assert not np.array_equal(three.ws, one.ws)
 
 
-def test_responses_of_all_kinds_are_simulated_on_several_draws(exact: Expectation) -> None:
+def test_all_statistics_have_the_same_responses_and_each_its_own_figures(exact: dict[str, Expectation]) -> None:
+    mixture, *others = (exact[name].run for name in STATISTICS)
+    for other in others:
+        np.testing.assert_array_equal(other.relevant, mixture.relevant)
+        assert not np.array_equal(other.ws, mixture.ws)
+    midpoint = expected(statistic=MidpointStatistic()).run  # is cross-fitted, too
+    np.testing.assert_array_equal(midpoint.ws, mixture.ws)
+
+
+def test_responses_of_all_kinds_are_simulated_on_several_draws() -> None:
     seeds: list[int] = []
     told: list[tuple[Any, ...]] = []
 
@@ -158,12 +160,10 @@ def test_responses_of_all_kinds_are_simulated_on_several_draws(exact: Expectatio
     found = expected(draw=draw, report=lambda *what: told.append(what[1:3]))
     assert len(set(seeds)) == len(seeds) == DRAWS
     assert told == [(k, DRAWS) for k in range(1, DRAWS + 1)]
-    for run in (found.held_out, found.coefficients):
-        assert run.ws.shape == run.relevant.shape == (DRAWS * RESPONSES, 20)
-        assert {kind: run.kinds.count(kind) for kind in KINDS} == dict.fromkeys(
-            KINDS, DRAWS * RESPONSES // len(KINDS)
-        )
-    assert len({tuple(row) for row in found.held_out.relevant.tolist()}) > DRAWS * RESPONSES / 2
+    run = found.run
+    assert run.ws.shape == run.relevant.shape == (DRAWS * RESPONSES, 20)
+    assert {kind: run.kinds.count(kind) for kind in KINDS} == dict.fromkeys(KINDS, DRAWS * RESPONSES // len(KINDS))
+    assert len({tuple(row) for row in run.relevant.tolist()}) > DRAWS * RESPONSES / 2
 
 
 def test_classes_have_the_shares_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_classes_have_the_shares_that_are_asked_for(monkeypatch: pytest.MonkeyPa
         seen.append(y)
         return np.zeros((y.shape[1], problem.features))
 
-    monkeypatch.setattr(expectation, "held_out_lines", spy)
+    monkeypatch.setattr(expectation, "lasso_coefficients", spy)
     expected(task="classification", shares=(0.2, 0.5, 0.3))
     assert np.concatenate(seen, axis=1).shape == (200, DRAWS * RESPONSES)
     for y in np.concatenate(seen, axis=1).T:
@@ -187,27 +187,6 @@ def run_of(ws: Array, relevant: Array) -> DryRun:
     return DryRun(ws, relevant, ("linear",) * len(ws))
 
 
-@pytest.fixture(scope="module")
-def two_runs() -> tuple[DryRun, DryRun]:
-    rng = np.random.default_rng(0)
-    relevant = np.tile(np.arange(20) < 8, (80, 1))
-    return tuple(run_of(rng.normal(size=(80, 20)) + shift * relevant, relevant) for shift in (1.5, 3.0))
-
-
-def test_held_out_losses_stand_in_for_cross_fitted_statistics_lassos_for_lassos_and_ridges_for_others(
-    two_runs: tuple[DryRun, DryRun],
-) -> None:
-    held_out, coefficients = two_runs
-    pairs = [(HoldoutStatistic(), held_out), (MidpointStatistic(), held_out)]
-    dense = DryRun(coefficients.ws[::-1], coefficients.relevant, coefficients.kinds)
-    pairs += [(LassoStatistic(), coefficients), (None, coefficients), (lambda *_: None, dense)]
-    for statistic, run in pairs:
-        found = Expectation(held_out, coefficients, statistic, dense)
-        assert found.rate(0.2) == run.rate(0.2)
-        assert found.false_share(0.2) == run.false_share(0.2)
-        assert found.fdp_of_exact(0.2) == run.fdp_of_exact(0.2)
-
-
 @pytest.mark.parametrize("positive", range(0, 20, 2))
 @pytest.mark.parametrize("fdr", [0.05, 0.1, 0.2, 0.3, 0.6])
 def test_the_lowest_level_that_usually_selects_is_judged(positive: int, fdr: float) -> None:
@@ -216,13 +195,13 @@ def test_the_lowest_level_that_usually_selects_is_judged(positive: int, fdr: flo
     ws[:5, :positive] = 1.0
     ws[:5, positive:] = 0.0
     run = run_of(ws, np.tile(np.arange(20) < 10, (9, 1)))
-    found = Expectation(run, run, HoldoutStatistic()).judged(fdr)
+    found = Expectation(run, HoldoutStatistic()).judged(fdr)
     levels = [fdr, *(times * fdr for times in HIGHER if times * fdr <= HIGHEST)]
     selecting = [level for level in levels if knockoff_select(ws[0], level).any()]
     assert (None if found is None else found.level) == (selecting[0] if selecting else None)
     if found is not None:
         assert found == run.rate(found.level)
         seldom = run_of(ws[1:], run.relevant[1:])  # in half of them, which is enough; then in fewer
-        assert Expectation(seldom, seldom, HoldoutStatistic()).judged(fdr).level == found.level
+        assert Expectation(seldom, HoldoutStatistic()).judged(fdr).level == found.level
         seldom = run_of(ws[2:], run.relevant[2:])
-        assert Expectation(seldom, seldom, HoldoutStatistic()).judged(fdr) is None
+        assert Expectation(seldom, HoldoutStatistic()).judged(fdr) is None

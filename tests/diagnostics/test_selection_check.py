@@ -14,6 +14,7 @@ from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.diagnostics.alternatives import BETTER, find_alternatives
 from knockoffs.diagnostics.expectation import DRAWS, Expectation
 from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection
+from knockoffs.diagnostics.source import find_source
 from knockoffs.tables import Table, read_table
 
 from .conftest import exact_pair
@@ -118,7 +119,7 @@ def test_uneven_groups_are_no_error(groups: Array, task: Any) -> None:
     shares = (0.5, 0.5) if task == "classification" else ()
     found = check(lambda t: t, x, x_tilde, groups=groups, task=task, shares=shares)
     assert (found.certificate is None) == (groups.max() + 1 < 20)
-    assert np.isfinite(found.expectation.coefficients.ws).all()
+    assert np.isfinite(found.expectation.run.ws).all()
 
 
 def test_a_table_of_all_kinds_is_checked_without_warnings() -> None:
@@ -160,11 +161,13 @@ def test_a_pass_and_gaussian_knockoffs_need_no_other_generator(monkeypatch: pyte
 def test_the_other_statistic_is_advised_where_it_is_much_better_alone(statistic: Any) -> None:
     found = check(Shuffling(), CORRELATED, statistic=statistic)
     expectation = found.expectation
-    others = dict(
-        find_alternatives(expectation, 0.2, table=read_table(CORRELATED, who="test"), groups=None, expect_of=None)
-    )
     other = HoldoutStatistic() if isinstance(statistic, LassoStatistic) else LassoStatistic()
-    rate = Expectation(expectation.held_out, expectation.coefficients, other).rate(0.2)
+    of_other = check(Shuffling(), CORRELATED, statistic=other).expectation
+    source = find_source(Shuffling(), CORRELATED, None)
+    others = dict(
+        find_alternatives(expectation, 0.2, source=source, expect_of=lambda *_: [of_other], exchangeable=False)
+    )
+    rate = of_other.rate(0.2)
     advised = [what for what in others if what.startswith(type(other).__name__)]
     assert bool(advised) == (rate.fdp < BETTER * expectation.rate(0.2).fdp)
     assert not any("Gaussian" in what for what in others)  # knockoffs of a function cannot be exchanged

@@ -27,12 +27,12 @@ def as_density(start):
 
 def true_joint():
     model = LinearGaussian.from_covariance(MEAN, COVARIANCE)
-    return as_density(joint_conditionals(ClusteredGaussian(np.ones(1), [model], model, model)))
+    return as_density(joint_conditionals(ClusteredGaussian.single(model)))
 
 
 def exact_knockoffs():
     model = LinearGaussian.from_covariance(MEAN, COVARIANCE)
-    return as_density(knockoff_conditionals(ClusteredGaussian(np.ones(1), [model], model, model)))
+    return as_density(knockoff_conditionals(ClusteredGaussian.single(model)))
 
 
 def knockoffs_of(mean, covariance):

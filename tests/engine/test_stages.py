@@ -35,7 +35,7 @@ def curved(rows, seed):
 
 def one_cluster(x):
     model = LinearGaussian.from_covariance(x.numpy().mean(0), np.cov(x.numpy().T))
-    return ClusteredGaussian(np.ones(1), [model], model, model)
+    return ClusteredGaussian.single(model)
 
 
 def linear_start(x, seed=0):
@@ -125,7 +125,7 @@ def correlated(rows, seed):
 
 def true_model():
     model = LinearGaussian.from_covariance(np.zeros(D), CORRELATION)
-    return ClusteredGaussian(np.ones(1), [model], model, model)
+    return ClusteredGaussian.single(model)
 
 
 def true_joint():

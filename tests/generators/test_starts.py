@@ -16,7 +16,7 @@ from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.engine.starts import LinearConditionals
 from knockoffs.generators import starts
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
-from knockoffs.generators.linear import LinearGaussian, fit_shrunk, fit_sparse
+from knockoffs.generators.linear import LinearGaussian, Moments, fit_shrunk, fit_sparse
 from knockoffs.generators.starts import (
     ClusteredGaussian,
     cluster_rows,
@@ -34,7 +34,7 @@ MEANS = np.array([[0.0, 1.0, -1.0, 0.5], [3.0, -2.0, 4.0, 1.5], [1.0, 0.0, 0.0, 
 
 def one_cluster() -> ClusteredGaussian:
     part = LinearGaussian.from_covariance(MEANS[0], COVARIANCE)
-    return ClusteredGaussian(np.ones(1), [part], part, part)
+    return ClusteredGaussian.single(part)
 
 
 def clusters_of_equal_covariance(weights: list[float]) -> ClusteredGaussian:
@@ -133,7 +133,6 @@ def test_rows_are_clustered_by_where_they_lie() -> None:
     labels = cluster_rows(x, 2, seed=0)
     assert labels is not None
     assert np.array_equal(labels == labels[0], group == group[0])
-    assert np.array_equal(cluster_rows(x, 1, seed=0), np.zeros(400))
 
 
 def test_clusters_that_do_not_settle_are_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,18 +153,28 @@ def test_a_cluster_too_small_to_fit_is_no_cluster() -> None:
 
 def test_each_cluster_gets_its_own_model_and_all_rows_one() -> None:
     x, group = two_groups()
-    model = fit_clustered(x, group, fit_shrunk)
+    overall = fit_shrunk(Moments.of(x))
+    model = fit_clustered(x, group, fit_shrunk, overall)
     np.testing.assert_allclose(model.weights, [0.75, 0.25])
     for k, part in enumerate(model.parts):
-        np.testing.assert_allclose(part.covariance, fit_shrunk(x[group == k]).covariance)
+        np.testing.assert_allclose(part.covariance, fit_shrunk(Moments.of(x[group == k])).covariance)
         np.testing.assert_allclose(part.mean, x[group == k].mean(0))
-    np.testing.assert_allclose(model.overall.mean, x.mean(0))
+    assert model.overall is overall
     np.testing.assert_allclose(model.within.mean, 0, atol=1e-12)
     assert model.within.covariance[0, 0] < 2 < 15 < model.overall.covariance[0, 0]
 
 
+def test_clusters_of_many_rows_are_learned_from_some_and_hold_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, group = two_groups()
+    monkeypatch.setattr(starts, "CLUSTERED_ROWS", 150)
+    monkeypatch.setattr(starts, "CLUSTERED_CELLS", 0)
+    labels = cluster_rows(x, 2, seed=0)
+    assert labels is not None
+    assert np.array_equal(labels == labels[0], group == group[0])
+
+
 def test_with_one_cluster_all_three_models_are_one() -> None:
     x, _ = two_groups()
-    model = fit_clustered(x, np.zeros(len(x), dtype=int), fit_sparse)
+    model = ClusteredGaussian.single(fit_sparse(Moments.of(x)))
     assert model.parts[0] is model.within is model.overall
     assert model.weights.tolist() == [1.0]

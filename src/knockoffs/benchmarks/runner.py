@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -199,11 +199,11 @@ def _predicted(
         draw=lambda own: like(table, draw(own)), learned=True
     )
     rng = np.random.default_rng(seed)
-    expectation = expect(table, source.draw, None, offset=1, rng=rng)
+    expect_of = partial(expect, table, offset=1, seed=int(rng.integers(2**31)))
     found = {}
-    for name in experiment.statistics:
-        expected = replace(expectation, statistic=STATISTICS[name]())
-        certificate = examine(source, expected, experiment.predicts or 0.1, rng)
+    expectations = expect_of(source.draw, [STATISTICS[name]() for name in experiment.statistics])
+    for name, expected in zip(experiment.statistics, expectations, strict=True):
+        certificate = examine(source, expected, experiment.predicts or 0.1, rng, expect_of=expect_of)
         rates = {f"expected at {level:g}": expected.rate(level).fdp for level in experiment.levels}
         errors = {f"error at {level:g}": expected.rate(level).fdp_error for level in experiment.levels}
         found[name] = {"verdict": certificate.validity, "p_value": certificate.p_value} | rates | errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -31,7 +32,7 @@ from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table
 
 MIN_ROWS = 20
-FEATURE_ROWS, FEATURE_DRAWS = 10_000, 2_000  # the most rows that tests use, and random swaps for their p-values
+FEATURE_ROWS, FEATURE_DRAWS = 10_000, 4_000  # the most rows that tests use, and random swaps for their p-values
 SWAP_ROWS, SWAP_DRAWS = 2_000, 5_000
 
 
@@ -130,18 +131,18 @@ def check_swap(
     phases = [Phase("simulating responses"), Phase("testing the knockoffs"), *([Phase("dry run", 20)] * dry_run)]
     with job(progress, phases) as work, progress_bars(progress) as report:
         work.begin("simulating responses")
-        expectation = expect(
+        expect_of = partial(
+            expect,
             source.table,
-            source.draw,
-            statistic,
             offset=offset,
-            rng=rng,
+            seed=int(rng.integers(2**31)),
             task=task,
             groups=source.groups,
             report=report,
         )
+        (expectation,) = expect_of(source.draw, [statistic])
         work.begin("testing the knockoffs")
-        found = examine(source, expectation, fdr, rng, report=report)
+        found = examine(source, expectation, fdr, rng, expect_of=expect_of, report=report)
         if dry_run:
             work.begin("dry run")
             rates = simulate(
@@ -179,12 +180,14 @@ def examine(
     fdr: float,
     rng: np.random.Generator,
     *,
-    expect_of: Expect | None = None,
+    expect_of: Expect,
+    exchangeable: bool = False,
     report: Report | None = None,
 ) -> Certificate:
     """Test where knockoffs differ from exact ones, and judge what is expected of them.
 
-    `expect_of` says what to expect of other knockoffs, for advice.
+    `expect_of` says what to expect of other statistics, and of other knockoffs where the generator is
+    `exchangeable`, for advice.
     """
     seed = int(rng.integers(2**31))
     x, x_tilde = aligned(source.table, source.draw(seed), who="check_swap")
@@ -218,13 +221,13 @@ def examine(
             expected=expectation.rate(fdr),
             judged=judged,
             of_exact=math.nan if judged is None else expectation.fdp_of_exact(judged.level),
-            simulated=len(expectation.held_out.ws),
+            simulated=len(expectation.run.ws),
             null_wins=expectation.null_wins(),
         )
     )
     if certificate.validity == "pass":
         return certificate
-    others = find_alternatives(expectation, fdr, table=source.table, groups=source.groups, expect_of=expect_of)
+    others = find_alternatives(expectation, fdr, source=source, expect_of=expect_of, exchangeable=exchangeable)
     return Certificate(certificate.found._replace(alternatives=tuple(others)))
 
 

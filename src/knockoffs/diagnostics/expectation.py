@@ -38,44 +38,30 @@ class Expectation:
 
     Attributes
     ----------
-    held_out : DryRun
-        What held-out losses of straight lines made of the simulated responses.
-    coefficients : DryRun
-        What the coefficients of lassos made of them.
+    run : DryRun
+        What the stand-in made of the simulated responses.
     statistic : object
         The statistic that is used.
-    dense : DryRun or None, default=None
-        What the coefficients of ridge regressions made of them, for statistics that are neither held-out losses
-        nor a lasso: these may spread an effect over correlated features, as marginal correlations do.
     """
 
-    held_out: DryRun
-    coefficients: DryRun
+    run: DryRun
     statistic: Any
-    dense: DryRun | None = None
 
     def rate(self, level: float, kind: str = EVERY_KIND) -> Rate:
         """Return what to expect at a level of the filter, over all kinds of response or of one of them."""
-        return self._stand_in.rate(level, kind)
+        return self.run.rate(level, kind)
 
     def fdp_of_exact(self, level: float) -> float:
         """Return the false discovery proportion that exact knockoffs would give at a level."""
-        return self._stand_in.fdp_of_exact(level)
+        return self.run.fdp_of_exact(level)
 
     def false_share(self, level: float) -> float:
         """Return the share of false ones to expect in a selection that is not empty."""
-        return self._stand_in.false_share(level)
+        return self.run.false_share(level)
 
     def null_wins(self) -> tuple[Array, Array]:
         """Return how often each feature beats its knockoff where irrelevant, and the number of these cases."""
-        return self._stand_in.null_wins()
-
-    @property
-    def _stand_in(self) -> DryRun:
-        """What stands in for the statistic: held-out losses, a lasso, or a ridge regression for any other."""
-        if isinstance(self.statistic, CrossFitted):
-            return self.held_out
-        return self.dense if self.dense is not None and _is_other(self.statistic) else self.coefficients
+        return self.run.null_wins()
 
     def judged(self, fdr: float) -> Rate | None:
         """Return the rate at the lowest level from `fdr` on at which responses usually lead to a selection.
@@ -94,7 +80,7 @@ class Expectation:
         """
 
         def worst(level: float) -> Rate:
-            kinds = (self.rate(level, kind) for kind in dict.fromkeys(self.held_out.kinds))
+            kinds = (self.rate(level, kind) for kind in dict.fromkeys(self.run.kinds))
             lenient = [rate._replace(fdp=rate.fdp - rate.fdp_error) for rate in kinds]
             return max(self.rate(level), *lenient, key=lambda rate: np.nan_to_num(rate.fdp))
 
@@ -104,16 +90,18 @@ class Expectation:
 def expect(
     table: Table,
     draw_knockoffs: Callable[[int], Any],
-    statistic: Any,
+    statistics: Sequence[Any],
     *,
     offset: int,
-    rng: np.random.Generator,
+    seed: int,
     task: Task = "regression",
     shares: Sequence[float] = (0.5, 0.5),
     groups: Indices | None = None,
     report: Report | None = None,
-) -> Expectation:
+) -> list[Expectation]:
     """Simulate responses of all kinds on the rows of a table, and select for them with quick statistics.
+
+    Returns what to expect of each of the statistics, of which all see the same responses.
 
     Parameters
     ----------
@@ -121,12 +109,12 @@ def expect(
         The rows.
     draw_knockoffs : callable
         Returns knockoffs of the rows by a seed, as a `Table` or as a table like X.
-    statistic : object
-        The statistic that is to be stood in for.
+    statistics : sequence of objects
+        The statistics that are to be stood in for.
     offset : int
         The offset of the filter.
-    rng : numpy Generator
-        Where all seeds come from.
+    seed : int
+        The same seed gives the same responses and draws of knockoffs, whatever the statistics.
     task : {"regression", "classification", "survival"}, default="regression"
         What the target is; for classification responses are cut into classes, for survival they are times of which
         some are censored.
@@ -139,37 +127,37 @@ def expect(
     """
     design = expand(table.schema, table.codes, units=table.units)
     kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
-    quick: dict[str, Callable[[Problem, Array, np.random.Generator], Array]] = {
-        "held_out": held_out_lines,
-        "coefficients": lasso_coefficients,
-    }
-    if _is_other(statistic):
-        quick["dense"] = ridge_coefficients
-    found: dict[str, list[Array]] = {name: [] for name in quick}
+    rng = np.random.default_rng(seed)
+    ws: list[list[Array]] = [[] for _ in statistics]
     truths = []
     for draw in range(DRAWS):
-        seed = int(rng.integers(2**31))
-        knockoffs = like(table, draw_knockoffs(seed))
-        responses = [simulated_response(design, kind, seed + k, groups) for k, kind in enumerate(kinds, start=1)]
-        targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
+        own_seed = int(rng.integers(2**31))
+        knockoffs = like(table, draw_knockoffs(own_seed))
+        responses = [
+            simulated_response(design, kind, own_seed + k, groups) for k, kind in enumerate(kinds, start=1)
+        ]
+        targets = [as_target(own.y, task, shares, own_seed + k) for k, own in enumerate(responses, start=1)]
         problem, y = _problem(table, knockoffs, targets, groups)
         copied = copied_features(table, knockoffs)
-        own = np.random.default_rng(seed)
-        for name, compute in quick.items():
-            found[name].append(np.where(copied, 0.0, compute(problem, y, own)))
+        for own, statistic in zip(ws, statistics, strict=True):
+            own.append(np.where(copied, 0.0, _stand_in(statistic)(problem, y, np.random.default_rng(own_seed))))
         truths += [response.relevant for response in responses]
         if report is not None:
             report("simulated responses", draw + 1, DRAWS, None)
-    runs = {
-        name: DryRun(np.concatenate(ws), np.stack(truths), tuple(kinds * DRAWS), offset)
-        for name, ws in found.items()
-    }
-    return Expectation(statistic=statistic, **runs)
+    return [
+        Expectation(DryRun(np.concatenate(own), np.stack(truths), tuple(kinds * DRAWS), offset), statistic)
+        for own, statistic in zip(ws, statistics, strict=True)
+    ]
 
 
-def _is_other(statistic: Any) -> bool:
-    """Return whether a statistic is neither held-out losses nor a lasso; None stands for any of these."""
-    return statistic is not None and not isinstance(statistic, CrossFitted | LassoStatistic)
+def _stand_in(statistic: Any) -> Callable[[Problem, Array, np.random.Generator], Array]:
+    """Held-out losses of lines, a lasso, or a ridge regression for any other statistic.
+
+    The last spreads an effect over correlated features, as marginal correlations do.
+    """
+    if isinstance(statistic, CrossFitted):
+        return held_out_lines
+    return lasso_coefficients if isinstance(statistic, LassoStatistic) else ridge_coefficients
 
 
 def _problem(

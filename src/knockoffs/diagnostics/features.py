@@ -12,7 +12,7 @@ from knockoffs.diagnostics.randomisation import Signs
 
 SAME = 0.9  # correlation from which on two features count as near-duplicates
 NEIGHBOURS = 3  # of a feature, each of which its knockoff should follow as it does
-GRID = 64  # places of a column at which its distribution and its knockoff's are compared
+GRID = 32  # places of a column at which its distribution and its knockoff's are compared
 
 
 class PerFeature(NamedTuple):

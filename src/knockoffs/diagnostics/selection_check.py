@@ -59,20 +59,21 @@ def check_selection(
         expect_of = partial(
             expect,
             table,
-            statistic=statistic,
             offset=offset,
-            rng=rng,
+            seed=int(rng.integers(2**31)),
             task=task,
             shares=shares,
             groups=source.groups,
             report=report,
         )
-        expectation = expect_of(source.draw)
+        (expectation,) = expect_of(source.draw, [statistic])
         if not enough_rows(table, groups):
             return SelectionCheck(expectation, None)
         exchangeable = learned and not isinstance(generator, GaussianKnockoffs) and not conditioned.any()
-        other = expect_of if exchangeable else None
-        return SelectionCheck(expectation, examine(source, expectation, fdr, rng, expect_of=other, report=report))
+        certificate = examine(
+            source, expectation, fdr, rng, expect_of=expect_of, exchangeable=exchangeable, report=report
+        )
+        return SelectionCheck(expectation, certificate)
 
 
 def enough_rows(table: Table, groups: Indices | None) -> bool:

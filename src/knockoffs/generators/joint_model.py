@@ -20,7 +20,7 @@ from knockoffs.engine.stages import Phase, fit_joint
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
-from knockoffs.generators.linear import Estimator, LinearGaussian, fit_factor, fit_shrunk, fit_sparse
+from knockoffs.generators.linear import Estimator, LinearGaussian, Moments, fit_factor, fit_shrunk, fit_sparse
 from knockoffs.generators.network_sizes import training_memory
 from knockoffs.generators.starts import (
     MIN_CLUSTER,
@@ -206,7 +206,7 @@ def best_starts(
     a poor stand-in, so the second must beat the first after the first is trained.
     """
     views = [_Scaled.of(x, held_out, s) for s in _scales(x, scale)]
-    singles = [[_single(view, estimator) for estimator in ESTIMATORS] for view in views]
+    singles = [list(_singles(view)) for view in views]
     single = max((c for found in singles for c in found), key=lambda c: c.score)
     several = [
         c
@@ -242,8 +242,12 @@ class _Scaled:
         return _Candidate((log_prob + self.log_slope).numpy(), self.scale, linear)
 
 
-def _single(rows: _Scaled, estimator: Estimator) -> _Candidate:
-    return rows.candidate(fit_clustered(rows.x, np.zeros(len(rows.x), dtype=np.intp), estimator))
+def _singles(rows: _Scaled) -> Iterator[_Candidate]:
+    moments = Moments.of(rows.x)
+    for estimator in ESTIMATORS:
+        linear = estimator(moments)
+        scores = linear.log_prob(rows.held_out.numpy()) + rows.log_slope.numpy()
+        yield _Candidate(scores, rows.scale, ClusteredGaussian.single(linear))
 
 
 def _clustered(

@@ -14,9 +14,10 @@ from sklearn.mixture import GaussianMixture
 from knockoffs.arrays import Array, Indices
 from knockoffs.engine.starts import LinearConditionals
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
-from knockoffs.generators.linear import Estimator, LinearGaussian
+from knockoffs.generators.linear import Estimator, LinearGaussian, Moments
 
 MIN_CLUSTER = 30  # rows
+CLUSTERED_ROWS, CLUSTERED_CELLS = 2_000, 10**6  # from which clusters are learned, whichever is more
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +29,29 @@ class ClusteredGaussian:
     within: LinearGaussian
     overall: LinearGaussian
 
+    @classmethod
+    def single(cls, model: LinearGaussian) -> ClusteredGaussian:
+        """All rows in one cluster."""
+        return cls(np.ones(1), [model], model, model)
 
-def fit_clustered(
-    x: Array, labels: Indices, estimator: Estimator, overall: LinearGaussian | None = None
-) -> ClusteredGaussian:
-    """A model of each cluster, by an estimator; `overall` is that of all rows, where it is known already."""
-    groups = [x[labels == k] for k in range(labels.max() + 1)]
-    parts = [estimator(group) for group in groups]
-    if overall is None:
-        overall = parts[0] if len(parts) == 1 else estimator(x)
-    within = parts[0] if len(parts) == 1 else estimator(np.concatenate([g - g.mean(0) for g in groups]))
-    return ClusteredGaussian(np.array([len(g) for g in groups]) / len(x), parts, within, overall)
+
+def fit_clustered(x: Array, labels: Indices, estimator: Estimator, overall: LinearGaussian) -> ClusteredGaussian:
+    """A model of each of several clusters, by an estimator; `overall` is that of all rows."""
+    groups = [Moments.of(x[labels == k]) for k in range(labels.max() + 1)]
+    weights = np.array([group.rows for group in groups]) / len(x)
+    return ClusteredGaussian(weights, [estimator(g) for g in groups], estimator(Moments.within(groups)), overall)
 
 
 def cluster_rows(x: Array, clusters: int, seed: int) -> Indices | None:
     """Cluster labels, or None where some cluster is too small to be fitted alone."""
-    if clusters == 1:
-        return np.zeros(len(x), dtype=np.intp)
     if len(x) < 2 * MIN_CLUSTER * clusters:
         return None
     model = GaussianMixture(clusters, covariance_type="diag", reg_covar=1e-4, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a start only: held-out rows judge what comes of it
-        labels = model.fit_predict(x)
+        most = max(CLUSTERED_ROWS, CLUSTERED_CELLS // x.shape[1])
+        some = np.random.default_rng(seed).permutation(len(x))[:most]
+        labels = model.fit(x[some]).predict(x) if len(x) > most else model.fit_predict(x)
     smallest = np.bincount(labels, minlength=clusters).min()
     return labels if smallest >= max(MIN_CLUSTER, len(x) // 50) else None
 
