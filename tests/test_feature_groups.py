@@ -32,6 +32,7 @@ from knockoffs import (
     write_report,
 )
 from knockoffs.arrays import Array
+from knockoffs.diagnostics.divergence import swap_divergence
 from knockoffs.generators.gaussian import KnockoffLaw, knockoff_gaps
 from knockoffs.swap_units import Units, read_feature_groups
 
@@ -260,6 +261,11 @@ def test_ddlk_swaps_whole_groups(fast_ddlk: Callable[..., DDLK], tmp_path: Path)
 
     with pytest.warns(UserWarning, match="feature names"):
         assert likeness(model) < likeness(alone) - 0.3  # columns of a group may leave their knockoffs
+    new = pd.DataFrame(rows(500, 9), columns=NAMES)
+    assert model.swap_divergence(new, random_state=1).value < 0.02  # nats, for swaps of groups
+    pairs = model.swap_pairs(new, 1)
+    by_columns = swap_divergence(pairs, Units.of_groups(NAMES, {}), np.random.default_rng(0))
+    assert by_columns.total > 1  # and nothing is promised for swaps of columns
     model.save(tmp_path / "model.safetensors")
     again = load_generator(tmp_path / "model.safetensors")
     pd.testing.assert_frame_equal(again.sample(FRAME), model.sample(FRAME))
@@ -298,15 +304,18 @@ def test_a_duplicate_within_a_group_has_the_knockoff_of_the_other() -> None:
     assert (drawn["snp0"] != twice["snp0"]).all()
 
 
-def test_a_sum_within_a_group_stays_one_and_costs_nothing() -> None:
-    total = FRAME.assign(total=FRAME["snp0"] + FRAME["snp9"])
-    groups = {"sum": ["snp0", "snp9", "total"]}
-    model = GaussianKnockoffs(covariance="empirical", random_state=0).fit(
-        total, feature_groups=groups
-    )  # no warning
-    drawn = model.sample(total)
+@pytest.mark.parametrize("kind", [GaussianKnockoffs, GaussianMixtureKnockoffs, "ddlk"])
+def test_sums_and_near_copies_within_a_group_stay_so_and_cost_nothing(
+    kind: Any, fast_ddlk: Callable[..., DDLK]
+) -> None:
+    noise = 1e-6 * np.random.default_rng(0).normal(size=len(FRAME))
+    table = FRAME.assign(total=FRAME["snp0"] + FRAME["snp9"], near=FRAME["snp3"] + noise)
+    groups = {"sum": ["snp0", "snp9", "total"], "copies": ["snp3", "near"]}
+    model = fast_ddlk() if kind == "ddlk" else kind(random_state=0)
+    drawn = model.fit(table, feature_groups=groups).sample(table)  # without a warning
     np.testing.assert_allclose(drawn["total"], drawn["snp0"] + drawn["snp9"], atol=0.02)
-    assert np.corrcoef(drawn["total"], total["total"])[0, 1] < 0.95
+    np.testing.assert_allclose(drawn["near"], drawn["snp3"], atol=0.02)
+    assert np.corrcoef(drawn["near"], table["near"])[0, 1] < 0.95
 
 
 def test_rows_in_groups_and_groups_of_features_go_together() -> None:

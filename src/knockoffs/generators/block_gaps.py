@@ -12,10 +12,37 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import solve
+from sklearn.covariance import ledoit_wolf
 
 from knockoffs.arrays import Array, Indices
 
+ROWS_PER_COLUMN = 10  # of a group, from which on its covariance is taken as it is in the rows
+LEAST_VARIANCE = 1e-9  # of a direction within a group, in units of its columns
+
 Change = Callable[[Array, Array, Array], Array]
+
+
+def shrunk_between_groups(x: Array, blocks: Indices) -> Array:
+    """Estimate a covariance that is shrunk towards what the rows have within groups, and nothing between groups.
+
+    Ledoit and Wolf's estimate where each group's columns are uncorrelated. If the covariances within groups were
+    shrunk, columns of a group that hardly differ, or add up to each other, would have knockoffs that do not.
+    """
+    _, of = np.unique(blocks, return_inverse=True)
+    x = x - x.mean(0)
+    z, back = np.empty_like(x), np.zeros((x.shape[1],) * 2)
+    for group in range(of.max() + 1):
+        own = np.flatnonzero(of == group)
+        deviation = x[:, own].std(0)
+        correlation = (x[:, own] / deviation).T @ (x[:, own] / deviation) / len(x)
+        if len(x) < ROWS_PER_COLUMN * len(own):
+            correlation = ledoit_wolf(x[:, own] / deviation, assume_centered=True)[0]
+        values, vectors = np.linalg.eigh(correlation)
+        root = vectors * np.sqrt(np.maximum(values, LEAST_VARIANCE))
+        z[:, own] = x[:, own] / deviation @ np.linalg.inv(root).T
+        back[np.ix_(own, own)] = deviation[:, None] * root
+    found = back @ ledoit_wolf(z, assume_centered=True)[0] @ back.T
+    return (found + found.T) / 2
 
 
 def block_gaps(correlation: Array, blocks: Indices, method: str, *, sweeps: int, tol: float) -> Array:

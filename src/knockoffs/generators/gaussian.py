@@ -14,7 +14,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.cautions import caution
 from knockoffs.checks import check_choice
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.block_gaps import block_gaps
+from knockoffs.generators.block_gaps import block_gaps, shrunk_between_groups
 from knockoffs.memory import FLOAT64
 from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState
@@ -94,6 +94,8 @@ class GaussianKnockoffs(RowwiseGenerator):
         if isinstance(self.covariance, str):
             if self.covariance == "empirical":
                 return empirical_covariance(core)
+            if self.encoding_.blocks is not None:
+                return shrunk_between_groups(core, self.encoding_.blocks)
             deviation = core.std(0)  # shrink correlations, not covariances of columns in different units
             return ledoit_wolf(core / deviation)[0] * np.outer(deviation, deviation)
         given = self._given("covariance", self.covariance, 2)

@@ -15,6 +15,7 @@ from sklearn.mixture import GaussianMixture
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count
 from knockoffs.generators.base import RowwiseGenerator
+from knockoffs.generators.block_gaps import shrunk_between_groups
 from knockoffs.generators.gaussian import (
     METHODS,
     KnockoffLaw,
@@ -153,7 +154,9 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
         # Shrunk within each cluster: EM's own covariances of a few hundred rows are too rough to invert.
         self.weights_ = np.array([len(rows) for rows in clusters]) / sum(map(len, clusters))
         self.means_ = np.stack([rows.mean(0) for rows in clusters]) * deviation
-        self.covariances_ = np.stack([ledoit_wolf(rows)[0] for rows in clusters]) * np.outer(deviation, deviation)
+        blocks = self.encoding_.blocks
+        shrunk = [ledoit_wolf(r)[0] if blocks is None else shrunk_between_groups(r, blocks) for r in clusters]
+        self.covariances_ = np.stack(shrunk) * np.outer(deviation, deviation)
 
     def _find_laws(self) -> None:
         mixture = zip(self.means_, self.covariances_, self.gaps_, strict=True)
