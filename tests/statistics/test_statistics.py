@@ -12,7 +12,7 @@ import pytest
 import torch
 from scipy.stats import rankdata
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import LassoLarsCV, LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -30,6 +30,7 @@ from knockoffs.statistics import (
     Statistic,
 )
 from knockoffs.statistics.crossfit import Split
+from knockoffs.statistics.lars import lars_lasso
 from knockoffs.statistics.models import make_model
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.targets import Target
@@ -635,15 +636,16 @@ def test_groups_stay_together_in_the_cross_validation_of_the_lasso(
 ) -> None:
     folds: list[Any] = []
 
-    def watched(kind: Any) -> Any:
-        def make(*, cv: Any, **settings: Any) -> Any:
-            folds.append(cv)
-            return kind(cv=cv, **settings)
+    def logistic(*, cv: Any, **settings: Any) -> Any:
+        folds.append(cv)
+        return LogisticRegressionCV(cv=cv, **settings)
 
-        return make
+    def lars(x: Any, y: Any, cv: Any, **settings: Any) -> Any:
+        folds.append(cv)
+        return lars_lasso(x, y, cv, **settings)
 
-    for kind in (LassoLarsCV, LogisticRegressionCV):
-        monkeypatch.setattr(f"knockoffs.statistics.lasso.{kind.__name__}", watched(kind))
+    monkeypatch.setattr("knockoffs.statistics.lasso.LogisticRegressionCV", logistic)
+    monkeypatch.setattr("knockoffs.statistics.lasso.lars_lasso", lars)
     w = LassoStatistic(cv=4, random_state=0).compute(
         X, X_TILDE, Y if target == "real" else CLASSES, groups=[f"patient {g}" for g in GROUPS]
     )

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LassoLarsCV, LogisticRegressionCV
+from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from knockoffs.arrays import Array, Indices
@@ -15,6 +15,7 @@ from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_enough_for
 from knockoffs.statistics.group_lasso import Groups, group_lasso
 from knockoffs.statistics.importance import importances
+from knockoffs.statistics.lars import lars_lasso
 from knockoffs.statistics.lasso_responses import response_of
 from knockoffs.statistics.problem import Problem, in_random_pair_order
 from knockoffs.statistics.targets import TaskChoice
@@ -97,24 +98,21 @@ class LassoStatistic(Statistic):
     ) -> Array:
         """The absolute coefficient of each column."""
         if problem.task == "regression":
-            # LARS follows the whole path; with strongly correlated columns a grid of penalties stops too early.
-            model = LassoLarsCV(cv=cv, max_iter=4 * problem.features + 100, n_jobs=self.n_jobs)
-        else:
-            model = LogisticRegressionCV(
-                Cs=10,
-                cv=cv,
-                l1_ratios=(1.0,),
-                solver="saga",
-                scoring="neg_log_loss",
-                max_iter=300,
-                tol=1e-3,
-                n_jobs=self.n_jobs,
-                random_state=int(rng.integers(2**31)),
-                use_legacy_attributes=False,
-            )
+            return np.abs(lars_lasso(table, problem.y, cv, n_jobs=self.n_jobs))
+        model = LogisticRegressionCV(
+            Cs=10,
+            cv=cv,
+            l1_ratios=(1.0,),
+            solver="saga",
+            scoring="neg_log_loss",
+            max_iter=300,
+            tol=1e-3,
+            n_jobs=self.n_jobs,
+            random_state=int(rng.integers(2**31)),
+            use_legacy_attributes=False,
+        )
         with warnings.catch_warnings():
-            # Near-copies end a path early, and sparse fits need no last digit.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)  # sparse fits need no last digit
             model.fit(table, problem.y)
         return importances(model, table.shape[1])
 
