@@ -48,6 +48,7 @@ LAYERS = (
         "column_output",
         "doubts",
         "schema",
+        "swap_units",
         "cells",
         "design",
         "words",

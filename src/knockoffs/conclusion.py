@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from knockoffs.arrays import Array, Flags
+from knockoffs.cautions import caution
+from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.explanation import Outlook, explain_selection, next_steps
@@ -15,13 +17,15 @@ from knockoffs.filtering import combine_draws, draw_threshold
 from knockoffs.parts import described
 from knockoffs.selection import UNBOUNDED, RowHandling, Selection, versions_in_use
 from knockoffs.statistics.targets import Target
-from knockoffs.words import amount
+from knockoffs.swap_units import Units
+from knockoffs.words import amount, listing
 
 
 def conclude(
     ws: Array,
     *,
-    names: Sequence[str],
+    units: Units,
+    columns: Sequence[str],
     conditioned: Flags,
     target: Target,
     level: float,
@@ -37,7 +41,11 @@ def conclude(
     row_handling: RowHandling,
     seed: int,
 ) -> Selection:
-    """Filter the statistics of the tested features at `level`, and say what was found of a target."""
+    """Filter the statistics of the tested features at `level`, and say what was found of a target.
+
+    `units` are the features, one or several of the `columns` each, and `conditioned` flags columns.
+    """
+    names, conditioned = units.names, units.all_of(conditioned)
     tested = ~conditioned
     selected, evalues = np.zeros(len(tested), dtype=bool), np.zeros(len(tested))
     selected[tested], evalues[tested] = combine_draws([*ws[:, tested]], level, offset=offset)
@@ -84,6 +92,7 @@ def conclude(
         kept=_kept(names, ws.mean(0), selected, tested, keep_at_least),
         advice=tuple(advice),
         twins=tuple(twins),
+        feature_groups=units.groups(columns),
     )
 
 
@@ -104,3 +113,18 @@ def _kept(names: Sequence[str], w: Array, selected: Flags, tested: Flags, least:
     """Return the features with the largest w that are kept beside the selected ones, until there are enough."""
     best = [names[j] for j in np.argsort(-w, kind="stable") if tested[j] and not selected[j]]
     return tuple(best[: max(0, least - int(selected.sum()))])
+
+
+def warn_of_kept(selection: Selection, keep_at_least: int) -> None:
+    if selection.kept:
+        caution(
+            f"keep_at_least={keep_at_least} keeps {listing(list(selection.kept))} without any guarantee: the "
+            "share of false ones among these is not bounded."
+        )
+
+
+def warn_of_certificate(found: Certificate | None) -> None:
+    if found is not None and found.verdict != "pass":
+        more = len(found.reasons) - 1 + len(found.advice)
+        pointer = f" The certificate says more ({more} sentences)." if more else ""
+        caution(f"Check of the knockoffs: {found.verdict}. {found.reasons[0]}{pointer}")

@@ -1,7 +1,8 @@
 """The columns that models of y see: numbers without gaps, however a feature is coded.
 
 A nominal feature gives an indicator for each of its levels; missing cells give an indicator beside the value, and
-the value there is the mean of the others. All columns of a feature form its unit, which is swapped as a whole.
+the value there is the mean of the others. All columns of a feature form its unit, which is swapped as a whole; so
+do those of a group of features, which is one feature to all that works on a design.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cells import Levels
 from knockoffs.schema import Column, Schema, describe_columns
+from knockoffs.swap_units import Units
 from knockoffs.tables import Table
 from knockoffs.words import column_name, listing
 
@@ -33,11 +35,14 @@ class Design:
     indicator : array of shape (columns,)
         For a column of values with missing cells, the number of the column that is 1 where the cell is missing;
         -1 for all other columns.
+    indicators : array of bool of shape (columns,)
+        Which columns say whether a cell has a level, or is missing; all but these hold values.
     """
 
     tables: tuple[Array, ...]
     unit: Indices
     indicator: Indices
+    indicators: Flags
 
     @property
     def features(self) -> int:
@@ -47,12 +52,6 @@ class Design:
     def plain(self) -> bool:
         """Return whether every feature has one column."""
         return len(self.unit) == self.features
-
-    @property
-    def indicators(self) -> Flags:
-        """Which columns say whether a cell has a level, or is missing; all but these hold values."""
-        several = np.bincount(self.unit) > 1
-        return several[self.unit] & (self.indicator < 0)
 
     def missing(self) -> tuple[Flags, ...]:
         """Per table, which of its values are only filled in; none of an indicator ever is."""
@@ -64,13 +63,14 @@ def paired_design(x: Table, x_tilde: Table) -> Design:
     """Expand a table and its knockoffs, `aligned`; a swap of features swaps their columns and nothing else."""
     numbers = all(levels is None for levels in x.levels) and "nominal" not in x.kinds.values()
     if numbers and not any(np.isnan(table.codes).any() for table in (x, x_tilde)):  # the schema takes longer
-        return _as_they_are(x.codes, x_tilde.codes)
-    return expand(pooled_schema(x, x_tilde), x.codes, x_tilde.codes)
+        return _in_units(_as_they_are(x.codes, x_tilde.codes), x.units)
+    return expand(pooled_schema(x, x_tilde), x.codes, x_tilde.codes, units=x.units)
 
 
-def copied_features(x: Array, x_tilde: Array) -> Flags:
-    """Return which features equal their knockoffs in all cells, a missing cell being equal to another one."""
-    return np.all((x == x_tilde) | (np.isnan(x) & np.isnan(x_tilde)), axis=0)
+def copied_features(x: Table, x_tilde: Table) -> Flags:
+    """Return which units equal their knockoffs in all cells, a missing cell being equal to another one."""
+    same = (x.codes == x_tilde.codes) | (np.isnan(x.codes) & np.isnan(x_tilde.codes))
+    return x.units.all_of(same.all(axis=0))
 
 
 def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
@@ -94,7 +94,11 @@ def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
     if unlike:
         said = [f"{listing(columns)}: {problem}." for problem, columns in unlike.items()]
         raise ValueError(f"{who}: X and X_tilde differ. {' '.join(said)} Give both tables the same column types.")
-    x, x_tilde = (replace(table.with_levels(merged), levels=tuple(merged), kinds=kinds) for table in (x, x_tilde))
+    groups = x.feature_groups
+    x, x_tilde = (
+        replace(table.with_levels(merged), levels=tuple(merged), kinds=kinds, feature_groups=groups)
+        for table in (x, x_tilde)
+    )
     return x, x_tilde
 
 
@@ -111,16 +115,21 @@ def _merged(own: Levels, other: Levels, *, ordered: bool) -> Levels | None:
 
 def pooled_schema(x: Table, x_tilde: Table) -> Schema:
     """Describe the columns of a table and its knockoffs together, so that no swap changes the result."""
-    return describe_columns(np.concatenate([x.codes, x_tilde.codes]), x.schema.names, x.levels, x.kinds)
+    codes = np.concatenate([x.codes, x_tilde.codes])
+    return describe_columns(codes, x.schema.names, x.levels, x.kinds, x.feature_groups)
 
 
-def expand(schema: Schema, *tables: Array) -> Design:
-    """Expand tables of codes, whose columns the schema describes together, into columns of numbers."""
+def expand(schema: Schema, *tables: Array, units: Units | None = None) -> Design:
+    """Expand tables of codes, whose columns the schema describes together, into columns of numbers.
+
+    By default each column is a feature; `units` make one feature of several, whose columns then stand together.
+    """
     if not any(column.missing > 0 or column.kind == "nominal" for column in schema):
-        return _as_they_are(*tables)
+        return _in_units(_as_they_are(*tables), units)
     parts: list[list[Array]] = [[] for _ in tables]
     unit: list[int] = []
     indicator: list[int] = []
+    indicators: list[bool] = []
     for j, column in enumerate(schema):
         start = len(unit)
         expanded = _nominal if column.kind == "nominal" else _quantity
@@ -131,12 +140,32 @@ def expand(schema: Schema, *tables: Array) -> Design:
         unit += [j] * width
         has_gaps = column.missing > 0 and column.kind != "nominal"
         indicator += [start + 1, -1] if has_gaps else [-1] * width
-    return Design(tuple(np.hstack(part) for part in parts), np.array(unit), np.array(indicator))
+        indicators += [False, True] if has_gaps else [width > 1] * width
+    design = Design(
+        tuple(np.hstack(part) for part in parts), np.array(unit), np.array(indicator), np.array(indicators)
+    )
+    return _in_units(design, units)
 
 
 def _as_they_are(*tables: Array) -> Design:
     columns = np.arange(tables[0].shape[1])
-    return Design(tables, columns, np.full(len(columns), -1))
+    return Design(tables, columns, np.full(len(columns), -1), np.zeros(len(columns), dtype=bool))
+
+
+def _in_units(design: Design, units: Units | None) -> Design:
+    """The same columns in the order of their units, which are the features now."""
+    if units is None or units.single:
+        return design
+    unit = units.of[design.unit]
+    order = np.argsort(unit, kind="stable")
+    place = np.argsort(order)  # where each column went
+    indicator = design.indicator[order]
+    return Design(
+        tuple(table[:, order] for table in design.tables),
+        unit[order],
+        np.where(indicator >= 0, place[indicator], -1),
+        design.indicators[order],
+    )
 
 
 def _quantity(column: Column, tables: list[Array]) -> list[Array]:

@@ -119,7 +119,7 @@ def next_steps(
         pairs = listing([f"{one!r} and {other!r}" for one, other in outlook.twins], 3)
         steps.append(
             f"Near-duplicates hide each other, since neither tells much beyond the other: {pairs}. Keep one of "
-            "each, or put their mean for both."
+            "each, put their mean for both, or give both one answer (feature_groups, --feature-groups)."
         )
     if outlook.power is not None and outlook.power < FEW_FOUND:
         steps.append(

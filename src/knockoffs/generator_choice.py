@@ -9,13 +9,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from knockoffs.arrays import Flags, Indices
 from knockoffs.cautions import caution
+from knockoffs.conditioning import keep_conditioned
 from knockoffs.design import aligned
+from knockoffs.diagnostics.source import table_for
+from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.ddlk import DDLK
-from knockoffs.generators.hierarchical import HierarchicalKnockoffs, knows_groups
+from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
 from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import RowStructure
 from knockoffs.selection import UNBOUNDED, RowHandling
+from knockoffs.swap_units import Units
 from knockoffs.tables import Table, read_table
 from knockoffs.words import column_name, listing
 
@@ -69,6 +74,38 @@ def row_handling(generator: Any, rows: RowStructure) -> RowHandling:
         "a generator."
     )
     return UNBOUNDED
+
+
+def require_swaps_of(generator: Any, units: Units) -> None:
+    """Refuse a generator that was fitted with groups of features which are not swapped as a whole here."""
+    inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
+    if isinstance(inner, KnockoffGenerator) and inner.__sklearn_is_fitted__():
+        inner.require_swaps_of(units)
+
+
+def drawn_knockoffs(
+    generator: Any,
+    X: Any,
+    table: Table,
+    *,
+    groups: Indices | None,
+    conditioned: Flags,
+    n_draws: int,
+    seed: int,
+) -> list[Table]:
+    """Draw knockoffs of the rows of X, which `table` holds too; a function is given X itself."""
+    if hasattr(generator, "sample"):
+        own = getattr(generator, "random_state", None)
+        drawn = draw_knockoffs(
+            generator,
+            table_for(generator, table),
+            groups=groups,
+            n_draws=n_draws,
+            random_state=seed if own is None else None,
+        )
+    else:
+        drawn = [generator(X) for _ in range(n_draws)]
+    return [keep_conditioned(table, checked_knockoffs(X, table, own), conditioned) for own in drawn]
 
 
 def checked_knockoffs(X: Any, table: Table, drawn: Any) -> Table:

@@ -29,7 +29,7 @@ def warn_of_hazards(table: Table, target: Target, *, fdr: float, offset: int, n_
 def _hazards(table: Table, target: Target, fdr: float, offset: int, n_draws: int) -> Iterator[str]:
     rows, features = table.shape
     nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
-    yield from _too_few_features(features, fdr, offset, n_draws)
+    yield from _too_few_features(len(table.units), fdr, offset, n_draws)
     doubtful = doubts(table, target.as_given[0])
     if doubtful is not None:
         yield doubtful

@@ -15,7 +15,7 @@ PICTURED_ROWS = 1000
 
 
 class Pictured(NamedTuple):
-    """Some rows of the features with the largest w and of their knockoffs.
+    """Some rows of the columns of the features with the largest w and of their knockoffs.
 
     `x` and `x_tilde` are codes of the cells, as `schema` describes them; nan is a missing cell.
     """
@@ -27,8 +27,9 @@ class Pictured(NamedTuple):
 
 
 def pictured(x: Table, x_tilde: Table, w: Array) -> Pictured:
-    """Choose features and rows."""
-    columns = np.argsort(-w, kind="stable")[:PICTURED]
+    """Choose features and rows; a group of features has several columns."""
+    first = np.argsort(-w, kind="stable")[:PICTURED]
+    columns = np.concatenate([x.units.columns(unit) for unit in first])[:PICTURED]
     rows = np.linspace(0, len(x) - 1, min(len(x), PICTURED_ROWS)).astype(int)
     some = np.ix_(rows, columns)
     schema = Schema(tuple(x.schema[int(j)] for j in columns))

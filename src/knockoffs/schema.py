@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.swap_units import Units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,7 @@ class Column:
         Share of the rows in which the cell is missing.
     unit : str
         Name of the unit that is swapped as a whole and has one statistic w: the feature itself, however many
-        internal columns encode it.
+        internal columns encode it, or the group of features that it belongs to.
 
     Examples
     --------
@@ -123,6 +124,11 @@ class Schema:
     def varies(self) -> Flags:
         return np.array([column.varies for column in self], dtype=bool)
 
+    @property
+    def units(self) -> Units:
+        # no group of several columns has the name of a column
+        return Units.of_groups(self.names, {j: c.unit for j, c in enumerate(self) if c.unit != c.name})
+
     def to_frame(self) -> pd.DataFrame:
         """One row per column: name, kind, number of values, share of missing cells, and unit."""
         import pandas as pd
@@ -143,17 +149,22 @@ def describe_columns(
     names: Sequence[str],
     levels: Sequence[tuple[Any, ...] | None],
     kinds: Mapping[int, Kind],
+    groups: Mapping[int, str] | None = None,
 ) -> Schema:
-    """Describe columns of numbers; `kinds` are those that are given instead of being inferred."""
+    """Describe columns of numbers; `kinds` are those that are given instead of being inferred.
+
+    `groups` are the names of the groups of features that columns belong to.
+    """
+    groups = groups or {}
     return Schema(
         tuple(
-            _describe(column, str(name), labels, kinds.get(j))
+            _describe(column, str(name), labels, kinds.get(j), groups.get(j, str(name)))
             for j, (column, name, labels) in enumerate(zip(codes.T, names, levels, strict=True))
         )
     )
 
 
-def _describe(column: Array, name: str, levels: tuple[Any, ...] | None, kind: Kind | None) -> Column:
+def _describe(column: Array, name: str, levels: tuple[Any, ...] | None, kind: Kind | None, unit: str) -> Column:
     gaps = np.isnan(column)
     present = column[~gaps]
     missing = float(gaps.mean()) if len(column) else 0.0
@@ -167,7 +178,7 @@ def _describe(column: Array, name: str, levels: tuple[Any, ...] | None, kind: Ki
         kept = values[:0]
     elif kind == "semicontinuous":
         kept = values[frequent(counts)]
-    return Column(name, kind, tuple(kept.tolist()), levels, missing, unit=name)
+    return Column(name, kind, tuple(kept.tolist()), levels, missing, unit)
 
 
 def infer_kind(values: Array, counts: Indices) -> Kind:

@@ -34,7 +34,8 @@ class Selection:
     Attributes
     ----------
     names : tuple of str
-        The features, in the order of the table; all arrays follow it.
+        The features, in the order of the table; all arrays follow it. A group of features stands where its first
+        column does.
     selected : array of bool
         Which of them are discoveries.
     w : array of float
@@ -91,6 +92,8 @@ class Selection:
         Pairs of features that hardly differ, so that neither tells much once the other is known.
     effects : Effects
         What the features with the largest w do to y. They describe, and have no part in the selection.
+    feature_groups : dict of str to tuple of str
+        The columns of each group of features, which is one feature in `names`; empty without groups.
 
     Examples
     --------
@@ -135,6 +138,7 @@ class Selection:
     advice: tuple[str, ...] = ()
     twins: tuple[tuple[str, str], ...] = ()
     effects: Effects = field(default_factory=Effects)
+    feature_groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.
@@ -187,6 +191,10 @@ class Selection:
         """Names of the selected features, those with the largest w first."""
         return [self.names[j] for j in np.argsort(-self.w, kind="stable") if self.selected[j]]
 
+    def columns_of(self, feature: str) -> tuple[str, ...]:
+        """Return the columns of a feature: those of a group, else the feature itself."""
+        return self.feature_groups.get(feature, (feature,))
+
     def worth_describing(self) -> list[int]:
         """Numbers of the features whose effects are described: selected and kept ones, and the next few.
 
@@ -198,7 +206,10 @@ class Selection:
         return taken + [j for j in rest if not self.selected[j]][:NEXT_DESCRIBED]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per feature, the largest w first; levels, seed and versions are in `.attrs`."""
+        """One row per feature, the largest w first; levels, seed and versions are in `.attrs`.
+
+        With groups of features "columns" says how many columns each has.
+        """
         import pandas as pd
 
         frame = pd.DataFrame(
@@ -212,6 +223,8 @@ class Selection:
                 "smallest_level": self.smallest_levels,
             }
         )
+        if self.feature_groups:
+            frame.insert(1, "columns", [len(self.columns_of(name)) for name in self.names])
         frame = frame.sort_values("w", ascending=False, kind="stable", ignore_index=True)
         frame.attrs.update(self.settings())
         return frame
@@ -248,6 +261,7 @@ class Selection:
             "target": self.target,
             "target_kind": self.target_kind,
             "features": len(self.names) - len(self.conditioned),
+            "feature_groups": {name: list(columns) for name, columns in self.feature_groups.items()},
             "condition_on": list(self.conditioned),
             "generator": self.generator,
             "statistic": self.statistic,
@@ -272,6 +286,7 @@ class Selection:
             "features": [
                 {
                     "feature": name,
+                    **({"columns": list(self.columns_of(name))} if self.feature_groups else {}),
                     "selected": bool(s),
                     "w": float(w),
                     "evalue": float(e),

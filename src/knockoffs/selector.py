@@ -15,15 +15,22 @@ from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.completion import complete_rows
-from knockoffs.conclusion import conclude
-from knockoffs.conditioning import conditioned_columns, keep_conditioned
+from knockoffs.conclusion import conclude, warn_of_certificate, warn_of_kept
+from knockoffs.conditioning import conditioned_columns
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.diagnostics.selection_check import check_selection, enough_rows
 from knockoffs.diagnostics.source import find_source, table_for
 from knockoffs.effects import describe_effects
-from knockoffs.generator_choice import checked_knockoffs, generator_for, is_ready, row_handling, with_defaults
-from knockoffs.generators.hierarchical import draw_knockoffs, fit_generator
+from knockoffs.generator_choice import (
+    drawn_knockoffs,
+    generator_for,
+    is_ready,
+    require_swaps_of,
+    row_handling,
+    with_defaults,
+)
+from knockoffs.generators.hierarchical import fit_generator
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.parts import by_name, check_parts, is_auto
@@ -40,10 +47,10 @@ from knockoffs.statistics import HoldoutStatistic
 from knockoffs.statistics.draws import Draws, compute_draws
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.statistics.targets import Target, TaskChoice
+from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table, read_table
 from knockoffs.threads import suited_threads
 from knockoffs.twins import find_twins
-from knockoffs.words import listing
 
 
 class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
@@ -89,8 +96,12 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     condition_on : sequence of column names or numbers, default=None
         Columns that are never tested, such as age, sex, batch or site: hypotheses are about the other features
         given these, the generator and the statistic take them into account, and they are never selected.
+    feature_groups : dict of group names to lists of column names (or numbers), default=None
+        Columns that get one answer together, such as the variants of a gene: hypotheses are about the whole group
+        given all other features, a group has one w and is one feature in `selection_`, and `transform` keeps all
+        columns of a selected group. Columns in no group are features of their own.
     keep_at_least : int, default=0
-        Columns that `transform` keeps at least, so that a pipeline goes on where nothing is selected: those with
+        Features that `transform` keeps at least, so that a pipeline goes on where nothing is selected: those with
         the largest w, in `selection_.kept`. They are no discoveries: nothing bounds the share of false ones.
     random_state : int, numpy Generator or None, default=None
         Seed for generator and statistic, where they have none of their own.
@@ -106,7 +117,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     certificate_, expectation_ : Certificate and Expectation, or None
         What the check of the knockoffs found (a verdict other than "pass" is warned of); w of simulated responses.
     w_, threshold_ : array of float, float
-        The statistic of each feature, and the threshold on it (nan with several draws).
+        The statistic of each feature (one per group), and the threshold on it (nan with several draws).
     generator_, statistic_, statistic_reason_ : objects, str or None
         The parts as fitted and used, and why the statistic was chosen, where it was.
     schema_, pictured_ : Schema, Pictured
@@ -136,6 +147,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         kinds: Mapping[Any, Kind] | None = None,
         missing: Literal["value", "complete"] = "value",
         condition_on: Sequence[Any] | None = None,
+        feature_groups: FeatureGroups = None,
         keep_at_least: int = 0,
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -152,6 +164,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.kinds = kinds
         self.missing = missing
         self.condition_on = condition_on
+        self.feature_groups = feature_groups
         self.keep_at_least = keep_at_least
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -205,8 +218,11 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         require_same_order(X, y=y, groups=groups, who="KnockoffSelector")
         target = Target.read(y, self.task, rows=len(table), who="KnockoffSelector")
         self._check_groups(groups)
-        self.schema_ = table.schema
         self._conditioned = conditioned_columns(self.condition_on, table)
+        table = table.grouped(
+            self.feature_groups, who="KnockoffSelector", conditioned=self._conditioned, target=target.name
+        )
+        self.schema_ = table.schema
         seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
         rows = row_structure(table.codes, groups, who="KnockoffSelector")
         if self.missing == "complete":
@@ -214,6 +230,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             X = table.to_native()
         generator = generator_for(by_name(self.generator, GENERATORS), rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
+        require_swaps_of(generator, table.units)
         warn_of_hazards(table, target, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
         distinct = rows.distinct_rows(table)
         checks = self.calibrate or (self.certify and enough_rows(distinct, rows.groups))
@@ -227,7 +244,15 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             self.statistic_ = self._prepared_statistic(
                 statistic, distinct, rows.groups, target, for_statistic, work
             )
-            drawn = self._draw(rows.distinct_rows(X), distinct, rows.groups, for_draws)
+            drawn = drawn_knockoffs(
+                self.generator_,
+                rows.distinct_rows(X),
+                distinct,
+                groups=rows.groups,
+                conditioned=self._conditioned,
+                n_draws=self.n_draws,
+                seed=for_draws,
+            )
             level = self._check(distinct, drawn[0], rows.groups, target, for_checks, work) if checks else self.fdr
             knockoffs = [rows.all_rows(own) for own in drawn]
             work.begin(COMPARE)
@@ -249,11 +274,12 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         seed: int,
     ) -> None:
         """Filter, describe what the selected features do, and warn."""
-        self._warn_of_certificate()
+        warn_of_certificate(self.certificate_)
         self.pictured_ = pictured(table, knockoffs, found.ws.mean(0))
         selection = conclude(
             found.ws,
-            names=table.schema.names,
+            units=table.units,
+            columns=table.schema.names,
             conditioned=self._conditioned,
             target=target,
             level=level,
@@ -281,7 +307,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             groups=rows.kept_together,
         )
         self.selection_ = replace(selection, effects=effects)
-        self._warn_of_kept()
+        warn_of_kept(selection, self.keep_at_least)
 
     @property
     def w_(self) -> Array:
@@ -293,7 +319,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> Flags:
         check_is_fitted(self, "selection_")
-        return self.selection_.selected | np.isin(self.selection_.names, self.selection_.kept)
+        features = self.selection_.selected | np.isin(self.selection_.names, self.selection_.kept)
+        return features[self.schema_.units.of]
 
     def _check_settings(self) -> None:
         check_fraction("fdr", self.fdr)
@@ -347,20 +374,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.certificate_ = certificate if self.certify else None
         return expectation.calibrated_level(self.fdr) if self.calibrate else float(self.fdr)
 
-    def _warn_of_kept(self) -> None:
-        if self.selection_.kept:
-            caution(
-                f"keep_at_least={self.keep_at_least} keeps {listing(list(self.selection_.kept))} without any "
-                "guarantee: the share of false ones among these is not bounded."
-            )
-
-    def _warn_of_certificate(self) -> None:
-        found = self.certificate_
-        if found is not None and found.verdict != "pass":
-            more = len(found.reasons) - 1 + len(found.advice)
-            pointer = f" The certificate says more ({more} sentences)." if more else ""
-            caution(f"Check of the knockoffs: {found.verdict}. {found.reasons[0]}{pointer}")
-
     def _prepared_statistic(
         self, statistic: Any, table: Table, groups: Indices | None, target: Target, seed: int, work: Job
     ) -> Any:
@@ -383,18 +396,3 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         if not hasattr(statistic, "compute"):
             return statistic
         return with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=target.task)
-
-    def _draw(self, X: Any, table: Table, groups: Indices | None, seed: int) -> list[Table]:
-        """Knockoffs of the rows of X, which `table` holds too; a function is given X itself."""
-        if hasattr(self.generator_, "sample"):
-            own = getattr(self.generator_, "random_state", None)
-            drawn = draw_knockoffs(
-                self.generator_,
-                table_for(self.generator_, table),
-                groups=groups,
-                n_draws=self.n_draws,
-                random_state=seed if own is None else None,
-            )
-        else:
-            drawn = [self.generator_(X) for _ in range(self.n_draws)]
-        return [keep_conditioned(table, checked_knockoffs(X, table, own), self._conditioned) for own in drawn]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_array
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cells import (
     NUMERIC,
     Cells,
@@ -32,6 +32,7 @@ from knockoffs.cells import (
 )
 from knockoffs.checks import check_choice
 from knockoffs.schema import CHOICES, Kind, Schema, describe_columns
+from knockoffs.swap_units import FeatureGroups, Units, read_feature_groups
 from knockoffs.table_problems import Problems
 from knockoffs.words import listing
 
@@ -52,6 +53,8 @@ class Table:
         Kinds of columns that are given: by the user, or by the type of the column.
     precisions : tuple of dtype, int or None
         What the numbers of a column are rounded to when they are written: short floats, or decimals.
+    feature_groups : mapping of int to str
+        The name of the group of features that a column belongs to, for those that are in one.
     """
 
     codes: Array
@@ -61,6 +64,7 @@ class Table:
     precisions: tuple[Precision, ...]
     _like: Any  # the table that was read
     _rows: Indices | None = None  # which of its rows these are; None for all
+    feature_groups: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def like(self) -> Any:
@@ -81,8 +85,29 @@ class Table:
 
     @cached_property
     def schema(self) -> Schema:
-        names = [f"x{j}" for j in range(self.shape[1])] if self.names is None else self.names
-        return describe_columns(self.codes, names, self.levels, self.kinds)
+        return describe_columns(self.codes, self._called, self.levels, self.kinds, self.feature_groups)
+
+    @cached_property
+    def units(self) -> Units:
+        """Which columns are swapped as a whole; as in the schema, which takes longer."""
+        return Units.of_groups(self._called, self.feature_groups)
+
+    @property
+    def _called(self) -> list[str]:
+        return (
+            [f"x{j}" for j in range(self.shape[1])] if self.names is None else [str(name) for name in self.names]
+        )
+
+    def grouped(
+        self, feature_groups: FeatureGroups, *, who: str, conditioned: Flags | None = None, target: Any = None
+    ) -> Table:
+        """The same table with groups of features (`read_feature_groups`); with those that it has for None."""
+        if feature_groups is None:
+            return self
+        found = read_feature_groups(
+            feature_groups, self.names, self.shape[1], who=who, conditioned=conditioned, target=target
+        )
+        return replace(self, feature_groups=found)
 
     def rows(self, index: Indices) -> Table:
         """Some rows, by their numbers."""

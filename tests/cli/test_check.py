@@ -146,6 +146,7 @@ def test_every_option_is_known_to_these_tests() -> None:
             "--n-jobs",
         ),
         *("--n-jobs", "--groups", "--kind", "--out", "--json", "--strict", "--seed", "--quiet"),
+        "--feature-groups",  # test_feature_groups.py
     }
 
 

@@ -131,6 +131,7 @@ def test_every_option_is_known_to_these_tests() -> None:
             "--groups",
         ),
         *("--groups", "--kind", "--seed", "--quiet"),
+        "--feature-groups",  # test_feature_groups.py
     }
 
 
@@ -212,7 +213,9 @@ def test_knockoffs_of_mixed_types_are_a_table_like_the_file(
 def test_kinds_reach_the_generator(
     refused: Refused, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(self: GaussianKnockoffs, X: object, *, kinds: object = None) -> None:
+    def stopped(
+        self: GaussianKnockoffs, X: object, *, kinds: object = None, feature_groups: object = None
+    ) -> None:
         raise ValueError(f"stopped with {kinds}")
 
     monkeypatch.setattr(GaussianKnockoffs, "fit", stopped)

@@ -170,6 +170,7 @@ def test_every_option_is_known_to_these_tests() -> None:
         ),
         *("--draws", "--offset", "--task", "--groups", "--n-jobs", "--out", "--report", "--json", "--seed"),
         *("--certify", "--calibrate", "--kind", "--condition-on", "--missing", "--quiet"),
+        "--feature-groups",  # test_feature_groups.py
     }
 
 

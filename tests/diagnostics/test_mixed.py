@@ -77,7 +77,7 @@ EXACT = {"dependent": exact_tables, "independent": independent_tables, "made so 
 
 def pairs_of(x: Any, x_tilde: Any, groups: Any = None) -> Pairs:
     x, x_tilde = aligned(read_table(x, who="test"), read_table(x_tilde, who="test"), who="test")
-    features = np.flatnonzero(~copied_features(x.codes, x_tilde.codes))
+    features = np.flatnonzero(~copied_features(x, x_tilde))
     return independent_pairs(x, x_tilde, features, groups, 10_000, np.random.default_rng(0))
 
 

@@ -23,6 +23,7 @@ from knockoffs.cli.common import (
     table_options,
     take_groups,
 )
+from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
 from knockoffs.interrupts import interrupts_end_the_process
@@ -45,6 +46,7 @@ SHOWN = 10
 )
 @groups_option
 @kind_option
+@feature_groups_option
 @click.option("--fdr", type=float, default=0.1, show_default=True, help="Level at which knockoffs are judged.")
 @click.option(
     "--dry-run", is_flag=True, help="Also select for some simulated responses with the statistic itself (minutes)."
@@ -71,6 +73,7 @@ def check(
     knockoffs: str | None,
     groups: str | None,
     kinds: tuple[str, ...],
+    feature_groups: str | None,
     fdr: float,
     dry_run: bool,
     statistic: str,
@@ -90,7 +93,8 @@ def check(
     check_cores(n_jobs)
     if as_json:
         require_standard_output("--json")
-    check_paths(named(FILE=file, model=model, knockoffs=knockoffs), named(out=out))
+    check_paths(named(FILE=file, model=model, knockoffs=knockoffs, feature_groups=feature_groups), named(out=out))
+    feature_sets = read_groups_file(feature_groups)
     X, labels = take_groups(read_features(file, delimiter, drop, na_values, max_rows, seed), groups)
     with interrupts_end_the_process():
         from knockoffs.diagnostics import check_swap
@@ -99,6 +103,7 @@ def check(
     found = check_swap(
         *_subject(X, delimiter, na_values, model, knockoffs, kinds),
         groups=labels,
+        feature_groups=feature_sets,
         fdr=fdr,
         dry_run=dry_run,
         statistic=registry.STATISTICS[statistic](),

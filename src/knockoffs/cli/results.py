@@ -11,6 +11,7 @@ from rich.table import Table
 from knockoffs.cli.paths import Named, named
 from knockoffs.cli.terminal import console, say, text
 from knockoffs.outputs import write_atomically
+from knockoffs.words import listing
 
 if TYPE_CHECKING:  # these take seconds to import
     from knockoffs.selection import Selection
@@ -74,13 +75,16 @@ def show_selection(selection: Selection) -> None:
     table = Table(caption_justify="left")
     several = selection.n_draws > 1
     table.add_column("feature", overflow="fold")
+    if selection.feature_groups:
+        table.add_column("columns", overflow="fold")
     for heading in ("w", "e-value", *(["frequency"] if several else [])):
         table.add_column(heading, justify="right")
     table.add_column("effect", overflow="fold")
     said = {effect.feature: effect.said for effect in selection.effects}
     for row in shown[:SHOWN].itertuples():
         numbers = [f"{row.w:.4g}", f"{row.evalue:.3g}", *([f"{row.frequency:.0%}"] if several else [])]
-        table.add_row(text(row.feature), *numbers, text(said.get(str(row.feature), "")))
+        columns = [text(_columns(selection, str(row.feature)))] if selection.feature_groups else []
+        table.add_row(text(row.feature), *columns, *numbers, text(said.get(str(row.feature), "")))
     if len(shown) > SHOWN:
         table.caption = f"and {len(shown) - SHOWN} more"
     terminal.print(text(title, "table.title"))
@@ -88,6 +92,14 @@ def show_selection(selection: Selection) -> None:
     terminal.print(text(selection.explanation))
     for step in selection.advice:
         terminal.print(text(f"→ {step}"))
+
+
+def _columns(selection: Selection, feature: str) -> str:
+    """The number of columns of a group and their names; nothing for a column by itself."""
+    if feature not in selection.feature_groups:
+        return ""
+    columns = selection.columns_of(feature)
+    return f"{len(columns)}: {listing(list(columns))}"
 
 
 def say_verdict(selector: KnockoffSelector) -> None:

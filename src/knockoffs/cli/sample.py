@@ -22,6 +22,7 @@ from knockoffs.cli.common import (
     take_groups,
     with_gaps,
 )
+from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file, refuse_feature_groups
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import require_standard_output, say, shows_progress
 from knockoffs.interrupts import interrupts_end_the_process
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @generator_options
 @groups_option
 @kind_option
+@feature_groups_option
 @run_options
 def sample(
     file: str,
@@ -51,6 +53,7 @@ def sample(
     save_model: str | None,
     groups: str | None,
     kinds: tuple[str, ...],
+    feature_groups: str | None,
     seed: int,
     quiet: bool,
 ) -> None:
@@ -73,9 +76,11 @@ def sample(
     if Path(file).is_dir():
         _require_streamable(out, groups)
     outputs = named(out=None if out == "-" else out, save_model=save_model)
-    check_paths(named(FILE=file, generator=model_file(generator)), outputs)
+    check_paths(named(FILE=file, generator=model_file(generator), feature_groups=feature_groups), outputs)
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
+        refuse_feature_groups(feature_groups, generator)
+    feature_sets = read_groups_file(feature_groups)
     X, labels = take_groups(read_features(file, delimiter, drop, na_values, max_rows, seed), groups)
     asked = read_kinds(kinds, X)
     with interrupts_end_the_process():
@@ -86,9 +91,10 @@ def sample(
         if "progress" in model.get_params():
             model.set_params(progress=shows_progress(quiet))
         if labels is None:
-            model.set_params(random_state=seed).fit(X, kinds=asked)
+            model.set_params(random_state=seed).fit(X, kinds=asked, feature_groups=feature_sets)
         else:
-            model = HierarchicalKnockoffs(model).set_params(random_state=seed).fit(X, groups=labels, kinds=asked)
+            model = HierarchicalKnockoffs(model).set_params(random_state=seed)
+            model.fit(X, groups=labels, kinds=asked, feature_groups=feature_sets)
     elif labels is not None and not knows_groups(model):
         raise ValueError(f"--groups {groups!r}: the model {generator!r} was fitted without groups. Fit a new one.")
     if Path(file).is_dir():

@@ -25,6 +25,7 @@ from knockoffs.cli.common import (
     table_options,
 )
 from knockoffs.cli.errors import EXIT_CODES
+from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.results import result_files, say_verdict, say_where, show_selection, write_results
 from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
@@ -76,6 +77,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
 @groups_option
 @kind_option
 @condition_option
+@feature_groups_option
 @click.option(
     "--missing",
     type=click.Choice(["value", "complete"]),
@@ -112,6 +114,7 @@ def select(
     groups: str | None,
     kinds: tuple[str, ...],
     condition_on: tuple[str, ...],
+    feature_groups: str | None,
     missing: Literal["value", "complete"],
     n_jobs: int | None,
     out: str | None,
@@ -133,9 +136,12 @@ def select(
     if as_json:
         require_standard_output("--json")
     outputs = result_files(out, report, save_model)
-    check_paths(named(FILE=file, generator=model_file(generator)), outputs, new_folder=out)
+    check_paths(
+        named(FILE=file, generator=model_file(generator), feature_groups=feature_groups), outputs, new_folder=out
+    )
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
+    feature_sets = read_groups_file(feature_groups)
     frame = read_features(file, delimiter, drop, na_values, max_rows, seed)
     with interrupts_end_the_process():
         from knockoffs.selector import KnockoffSelector
@@ -155,6 +161,7 @@ def select(
         kinds=asked,
         missing=missing,
         condition_on=read_conditions(condition_on, X, target, event) or None,
+        feature_groups=feature_sets,
         random_state=seed,
         n_jobs=n_jobs,
         progress=shows_progress(quiet),

@@ -28,6 +28,7 @@ from knockoffs.progress import Phase, job, progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.problem import Task
+from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table
 
 MIN_ROWS = 20
@@ -40,6 +41,7 @@ def check_swap(
     X: Any = None,
     *,
     groups: Any = None,
+    feature_groups: FeatureGroups = None,
     fdr: float = 0.1,
     statistic: Any = None,
     task: Task = "regression",
@@ -72,6 +74,8 @@ def check_swap(
     groups : array-like of shape (n_rows,), default=None
         One label per row, for rows that belong together. Groups are then what is independent: the tests compare
         one row of each group, and the group's mean, with their knockoffs.
+    feature_groups : dict of group names to lists of column names (or numbers), default=None
+        Columns that are only ever swapped together; by default those that the generator was fitted with.
     fdr : float, default=0.1
         The level at which false discoveries are expected and judged.
     statistic : statistic, default=None
@@ -118,7 +122,7 @@ def check_swap(
     check_fraction("fdr", fdr)
     for level in levels:
         check_fraction("levels", level)
-    source = find_source(generator, X, groups)
+    source = find_source(generator, X, groups, feature_groups)
     require_rows(source)
     rng = random_generator(random_state, stream=6)
     statistic = HoldoutStatistic() if statistic is None else statistic
@@ -187,13 +191,13 @@ def examine(
     """
     seed = int(rng.integers(2**31))
     x, x_tilde = aligned(source.table, source.draw(seed), who="check_swap")
-    copied = copied_features(x.codes, x_tilde.codes)
+    copied = copied_features(x, x_tilde)
     differ = np.flatnonzero(~copied)
     compared = _compare(x, x_tilde, differ, source.groups, rng, report)
     divergence = None
     if source.swap_pairs is not None:
         divergence = swap_divergence(
-            source.swap_pairs(seed), len(copied), rng, swap_probability=source.swap_probability
+            source.swap_pairs(seed), source.table.units, rng, swap_probability=source.swap_probability
         )
     judged = expectation.judged(fdr)
     certificate = Certificate(

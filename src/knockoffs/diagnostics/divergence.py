@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.swap_units import Units
 
 SINGLE_ROWS = 500  # for d single swaps, each as expensive as one swap of all
 ALL_SWAPS = 4
@@ -64,17 +65,17 @@ def has_densities(generator: Any) -> bool:
 
 
 def swap_divergence(
-    pairs: EncodedPairs, features: int, rng: np.random.Generator, *, swap_probability: Array | None = None
+    pairs: EncodedPairs, units: Units, rng: np.random.Generator, *, swap_probability: Array | None = None
 ) -> Divergence:
     """Compute the swap divergence of encoded rows and their knockoffs.
 
     Parameters
     ----------
     pairs : EncodedPairs
-        Rows, knockoffs and densities. All columns of a unit are swapped together, in each row by a coin of its
-        own.
-    features : int
-        Number of features of the table; one without internal columns (a constant) has divergence 0.
+        Rows, knockoffs and densities.
+    units : Units
+        What is swapped as a whole, in each row by a coin of its own: features, or groups of these. One without
+        internal columns (a constant) has divergence 0.
     rng : Generator
         Throws the coins and chooses the rows for single swaps.
     swap_probability : array of shape (features,), default=None
@@ -86,32 +87,33 @@ def swap_divergence(
     Divergence
     """
     kept = pairs.log_prob(pairs.z, pairs.z_tilde)
-    swapped = [_swapped_log_prob(pairs, rng.random((len(kept), features)) < 0.5) for _ in range(ALL_SWAPS)]
+    unit = np.where(pairs.unit >= 0, units.of[pairs.unit], -1)
+    swapped = [_swapped_log_prob(pairs, unit, rng.random((len(kept), len(units))) < 0.5) for _ in range(ALL_SWAPS)]
     total = kept - np.mean(swapped, axis=0)
     some = rng.permutation(len(kept))[:SINGLE_ROWS]
-    singles = _single_losses(pairs, features, some)
+    singles = _single_losses(pairs, unit, len(units), some)
     return Divergence(
         total=float(total.mean()),
         total_error=float(total.std() / np.sqrt(len(total))),
         single=singles.mean(0),
         single_error=singles.std(0) / np.sqrt(len(singles)),
-        worst=np.full(features, np.nan) if swap_probability is None else np.asarray(swap_probability),
+        worst=np.full(len(units), np.nan) if swap_probability is None else units.largest(swap_probability),
     )
 
 
-def _swapped_log_prob(pairs: EncodedPairs, coins: Flags) -> Array:
-    """Return the log density of rows with the features swapped that the coins say, `[rows, features]`."""
-    mask = coins[:, pairs.unit] & (pairs.unit >= 0)
+def _swapped_log_prob(pairs: EncodedPairs, unit: Indices, coins: Flags) -> Array:
+    """Return the log density of rows with the units swapped that the coins say, `[rows, units]`."""
+    mask = coins[:, unit] & (unit >= 0)
     z, z_tilde = pairs.z, pairs.z_tilde
     return pairs.log_prob(np.where(mask, z_tilde, z), np.where(mask, z, z_tilde))
 
 
-def _single_losses(pairs: EncodedPairs, features: int, rows: Indices) -> Array:
+def _single_losses(pairs: EncodedPairs, unit: Indices, units: int, rows: Indices) -> Array:
     z, z_tilde = pairs.z[rows], pairs.z_tilde[rows]
     kept = pairs.log_prob(z, z_tilde)
-    found = np.zeros((len(rows), features))
+    found = np.zeros((len(rows), units))
     differs = (z != z_tilde).any(0)
-    for j in np.unique(pairs.unit[differs & (pairs.unit >= 0)]):  # a copy changes nothing
-        own = pairs.unit == j
+    for j in np.unique(unit[differs & (unit >= 0)]):  # a copy changes nothing
+        own = unit == j
         found[:, j] = kept - pairs.log_prob(np.where(own, z_tilde, z), np.where(own, z, z_tilde))
     return found

@@ -156,7 +156,7 @@ def simulate(
     (the group of each row) each group adds a normal number of its own to the response, as large as the noise.
     """
     table = read_table(X, who="dry run")
-    design = expand(table.schema, table.codes)
+    design = expand(table.schema, table.codes, units=table.units)
     tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in KINDS]
 
     def one(kind: str, seed: int) -> Any:

@@ -125,7 +125,7 @@ def expect(
     report : callable, default=None
         Is told how far the work is.
     """
-    design = expand(table.schema, table.codes)
+    design = expand(table.schema, table.codes, units=table.units)
     kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
     rng = np.random.default_rng(seed)
     ws: list[list[Array]] = [[] for _ in statistics]
@@ -138,7 +138,7 @@ def expect(
         ]
         targets = [as_target(own.y, task, shares, own_seed + k) for k, own in enumerate(responses, start=1)]
         problem, y = _problem(table, knockoffs, targets, groups)
-        copied = copied_features(table.codes, knockoffs.codes)
+        copied = copied_features(table, knockoffs)
         for own, statistic in zip(ws, statistics, strict=True):
             own.append(np.where(copied, 0.0, _stand_in(statistic)(problem, y, np.random.default_rng(own_seed))))
         truths += [response.relevant for response in responses]

@@ -104,8 +104,8 @@ def feature_scores(design: Design, seed: int) -> Array:
     """One number per cell for responses to depend on: a feature's column, or a random sum where it has several.
 
     So a nominal feature has an effect of each level, and a quantity with missing cells one of its value and one
-    of being missing. A feature's scores depend on that feature alone, so one that is not relevant has no part in
-    the response.
+    of being missing, and a group of features one of each of its columns. A feature's scores depend on that feature
+    alone, so one that is not relevant has no part in the response.
     """
     (columns,) = design.tables
     if design.features == columns.shape[1]:
@@ -113,8 +113,8 @@ def feature_scores(design: Design, seed: int) -> Array:
     rng = np.random.default_rng([seed, len(design.unit)])
     effects = rng.standard_normal(columns.shape[1])
     deviation = standardise(columns).deviation
-    has_gaps = (design.indicator >= 0) & (deviation > 0)  # beside an indicator, a value needs a unit of its own
-    terms = effects * (columns / np.where(has_gaps, deviation, 1.0))
+    values = ~design.indicators & (deviation > 0)  # beside other columns, a value needs a unit of its own
+    terms = effects * (columns / np.where(values, deviation, 1.0))
     alone = np.bincount(design.unit)[design.unit] == 1
     terms[:, alone] = columns[:, alone]
     starts = np.unique(design.unit, return_index=True)[1]

@@ -16,6 +16,7 @@ from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.row_labels import require_same_order
 from knockoffs.schema import Kind
+from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table, group_labels, read_table
 from knockoffs.words import listing
 
@@ -55,16 +56,15 @@ class Source(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        names = self.table.names
-        return tuple(f"x{j}" for j in range(self.table.shape[1])) if names is None else tuple(map(str, names))
+        return self.table.units.names
 
 
-def find_source(generator: Any, X: Any, groups: Any) -> Source:
+def find_source(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups = None) -> Source:
     """Read what was passed to `check_swap`."""
     if isinstance(generator, (tuple, list)):
         if len(generator) != 2 or X is not None:
             raise ValueError("check_swap: pass a generator and X, or one pair (X, X_tilde), and nothing else.")
-        return _pair(generator[0], generator[1], groups)
+        return _pair(generator[0], generator[1], groups, feature_groups)
     if X is None:
         raise ValueError("check_swap: X is missing. Pass rows that the generator was not fitted on.")
     is_table = hasattr(generator, "shape")  # two tables, which were to be a pair
@@ -73,7 +73,7 @@ def find_source(generator: Any, X: Any, groups: Any) -> Source:
             f"check_swap: generator of type {type(generator).__name__} is not valid: pass a fitted generator, a "
             "function f(X), or one pair (X, X_tilde)."
         )
-    return _generated(generator, X, groups)
+    return _generated(generator, X, groups, feature_groups)
 
 
 def reads_tables(generator: Any) -> bool:
@@ -87,8 +87,9 @@ def table_for(generator: Any, table: Table) -> Any:
     return table if reads_tables(generator) else table.to_native()
 
 
-def _pair(X: Any, X_tilde: Any, groups: Any) -> Source:
-    table, knockoffs = read_table(X, who="check_swap"), read_table(X_tilde, who="check_swap: the knockoffs")
+def _pair(X: Any, X_tilde: Any, groups: Any, feature_groups: FeatureGroups) -> Source:
+    table = read_table(X, who="check_swap").grouped(feature_groups, who="check_swap")
+    knockoffs = read_table(X_tilde, who="check_swap: the knockoffs")
     _require_alike(table, knockoffs, given=X, drawn=X_tilde)
     if table.names is not None and knockoffs.names is not None and table.names != knockoffs.names:
         raise ValueError(
@@ -99,8 +100,8 @@ def _pair(X: Any, X_tilde: Any, groups: Any) -> Source:
     return Source(table, lambda seed: knockoffs, None, None, False, "a pair of tables", labels)
 
 
-def _generated(generator: Any, X: Any, groups: Any) -> Source:
-    table = _as_in_the_fit(generator, X)
+def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups) -> Source:
+    table = _as_in_the_fit(generator, X, feature_groups)
     # What was passed is what a function sees, with all that a table may carry beside its cells.
     given = table_for(generator, table) if reads_tables(generator) or isinstance(X, Table) else X
 
@@ -122,15 +123,20 @@ def _generated(generator: Any, X: Any, groups: Any) -> Source:
     )
 
 
-def _as_in_the_fit(generator: Any, X: Any) -> Table:
-    """Read rows to check; what the generator was fitted on tells which columns are categories."""
+def _as_in_the_fit(generator: Any, X: Any, feature_groups: FeatureGroups) -> Table:
+    """Read rows to check; the generator's fit tells which columns are categories, and the groups of features."""
     inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
     if not isinstance(inner, KnockoffGenerator) or not inner.__sklearn_is_fitted__():
-        return read_table(X, who="check_swap")
+        return read_table(X, who="check_swap").grouped(feature_groups, who="check_swap")
     columns = list(enumerate(inner.schema_))
     table = read_table(X, who="check_swap", categories=[j for j, column in columns if column.levels is not None])
     nominal: dict[int, Kind] = {j: "nominal" for j, c in columns if c.kind == "nominal" and j < table.shape[1]}
-    return replace(table, kinds={**table.kinds, **nominal})
+    table = replace(table, kinds={**table.kinds, **nominal}).grouped(feature_groups, who="check_swap")
+    if not table.feature_groups and feature_groups is None:
+        groups = {j: column.unit for j, column in columns if column.unit != column.name and j < table.shape[1]}
+        table = replace(table, feature_groups=groups)
+    inner.require_swaps_of(table.units)
+    return table
 
 
 def _labels(X: Any, groups: Any, rows: int) -> Indices | None:

@@ -234,7 +234,8 @@ def _advice(found: Findings, validity: Verdict, power: Verdict) -> list[str]:
         advice.append("Leave out features that the others explain almost completely, or put their mean for them.")
     for j, k in list(found.near_duplicates)[:3]:
         advice.append(
-            f"{found.names[j]!r} and {found.names[k]!r} are near-duplicates: keep one, or put their mean for both."
+            f"{found.names[j]!r} and {found.names[k]!r} are near-duplicates: keep one, put their mean for both, "
+            "or give both one answer (feature_groups, --feature-groups)."
         )
     return advice
 

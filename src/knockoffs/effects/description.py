@@ -24,6 +24,7 @@ MOST_CURVED = 500  # columns that have their squares beside them
 FIRST_ROWS = 1000  # by which columns of two values are known
 FAR = 3.0  # standard deviations beyond which squares grow no more
 DIGITS = 6
+MOST_COLUMNS = 12  # of a group of features that are looked at
 
 
 def describe_effects(
@@ -43,12 +44,13 @@ def describe_effects(
     Parameters
     ----------
     table, knockoffs : Table
-        The rows and their knockoffs.
+        The rows and their knockoffs. Of a group of features one column is described, the one that y changes most
+        along, with all features outside of the group adjusted for.
     target : Target
         The response y of the rows.
     features : sequence of int
         The features to describe.
-    names, selected : sequences with one entry per feature of the table
+    names, selected : sequences with one entry per feature (or group of features) of the table
         Names, and which features are discoveries.
     draws : array of shape (draws, features)
         The knockoff statistic w.
@@ -60,48 +62,67 @@ def describe_effects(
     some = np.linspace(0, len(table) - 1, min(len(table), MOST_ROWS)).astype(int)
     x, x_tilde = aligned(table.rows(some), knockoffs.rows(some), who="effects")
     schema = pooled_schema(x, x_tilde)
-    design = expand(schema, x.codes)
+    design = expand(schema, x.codes, units=x.units)
     y, kept = _columns(target)
     times = None if target.times is None else target.times.rows(some)
     groups = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
     z, unit = _curved(standardise(design.tables[0]).tables[0], design)
     adjustment = Adjustment(z, y[some], groups)
-    each = []
-    for j in features:
-        bins = bins_of(schema[j], x.codes[:, j], x_tilde.codes[:, j])
+    scale = 1.0 if target.classes else float(y.std())
+
+    def describe(j: int, column: int) -> Effect:
+        """The effect of a feature along one of its columns."""
+        codes, codes_tilde = x.codes[:, column], x_tilde.codes[:, column]
+        bins = bins_of(schema[column], codes, codes_tilde)
         by_others = np.empty((len(some), 0)) if others is None else others[some, j].astype(np.float64)
         sides = [_indicators(side, len(bins.labels)) for side in (bins.x, bins.x_tilde)]
         own = np.flatnonzero(unit == j)
         within = [
-            within_bins(codes[:, j], side)
-            for codes, side in ((x.codes, bins.x), (x_tilde.codes, bins.x_tilde))
+            within_bins(cells, side)
+            for cells, side in ((codes, bins.x), (codes_tilde, bins.x_tilde))
             if any(place is not None for place in bins.places)
         ]
         found = adjustment.coefficients(np.hstack([*sides, *within, by_others]), own)
         rows = np.bincount(bins.x, minlength=len(bins.labels))
-        scale = 1.0 if target.classes else float(y.std())
         ordered = sum(bins.ordered) > 2
         hazard, survival = None, ()
         if times is not None:
             said = by_others if by_others.size else adjustment.y - adjustment.leave(adjustment.y, own)
-            hazard = hazard_ratio(x.codes[:, j], bins, found.coefficients[:, 0], said, times, ordered=ordered)
-            survival = survival_curves(x.codes[:, j], x_tilde.codes[:, j], bins, times, ordered=ordered)
-        each.append(
-            Effect(
-                feature=names[j],
-                selected=bool(selected[j]),
-                ordered=ordered,
-                bins=bins.labels,
-                places=tuple(None if p is None else _short(p) for p in bins.places),
-                rows=tuple(rows.tolist()),
-                curves=tuple(_curve(found, k, bins, of, scale) for k, of in kept),
-                importance=float(draws[:, j].mean()),
-                importance_error=float(draws[:, j].std(ddof=1)) if len(draws) > 1 else None,
-                hazard=hazard,
-                survival=survival,
-            )
+            hazard = hazard_ratio(codes, bins, found.coefficients[:, 0], said, times, ordered=ordered)
+            survival = survival_curves(codes, codes_tilde, bins, times, ordered=ordered)
+        return Effect(
+            feature=names[j],
+            selected=bool(selected[j]),
+            ordered=ordered,
+            bins=bins.labels,
+            places=tuple(None if p is None else _short(p) for p in bins.places),
+            rows=tuple(rows.tolist()),
+            curves=tuple(_curve(found, k, bins, of, scale) for k, of in kept),
+            importance=float(draws[:, j].mean()),
+            importance_error=float(draws[:, j].std(ddof=1)) if len(draws) > 1 else None,
+            hazard=hazard,
+            survival=survival,
+            column=None if names[j] == schema[column].name else schema[column].name,
         )
+
+    each = []
+    for j in features:
+        columns = _promising(x.codes, x.units.columns(j), y[some])
+        each.append(max((describe(j, column) for column in columns), key=_strength))
     return Effects(tuple(each), by_models=others is not None)
+
+
+def _promising(codes: Array, columns: Indices, y: Array) -> list[int]:
+    """The columns of a feature, those most correlated with y where there are many."""
+    if len(columns) <= MOST_COLUMNS:
+        return columns.tolist()
+    (z,), (outputs,) = (standardise(np.nan_to_num(part)).tables for part in (codes[:, columns], y))
+    order = np.argsort(-np.abs(z.T @ outputs).max(1), kind="stable")
+    return columns[order[:MOST_COLUMNS]].tolist()
+
+
+def _strength(effect: Effect) -> float:
+    return max(curve.strength for curve in effect.curves)
 
 
 def _curved(z: Array, design: Design) -> tuple[Array, Indices]:

@@ -129,6 +129,9 @@ class Effect:
         The ratio of hazards, of a survival target.
     survival : tuple of SurvivalCurves
         The share without the event along time, of a survival target.
+    column : str or None
+        The column that is described where the feature is a group of columns: the one that y changes most along.
+        Which columns of a group matter is not tested.
     """
 
     feature: str
@@ -142,13 +145,15 @@ class Effect:
     importance_error: float | None
     hazard: HazardRatio | None = None
     survival: tuple[SurvivalCurves, ...] = ()
+    column: str | None = None
 
     @property
     def said(self) -> str:
         """What it does, in a sentence."""
+        along = "" if self.column is None else f"along {self.column}: "
         if self.survival:
-            return _said_of_hazard(self.curves[0], self.hazard)
-        return "; ".join(_said(curve) for curve in self.curves)
+            return along + _said_of_hazard(self.curves[0], self.hazard)
+        return along + "; ".join(_said(curve) for curve in self.curves)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON."""

@@ -20,6 +20,7 @@ from knockoffs.memory import require_memory
 from knockoffs.persistence import read_model, refuse_damaged, write_model
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.schema import Kind
+from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table
 from knockoffs.threads import suited_threads
 from knockoffs.words import listing
@@ -114,7 +115,14 @@ class RowwiseGenerator(KnockoffGenerator):
     memory that a fit takes.
     """
 
-    def fit(self, X: Any, y: Any = None, *, kinds: Mapping[Any, Kind] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        kinds: Mapping[Any, Kind] | None = None,
+        feature_groups: FeatureGroups = None,
+    ) -> Self:
         """Learn the distribution of the rows of X.
 
         Raises a NotEnoughMemoryError before the work begins if it needs more memory than the machine has.
@@ -127,11 +135,16 @@ class RowwiseGenerator(KnockoffGenerator):
             Ignored; it is there for pipelines.
         kinds : dict of column names (or numbers) to kinds, default=None
             Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}`.
+        feature_groups : dict of group names to lists of column names (or numbers), default=None
+            Columns that are only ever swapped together. DDLK and (mixtures of) Gaussian knockoffs then need not
+            keep each column near its own knockoff, which gives power; they are knockoffs of groups, and valid for
+            these and unions of these alone. Other generators draw knockoffs of single columns, which are valid for
+            any groups, too.
         """
         self._check_settings()
         rng = random_generator(self.random_state)
         self._fitted = False  # until the fit has gone through
-        table = self._read_for_fit(X, kinds)
+        table = self._read_for_fit(X, kinds, feature_groups)
         require_memory(type(self).__name__, *table.shape, self._fit_memory)
         self._describe(table, rng)
         if self.encoding_.width != table.shape[1]:

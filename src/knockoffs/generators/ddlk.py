@@ -119,7 +119,8 @@ class DDLK(RowwiseGenerator):
     history_ : list of History
         Losses of every phase, epoch by epoch.
     swap_probability_ : array of float
-        How likely the learned worst-case swap is to take each feature; nan for those that are copied.
+        How likely the learned worst-case swap is to take each feature, which goes with its group where it has one;
+        nan for those that are copied.
 
     Examples
     --------
@@ -323,13 +324,15 @@ class DDLK(RowwiseGenerator):
             report=report,
         )
         history = train(entropy=float(self.entropy), phases=phases, before=self._joint.history)
-        probability = swaps.probability().detach().cpu().numpy()
-        self.swap_probability_ = self._of_features(probability[: self.modelled_.sum()])  # contexts come behind
+        probability = swaps.probability().detach().cpu().numpy()[unit.cpu().numpy()]  # of internal columns
+        first = np.unique(self.encoding_.unit, return_index=True)[1]
+        # contexts come behind
+        self.swap_probability_ = self._of_features(probability[first[: self.modelled_.sum()]])
         return history
 
     def _swapped_units(self) -> torch.Tensor:
         """The number of the unit of each internal column, counting units that have any."""
-        return torch.as_tensor(np.unique(self.encoding_.unit, return_inverse=True)[1])
+        return torch.as_tensor(np.unique(self.encoding_.swap_unit, return_inverse=True)[1])
 
     def _of_features(self, values: Array) -> Array:
         """Numbers of all features from those of the features that have internal columns; nan for the others."""
@@ -352,7 +355,7 @@ class DDLK(RowwiseGenerator):
         if self._joint.linear is None:
             z = z.cpu()
             return random_density(z.amin(0), z.amax(0), context=z.shape[1], **options)
-        return start_density(knockoff_conditionals(self._joint.linear), **options)
+        return start_density(knockoff_conditionals(self._joint.linear, self.encoding_.blocks), **options)
 
     def _sample(self, core: Array, rng: np.random.Generator) -> Array:
         x, _ = self._joint.to_scale(core)

@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.generators.feature_units import FeatureUnit, Intervals, WithGaps
+from knockoffs.generators.joined import Joint, joined
 from knockoffs.generators.latent import DRAW_SWEEPS, draw_latents, start_latents
 from knockoffs.generators.relations import Context
 from knockoffs.generators.value_units import Exact, Measured, Plain, Spread
@@ -52,6 +53,10 @@ class TableEncoding:
         Per context the internal columns that stand for the class.
     correlation : array or None
         Correlations of the internal columns on the normal scale; None where no column is latent.
+    swapped : array of int or None
+        Per feature the unit that it is swapped with, where groups of features are; None where each is a unit.
+    joints : tuple of Joint
+        Features of a group that are one feature to the model: the first has internal columns for all of them.
     """
 
     units: tuple[Unit, ...]
@@ -59,6 +64,8 @@ class TableEncoding:
     contexts: tuple[Context, ...] = ()
     context_units: tuple[FeatureUnit, ...] = ()
     correlation: Array | None = None
+    swapped: Indices | None = None
+    joints: tuple[Joint, ...] = ()
 
     def __post_init__(self) -> None:
         # now, so that no later use changes it
@@ -69,8 +76,12 @@ class TableEncoding:
     def copied(self) -> Flags:
         """Features whose knockoff is a copy: duplicates, and those without internal columns."""
         own = np.arange(len(self.units))
-        duplicate = self.alike != own
-        return duplicate | np.isin(own, self.alike[duplicate]) | np.array([unit.width == 0 for unit in self.units])
+        swapped = own if self.swapped is None else self.swapped
+        duplicate = swapped[self.alike] != swapped  # within a unit, the knockoff of one is that of the other
+        empty = np.array([unit.width == 0 for unit in self.units])
+        for joint in self.joints:  # which cannot be drawn one by one
+            empty[joint.columns] = empty[joint.columns[0]] or self.swapped is None
+        return np.isin(self.alike, self.alike[duplicate]) | empty
 
     @cached_property
     def _places(self) -> list[slice]:
@@ -93,6 +104,25 @@ class TableEncoding:
             unit[place] = j
         return unit
 
+    @property
+    def swap_unit(self) -> Indices:
+        """The unit that each internal column is swapped with; numbers of contexts come behind all others."""
+        if self.swapped is None:
+            return self.unit
+        return np.append(self.swapped, len(self.units) + np.arange(len(self.contexts)))[self.unit]
+
+    @property
+    def blocks(self) -> Indices | None:
+        """The groups of internal columns that need not stand near their own knockoffs, by number.
+
+        The columns of a group of several features; all others are groups of one. None where there are no others.
+        """
+        if self.swapped is None:
+            return None
+        several = np.bincount(self.swapped)[self.swapped] > 1
+        grouped = np.append(several, np.zeros(len(self.contexts), dtype=bool))[self.unit]
+        return np.where(grouped, self.swap_unit, len(self.units) + len(self.contexts) + np.arange(self.width))
+
     @cached_property
     def latent(self) -> Indices:
         """Internal columns that are drawn given the others."""
@@ -107,24 +137,27 @@ class TableEncoding:
 
     def encode(self, core: Array, rng: np.random.Generator) -> Array:
         """Internal columns of rows; latent ones are drawn given all others. They depend on their row alone."""
+        core = joined(core, self.joints)
         if self.correlation is None:
             return self._shown(core, np.empty((len(core), self.width)), rng.random((len(core), self.width)))
         encoded = np.empty((len(core), self.width))
         for start in range(0, len(core), CHUNK):
             part = core[start : start + CHUNK]
             noise = rng.random((len(part), DRAW_SWEEPS + 1, len(self.latent)))
-            z = draw_latents(self.correlation, *self.bounds(part), self.latent, noise)
+            z = draw_latents(self.correlation, *self._bounds(part), self.latent, noise)
             encoded[start : start + CHUNK] = self._shown(part, z, z)
         return self._in_own_units(encoded)
 
     def encode_apart(self, core: Array, noise: Array) -> Array:
         """Internal columns with latents drawn whatever the other columns; `noise` is uniform, `[rows, width]`."""
-        z = start_latents(*self.bounds(core), self.latent, noise[:, self.latent])
+        core = joined(core, self.joints)
+        z = start_latents(*self._bounds(core), self.latent, noise[:, self.latent])
         return self._in_own_units(self._shown(core, z, noise))
 
     def middles(self, core: Array) -> Array:
         """Internal columns with latents in the middle of their intervals, for densities at given values."""
-        low, high = self.bounds(core)
+        core = joined(core, self.joints)
+        low, high = self._bounds(core)
         z = low if self.correlation is None else np.where(low == high, low, ndtri((ndtr(low) + ndtr(high)) / 2))
         for j, unit, column in self._shown_units():
             if not isinstance(unit, Spread):  # whose bounds are its values already
@@ -191,6 +224,9 @@ class TableEncoding:
 
     def bounds(self, core: Array) -> tuple[Array, Array]:
         """Between which scores the internal columns of rows lie, `[rows, width]` each; the same twice if known."""
+        return self._bounds(joined(core, self.joints))
+
+    def _bounds(self, core: Array) -> tuple[Array, Array]:
         low, high = np.empty((len(core), self.width)), np.empty((len(core), self.width))
         classes = [context.classes(core) for context in self.contexts]
         for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
@@ -217,15 +253,19 @@ class TableEncoding:
                 for unit, p in zip(self.context_units, places, strict=True)
             ]
         else:
-            classes = [context.classes(original) for context in self.contexts]
+            seen = joined(original, self.joints)
+            classes = [context.classes(seen) for context in self.contexts]
         cells = np.empty((len(encoded), len(self.units)))
         for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
             if self.alike[j] != j:
-                cells[:, j] = cells[:, self.alike[j]]
-            elif isinstance(unit, Classed):
+                continue
+            if isinstance(unit, Classed):
                 cells[:, j] = _classed_decode(unit, encoded[:, place], classes[unit.context])
             else:
                 cells[:, j] = unit.decode(encoded[:, place])
+        for joint in self.joints:
+            cells[:, joint.columns] = joint.cells(cells[:, joint.columns[0]])
+        cells = cells[:, self.alike]
         if original is not None:
             copied = self.copied | ~self.knows(original)  # a copy is valid, also where a constant varies by now
             cells = np.where(copied, original, cells)
@@ -236,7 +276,7 @@ class TableEncoding:
 
         `known` are the cells that the fit knows, by `knows`.
         """
-        unit, place = self.units[feature], self._places[feature]
+        unit, place, core = self.units[feature], self._places[feature], joined(core, self.joints)
         classed = isinstance(unit, Classed)
         return FeatureCells(
             units=unit.within if classed else (unit,),
@@ -249,6 +289,7 @@ class TableEncoding:
 
     def knows(self, core: Array) -> Flags:
         """Which cells have a value that the fit has seen, or that lies between such values; `[rows, features]`."""
+        core = joined(core, self.joints)
         known = np.empty(core.shape, dtype=bool)
         classes = [context.classes(core) for context in self.contexts]
         for j, unit in enumerate(self.units):
@@ -259,6 +300,8 @@ class TableEncoding:
                     known[rows, j] = within.knows(core[rows, j])
             else:
                 known[:, j] = unit.knows(core[:, j])
+        for joint in self.joints:
+            known[:, joint.columns] = known[:, joint.columns[:1]]
         return known
 
 

@@ -19,6 +19,7 @@ from knockoffs.generators.feature_units import (
     gap_threshold,
     level_boxes,
 )
+from knockoffs.generators.joined import find_joints, joined, joined_schema
 from knockoffs.generators.latent import fit_correlation
 from knockoffs.generators.nominal import nominal_boxes
 from knockoffs.generators.relations import (
@@ -59,6 +60,10 @@ def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding
 
 def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
     """Describe all features, find relations between them, and learn the correlations of latents."""
+    joints = find_joints(core, schema, alike)
+    if joints:
+        found = fit_encoding(joined(core, joints), joined_schema(schema, joints), alike, rng)
+        return replace(found, joints=joints)
     distinct = alike == np.arange(len(alike))
     if not any(_is_latent(column) for column, own in zip(schema, distinct, strict=True) if own):
         units = [
@@ -90,6 +95,12 @@ def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Gen
     found = TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units))
     correlation = fit_correlation(*found.bounds(core), found.latent, rng)
     return TableEncoding(found.units, alike, found.contexts, found.context_units, correlation)
+
+
+def with_units(encoding: TableEncoding, schema: Schema) -> TableEncoding:
+    """The same encoding with the groups of features that the schema knows."""
+    units = schema.units
+    return encoding if units.single else replace(encoding, swapped=units.of)
 
 
 def fit_complete_encoding(

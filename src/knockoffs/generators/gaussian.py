@@ -10,10 +10,11 @@ from scipy.linalg import solve
 from scipy.linalg.blas import dger
 from sklearn.covariance import empirical_covariance, ledoit_wolf
 
-from knockoffs.arrays import Array
+from knockoffs.arrays import Array, Indices
 from knockoffs.cautions import caution
 from knockoffs.checks import check_choice
 from knockoffs.generators.base import RowwiseGenerator
+from knockoffs.generators.block_gaps import block_gaps, shrunk_between_groups
 from knockoffs.memory import FLOAT64
 from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState
@@ -28,7 +29,7 @@ class GaussianKnockoffs(RowwiseGenerator):
     """Draw second-order Gaussian knockoffs (Candès et al. 2018).
 
     Exact where the rows are Gaussian and `covariance` and `mean` are the true ones. Otherwise they match the
-    first two moments as estimated, and nothing beyond.
+    first two moments as estimated, and nothing beyond. With groups of features D has a block for each group.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class GaussianKnockoffs(RowwiseGenerator):
     mean_, covariance_ : array
         Mean and covariance of the modelled columns.
     gaps_ : array of float
-        The diagonal s of D in cov(x, x̃) = Σ - D.
+        The diagonal s of D in cov(x, x̃) = Σ - D; with groups of features D itself, which has a block per group.
 
     Examples
     --------
@@ -82,8 +83,8 @@ class GaussianKnockoffs(RowwiseGenerator):
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         self.mean_ = core.mean(0) if self.mean is None else self._given("mean", self.mean, 1)
-        self.covariance_ = invertible(self._covariance(core))
-        self.gaps_ = knockoff_gaps(self.covariance_, self.method)
+        self.covariance_ = invertible(self._covariance(core), self.encoding_.blocks)
+        self.gaps_ = knockoff_gaps(self.covariance_, self.method, blocks=self.encoding_.blocks)
         self._law = KnockoffLaw(self.mean_, self.covariance_, self.gaps_)
 
     def _fit_memory(self, rows: int, columns: int) -> float:
@@ -93,6 +94,8 @@ class GaussianKnockoffs(RowwiseGenerator):
         if isinstance(self.covariance, str):
             if self.covariance == "empirical":
                 return empirical_covariance(core)
+            if self.encoding_.blocks is not None:
+                return shrunk_between_groups(core, self.encoding_.blocks)
             deviation = core.std(0)  # shrink correlations, not covariances of columns in different units
             return ledoit_wolf(core / deviation)[0] * np.outer(deviation, deviation)
         given = self._given("covariance", self.covariance, 2)
@@ -119,7 +122,7 @@ class GaussianKnockoffs(RowwiseGenerator):
         columns = self._modelled_count
         self.mean_ = take_array(arrays, "mean", (columns,))
         self.covariance_ = take_array(arrays, "covariance", (columns, columns))
-        self.gaps_ = take_array(arrays, "gaps", (columns,))
+        self.gaps_ = take_gaps(arrays, (columns,), self.encoding_.blocks)
         require_covariance("covariance", self.covariance_)
         self._law = KnockoffLaw(self.mean_, self.covariance_, self.gaps_)
 
@@ -139,7 +142,8 @@ class KnockoffLaw:
     def __init__(self, mean: Array, covariance: Array, gaps: Array) -> None:
         self._mean, self._deviation = mean, np.sqrt(np.diag(covariance))
         correlation = covariance / np.outer(self._deviation, self._deviation)
-        self._pull, spread = knockoff_law(correlation, gaps / self._deviation**2)
+        scale = self._deviation**2 if gaps.ndim == 1 else np.outer(self._deviation, self._deviation)
+        self._pull, spread = knockoff_law(correlation, gaps / scale)
         values, vectors = np.linalg.eigh(spread)
         self._root = vectors * np.sqrt(np.maximum(values, 0))
 
@@ -148,17 +152,29 @@ class KnockoffLaw:
         return x + step * self._deviation
 
 
-def knockoff_gaps(covariance: Array, method: Method = "mvr", *, sweeps: int = 100, tol: float = 1e-6) -> Array:
+def knockoff_gaps(
+    covariance: Array,
+    method: Method = "mvr",
+    *,
+    blocks: Indices | None = None,
+    sweeps: int = 100,
+    tol: float = 1e-6,
+) -> Array:
     r"""The diagonal s of D in cov(x, x̃) = Σ - D, for columns of variance one and then scaled back.
 
     `"mvr"` minimises $\operatorname{tr} (2\Sigma - D)^{-1} + \sum_j 1 / s_j$ (minimum variance-based
     reconstructability), `"maxent"` maximises $\log\det(2\Sigma - D) + \sum_j \log s_j$ (entropy of x̃
     given x), `"sdp"` maximises $\sum_j s_j$ with $s_j \le 1$, `"equi"` the same with all s_j equal. The
     first two by coordinate descent with rank-one updates, which keeps 2Σ - D and D positive definite by itself.
+
+    With `blocks`, the number of each column's group, D itself is returned, which has a block per group.
     """
     check_choice("method", method, METHODS)
     deviation = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviation, deviation)
+    if blocks is not None:
+        gaps = block_gaps(correlation, blocks, method, sweeps=sweeps, tol=tol)
+        return gaps * np.outer(deviation, deviation)
     equal = np.full(len(correlation), min(1.0, 2 * np.linalg.eigvalsh(correlation)[0]))
     if method == "equi":
         gaps = (1 - 1e-9) * equal
@@ -220,10 +236,27 @@ def _widest_gaps(correlation: Array, gaps: Array) -> Array:
 
 
 def knockoff_law(covariance: Array, gaps: Array) -> tuple[Array, Array]:
-    r"""P and C such that $\tilde x \mid x \sim \mathcal N(x - P (x - \mu), C)$: P = D Σ⁻¹, C = 2D - D Σ⁻¹ D."""
+    r"""P and C such that $\tilde x \mid x \sim \mathcal N(x - P (x - \mu), C)$: P = D Σ⁻¹, C = 2D - D Σ⁻¹ D.
+
+    `gaps` is D, or its diagonal.
+    """
+    if gaps.ndim == 2:
+        pull = np.linalg.solve(covariance, gaps).T
+        spread = 2 * gaps - pull @ gaps
+        return pull, (spread + spread.T) / 2
     pull = np.linalg.solve(covariance, np.diag(gaps)).T
     spread = np.diag(2 * gaps) - pull * gaps
     return pull, (spread + spread.T) / 2
+
+
+def take_gaps(arrays: dict[str, NDArray[Any]], shape: tuple[int, ...], blocks: Indices | None) -> Array:
+    """Take the gaps out of the arrays of a model file: matrices where columns are in groups."""
+    if blocks is None:
+        return take_array(arrays, "gaps", shape)
+    gaps = take_array(arrays, "gaps", (*shape, shape[-1]))
+    if gaps[..., blocks[:, None] != blocks].any():
+        raise ValueError("the gaps of columns in different groups are not 0")
+    return gaps
 
 
 def require_covariance(name: str, matrix: Array) -> None:
@@ -234,8 +267,11 @@ def require_covariance(name: str, matrix: Array) -> None:
         )
 
 
-def invertible(covariance: Array) -> Array:
-    """The covariance, with the smallest eigenvalue of its correlations raised where it is next to nothing."""
+def invertible(covariance: Array, blocks: Indices | None = None) -> Array:
+    """The covariance, with the smallest eigenvalue of its correlations raised where it is next to nothing.
+
+    Columns that others of their own group add up to do no harm, so nothing is said where there are `blocks`.
+    """
     deviation = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviation, deviation)
     smallest = np.linalg.eigvalsh(correlation)[0]
@@ -246,11 +282,12 @@ def invertible(covariance: Array) -> Array:
         )
     if smallest >= SINGULAR:
         return covariance
-    caution(
-        f"the covariance is all but singular (smallest eigenvalue of the correlations {smallest:.1e}); it is "
-        f"raised to {SINGULAR:g}, and columns that others add up to get near-copies, hardly to be selected. "
-        'Drop such columns, collect more rows, or use covariance="ledoit-wolf".'
-    )
+    if blocks is None:
+        caution(
+            f"the covariance is all but singular (smallest eigenvalue of the correlations {smallest:.1e}); it is "
+            f"raised to {SINGULAR:g}, and columns that others add up to get near-copies, hardly to be selected. "
+            'Drop such columns, collect more rows, or use covariance="ledoit-wolf".'
+        )
     share = (SINGULAR - smallest) / (1 - smallest)
     correlation = (1 - share) * correlation + share * np.eye(len(correlation))
     return correlation * np.outer(deviation, deviation)

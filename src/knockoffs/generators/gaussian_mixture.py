@@ -15,6 +15,7 @@ from sklearn.mixture import GaussianMixture
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count
 from knockoffs.generators.base import RowwiseGenerator
+from knockoffs.generators.block_gaps import shrunk_between_groups
 from knockoffs.generators.gaussian import (
     METHODS,
     KnockoffLaw,
@@ -23,6 +24,7 @@ from knockoffs.generators.gaussian import (
     invertible,
     knockoff_gaps,
     require_covariance,
+    take_gaps,
 )
 from knockoffs.generators.markov import draw_states
 from knockoffs.memory import FLOAT64
@@ -101,8 +103,10 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
             self._take_given()
         else:
             self._estimate(core, int(rng.integers(2**31)))
-        self.covariances_ = np.stack([invertible(c) for c in self.covariances_])
-        self.gaps_ = np.stack([knockoff_gaps(c, self.method) for c in self.covariances_])
+        self.covariances_ = np.stack([invertible(c, self.encoding_.blocks) for c in self.covariances_])
+        self.gaps_ = np.stack(
+            [knockoff_gaps(c, self.method, blocks=self.encoding_.blocks) for c in self.covariances_]
+        )
         self._find_laws()
 
     def _fit_memory(self, rows: int, columns: int) -> float:
@@ -150,7 +154,9 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
         # Shrunk within each cluster: EM's own covariances of a few hundred rows are too rough to invert.
         self.weights_ = np.array([len(rows) for rows in clusters]) / sum(map(len, clusters))
         self.means_ = np.stack([rows.mean(0) for rows in clusters]) * deviation
-        self.covariances_ = np.stack([ledoit_wolf(rows)[0] for rows in clusters]) * np.outer(deviation, deviation)
+        blocks = self.encoding_.blocks
+        shrunk = [ledoit_wolf(r)[0] if blocks is None else shrunk_between_groups(r, blocks) for r in clusters]
+        self.covariances_ = np.stack(shrunk) * np.outer(deviation, deviation)
 
     def _find_laws(self) -> None:
         mixture = zip(self.means_, self.covariances_, self.gaps_, strict=True)
@@ -200,7 +206,7 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
         clusters = len(self.weights_)
         self.means_ = take_array(arrays, "means", (clusters, columns))
         self.covariances_ = take_array(arrays, "covariances", (clusters, columns, columns))
-        self.gaps_ = take_array(arrays, "gaps", (clusters, columns))
+        self.gaps_ = take_gaps(arrays, (clusters, columns), self.encoding_.blocks)
         _require_mixture(self.weights_, self.covariances_)
         self._find_laws()
 

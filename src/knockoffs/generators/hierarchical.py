@@ -27,6 +27,7 @@ from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
 from knockoffs.schema import Kind, infer_kind
+from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table, group_labels
 from knockoffs.words import column_name, listing
 
@@ -81,7 +82,15 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         self.generator = generator
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None, kinds: Mapping[Any, Kind] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        kinds: Mapping[Any, Kind] | None = None,
+        feature_groups: FeatureGroups = None,
+    ) -> Self:
         """Learn the distribution of the groups of rows of X.
 
         Parameters
@@ -94,11 +103,13 @@ class HierarchicalKnockoffs(KnockoffGenerator):
             One label per row; rows with the same label belong together.
         kinds : dict of column names (or numbers) to kinds, default=None
             Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}`.
+        feature_groups : dict of group names to lists of column names (or numbers), default=None
+            Columns that are only ever swapped together (not to be confused with `groups`, which are of rows).
         """
         self._check_settings()
         rng = random_generator(self.random_state)
         self._fitted = False
-        table = self._read_for_fit(X, kinds)
+        table = self._read_for_fit(X, kinds, feature_groups)
         labels = self._labels(X, groups, len(table))
         require_memory(type(self).__name__, *table.shape, self._fit_memory)
         count = int(labels.max()) + 1
@@ -222,7 +233,14 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         with collect_cautions():  # about the parts, which the user does not know
             # A generator takes two varying columns or more; what is added here is cut off from its draws.
             missing = max(0, MIN_COLUMNS - np.count_nonzero(part.std(0) > 0))
-            return model.fit(_with_noise(part, part.shape[1] + missing, np.random.default_rng(seed)))
+            columns = _with_noise(part, part.shape[1] + missing, np.random.default_rng(seed))
+            return model.fit(columns, feature_groups=self._groups_of_parts())
+
+    def _groups_of_parts(self) -> dict[str, list[int]]:
+        """The groups of features as groups of internal columns, which are the columns of the parts."""
+        blocks = self.encoding_.blocks
+        several = [] if blocks is None else np.flatnonzero(np.bincount(blocks) > 1)
+        return {f"group {g}": np.flatnonzero(blocks == g).tolist() for g in several}
 
     def _sample_part(self, model: KnockoffGenerator, part: Array, rng: np.random.Generator) -> Array:
         return model.sample(_with_noise(part, model.n_features_in_, rng), random_state=rng)[:, : part.shape[1]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Self, get_args
 
@@ -149,7 +149,8 @@ class JointDensity(SavedModel):
 
     def with_model_of(self, other: TableModel, model: JointModel) -> Self:
         """Take over a fitted model of rows, and how `other` sees the table that it was fitted on."""
-        self.schema_, self.encoding_, self.fingerprints_ = other.schema_, other.encoding_, other.fingerprints_
+        self.schema_, self.fingerprints_ = other.schema_, other.fingerprints_
+        self.encoding_ = replace(other.encoding_, swapped=None)  # a density knows no groups of features
         self.n_features_in_, self._names = other.n_features_in_, other._names
         if (names := getattr(other, "feature_names_in_", None)) is not None:
             self.feature_names_in_ = names

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.generators.fit_encoding import with_units
 from knockoffs.generators.saved_units import pack_encoding, require_levels, unpack_encoding
 from knockoffs.generators.table_model import TableModel
 from knockoffs.generators.tables_before import restore_table_before
@@ -69,10 +70,13 @@ def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]
         encoding = replace(encoding, correlation=correlation)
     elif len(encoding.latent):
         raise ValueError("the correlations of latent columns are missing")
-    for column, unit in zip(model.schema_, encoding.units, strict=True):
-        if column.levels is not None:
+    for joint in encoding.joints:
+        require_levels(encoding.units[joint.columns[0]], len(joint.states))
+    in_joints = {int(j) for joint in encoding.joints for j in joint.columns}
+    for j, (column, unit) in enumerate(zip(model.schema_, encoding.units, strict=True)):
+        if column.levels is not None and j not in in_joints:
             require_levels(unit, len(column.levels))
-    model.encoding_ = encoding
+    model.encoding_ = with_units(encoding, model.schema_)
 
 
 def give_names(model: TableModel, feature_names: list[str] | None, names: list[Any] | None, features: int) -> None:

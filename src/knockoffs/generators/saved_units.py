@@ -10,6 +10,7 @@ import numpy as np
 from knockoffs.arrays import Array
 from knockoffs.generators.encoding import Classed, TableEncoding
 from knockoffs.generators.feature_units import Boxes, Constant, FeatureUnit, Intervals, WithGaps
+from knockoffs.generators.joined import Joint
 from knockoffs.generators.relations import Context
 from knockoffs.generators.value_units import Exact, Measured, Plain, Spread
 from knockoffs.typed_json import as_type
@@ -62,6 +63,9 @@ def pack_encoding(encoding: TableEncoding) -> tuple[dict[str, Any], Array]:
             }
             for context, unit in zip(encoding.contexts, encoding.context_units, strict=True)
         ],
+        "joints": [
+            {"columns": joint.columns.tolist(), "numbers": writer.add(joint.states)} for joint in encoding.joints
+        ],
     }
     return description, np.concatenate([np.empty(0), *writer.parts])
 
@@ -90,9 +94,20 @@ def unpack_encoding(description: Any, numbers: Array, features: int) -> TableEnc
             raise ValueError("a class of rows has columns that do not exist")
         contexts.append(Context(found, keys, atoms, members))
         context_units.append(_feature_unit(_unpack(spec["unit"], reader)))
+    joints = tuple(_unpack_joint(spec, reader, features) for spec in description.get("joints", []))
     reader.require_end()
     _require_classes(units, contexts)
-    return TableEncoding(units, alike, tuple(contexts), tuple(context_units))
+    return TableEncoding(units, alike, tuple(contexts), tuple(context_units), joints=joints)
+
+
+def _unpack_joint(spec: Any, reader: _Reader, features: int) -> Joint:
+    columns = np.array(as_type(list[int], spec["columns"], "columns"), dtype=np.intp)
+    numbers = reader.take(spec["numbers"])
+    if len(np.unique(columns)) < 2 or not np.isin(columns, np.arange(features)).all():
+        raise ValueError("a joint state has columns that do not exist")
+    if len(np.unique(columns)) < len(columns) or len(numbers) == 0 or len(numbers) % len(columns):
+        raise ValueError("a joint state is not described for each of its columns")
+    return Joint(columns, numbers.reshape(-1, len(columns)))
 
 
 def _pack(unit: FeatureUnit | Classed, writer: _Writer) -> dict[str, Any]:

@@ -76,11 +76,14 @@ def joint_conditionals(model: ClusteredGaussian) -> LinearConditionals:
     )
 
 
-def knockoff_conditionals(model: ClusteredGaussian) -> LinearConditionals:
-    """Exact knockoffs of the model (of its clusters, given the cluster) as conditionals of x̃_j given x, x̃_<j."""
-    chains = [_KnockoffChain.of(part) for part in model.parts]
-    within = chains[0] if len(chains) == 1 else _KnockoffChain.of(model.within)
-    overall = chains[0] if len(chains) == 1 else _KnockoffChain.of(model.overall)
+def knockoff_conditionals(model: ClusteredGaussian, blocks: Indices | None = None) -> LinearConditionals:
+    """Exact knockoffs of the model (of its clusters, given the cluster) as conditionals of x̃_j given x, x̃_<j.
+
+    With `blocks`, the number of each column's group, they are exact for swaps of whole groups.
+    """
+    chains = [_KnockoffChain.of(part, blocks) for part in model.parts]
+    within = chains[0] if len(chains) == 1 else _KnockoffChain.of(model.within, blocks)
+    overall = chains[0] if len(chains) == 1 else _KnockoffChain.of(model.overall, blocks)
     centres = np.stack([within.intercept_at(part.mean) for part in model.parts])
     logit_slope, logit_intercept = _discriminant(within.slope, centres, within.variance)
     given_x_slope, given_x_intercept = _membership(model)
@@ -111,10 +114,10 @@ class _KnockoffChain:
     variance: Array  # [d]
 
     @classmethod
-    def of(cls, model: LinearGaussian) -> _KnockoffChain:
+    def of(cls, model: LinearGaussian, blocks: Indices | None) -> _KnockoffChain:
         covariance = model.covariance
         # Of all exact Gaussian knockoffs, those that DDLK's objective, with its entropy term, asks for.
-        pull, spread = knockoff_law(covariance, knockoff_gaps(covariance, "maxent"))
+        pull, spread = knockoff_law(covariance, knockoff_gaps(covariance, "maxent", blocks=blocks))
         root = np.linalg.cholesky(spread)
         scale = np.diag(root)
         whiten = scale[:, None] * np.linalg.inv(root)  # unit lower triangular: makes the residuals independent

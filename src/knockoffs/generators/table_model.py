@@ -15,9 +15,16 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
 from knockoffs.generators.encoding import TableEncoding
-from knockoffs.generators.fit_encoding import exact_encoding, first_alike, fit_encoding, spread_encoding
+from knockoffs.generators.fit_encoding import (
+    exact_encoding,
+    first_alike,
+    fit_encoding,
+    spread_encoding,
+    with_units,
+)
 from knockoffs.randomness import RandomState
 from knockoffs.schema import Kind, Schema
+from knockoffs.swap_units import FeatureGroups, Units
 from knockoffs.tables import Table, read_table
 from knockoffs.words import column_name, listing
 
@@ -56,9 +63,12 @@ class TableModel(BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _read_for_fit(self, X: Any, kinds: Mapping[Any, Kind] | None = None) -> Table:
+    def _read_for_fit(
+        self, X: Any, kinds: Mapping[Any, Kind] | None = None, feature_groups: FeatureGroups = None
+    ) -> Table:
         """Read the table of a fit, and look for what cannot be modelled or should be said."""
-        table = read_table(X, who=type(self).__name__, kinds=kinds)
+        who = type(self).__name__
+        table = read_table(X, who=who, kinds=kinds).grouped(feature_groups, who=who)
         self._require_enough(table)
         if table.shape[1] == 0:
             self._require_columns(np.zeros(0, dtype=bool))
@@ -80,11 +90,11 @@ class TableModel(BaseEstimator):
         if self._draws_latents_apart and not self._handles_discrete:
             self._warn_of_few_values(schema, varied)
         if self._handles_discrete:
-            self.encoding_ = exact_encoding(core, schema, alike)
+            self.encoding_ = with_units(exact_encoding(core, schema, alike), schema)
         elif self.has_given_model():
-            self.encoding_ = spread_encoding(core, schema, alike)
+            self.encoding_ = with_units(spread_encoding(core, schema, alike), schema)
         else:
-            self.encoding_ = fit_encoding(core, schema, alike, rng)
+            self.encoding_ = with_units(fit_encoding(core, schema, alike, rng), schema)
             self._require_free_features()
             self._warn_of_determined(varied)
         self._warn_of_dependence(core, varied & self.modelled_)
@@ -145,6 +155,19 @@ class TableModel(BaseEstimator):
         if self.fingerprints_ is None:
             return np.nan
         return share_of_known(row_fingerprints(self._read(X).codes), self.fingerprints_)
+
+    def require_swaps_of(self, units: Units) -> None:
+        """Raise an error where a group of features of the fit is not swapped as a whole: knockoffs are its own."""
+        fitted = self.schema_.units
+        if fitted.single or len(fitted.of) != len(units.of):  # another error is raised for other columns
+            return
+        split = [name for k, name in enumerate(fitted.names) if len(np.unique(units.of[fitted.columns(k)])) > 1]
+        if split:
+            raise ValueError(
+                f"{type(self).__name__} was fitted with feature_groups, and its knockoffs are valid for swaps of "
+                f"whole groups alone, but {listing([repr(name) for name in split])} would not be swapped so. "
+                "Pass the feature_groups of the fit, or unions of these, or fit without groups."
+            )
 
     @property
     def _modelled_count(self) -> int:
@@ -261,7 +284,12 @@ class TableModel(BaseEstimator):
         if len(columns) < MIN_COLUMNS or len(core) <= 2 * len(columns):
             return  # with so few rows every column is almost a combination of the others
         correlation = np.corrcoef(core[:, columns].T) + 1e-9 * np.eye(len(columns))
-        own = 1 / np.diag(np.linalg.inv(correlation))  # share of the variance that the others do not explain
+        precision = np.linalg.inv(correlation)
+        own = 1 / np.diag(precision)  # share of the variance that the others do not explain
+        unit = self.schema_.units.of[columns]
+        for group in np.flatnonzero(np.bincount(unit) > 1):
+            block = unit == group
+            own[block] = np.diag(np.linalg.inv(precision[np.ix_(block, block)]))  # that other units do not explain
         if (own < DEPENDENT).any():
             which = listing([column_name(self._names, columns[k]) for k in np.flatnonzero(own < DEPENDENT)])
             caution(
@@ -272,7 +300,7 @@ class TableModel(BaseEstimator):
 
     def _warn_of_determined(self, varied: Flags) -> None:
         """Warn of features that follow from others, by a relation that `relations.py` has found."""
-        determined = np.flatnonzero(varied & ~self.modelled_)
+        determined = np.flatnonzero(varied & ~self.modelled_ & self.encoding_.copied)
         if len(determined):
             caution(
                 f"{listing([column_name(self._names, j) for j in determined])}: determined by other columns. The "
@@ -293,7 +321,8 @@ class TableModel(BaseEstimator):
                 f"{which}: constant. The {self._draw_word} is the constant, and such a feature is never "
                 f"{self._use_word}."
             )
-        duplicate = (alike != np.arange(len(alike))) & ~constant
+        unit = schema.units.of
+        duplicate = (unit[alike] != unit) & ~constant
         if duplicate.any():
             which = listing(
                 [

@@ -21,7 +21,7 @@ CHECKED = 20
 def summarise(selector: KnockoffSelector, selection: Selection | None = None) -> dict[str, Any]:
     """Everything that the report shows; `selection` is that of the selector, perhaps with another target name."""
     pictured, selection = selector.pictured_, selection or selector.selection_
-    names = [selection.names[column] for column in pictured.columns]
+    names = list(pictured.schema.names)
     certificate = _certificate(selector.certificate_)
     return summarise_selection(selection, certificate) | {
         "columns_read": columns_read(selector.schema_),

@@ -15,6 +15,7 @@ from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.targets import Target, TaskChoice
+from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import group_labels, read_table
 
 
@@ -23,7 +24,8 @@ class Statistic(BaseEstimator, ABC):
 
     Tables may hold numbers, text, categories, booleans and missing cells. Models see columns of numbers without
     gaps: an indicator for each level of a nominal feature, and an indicator of missing cells beside a value, which
-    is the mean there. All columns of a feature are swapped as a whole, and w has one number for all of them.
+    is the mean there. All columns of a feature are swapped as a whole, and w has one number for all of them; so it
+    is with all columns of a group of features.
     Boosted trees known by name see nan instead of the mean, which they divide from other values by themselves.
 
     `exact` says whether the flip-sign property holds for any data: swapping a feature with its knockoff changes
@@ -45,20 +47,33 @@ class Statistic(BaseEstimator, ABC):
     task: TaskChoice
     random_state: RandomState
 
-    def compute(self, X: Any, X_tilde: Any, y: Any, *, groups: Any = None, report: Report | None = None) -> Array:
+    def compute(
+        self,
+        X: Any,
+        X_tilde: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        feature_groups: FeatureGroups = None,
+        report: Report | None = None,
+    ) -> Array:
         """Return w, one number per column of X; the rows of X, of its knockoffs X_tilde and of y belong together.
 
         `groups` (one label per row) keeps rows on one side of every split, and what the rows of a group have in
-        common beyond the features is filtered out of a quantity y; `report` is called as the work goes on.
+        common beyond the features is filtered out of a quantity y. `feature_groups` (a dict of names to lists of
+        columns) makes one feature of each group of columns: w then has one number per group and per other column,
+        in the order of their first columns. `report` is called as the work goes on.
         """
-        problem, copied = self._read(X, X_tilde, y, groups)
+        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
         w = self._compute(problem, random_generator(self.random_state), report or say_nothing)
         return np.where(copied, 0.0, w)  # a copy tells no more than its feature
 
-    def _read(self, X: Any, X_tilde: Any, y: Any, groups: Any) -> tuple[Problem, Flags]:
+    def _read(
+        self, X: Any, X_tilde: Any, y: Any, groups: Any, feature_groups: FeatureGroups
+    ) -> tuple[Problem, Flags]:
         """Return what models see, and which knockoffs are copies of their features."""
         who = type(self).__name__
-        x, x_tilde = read_table(X, who=who), read_table(X_tilde, who=who)
+        x, x_tilde = read_table(X, who=who).grouped(feature_groups, who=who), read_table(X_tilde, who=who)
         if x.shape != x_tilde.shape:
             raise ValueError(
                 f"{who}: X has shape {x.shape}, X_tilde {x_tilde.shape}: pass one knockoff for each cell."
@@ -71,7 +86,7 @@ class Statistic(BaseEstimator, ABC):
         problem = problem._replace(times=target.times)
         if self.standardise:
             problem = problem.in_standard_units().without_group_effects()
-        return problem, copied_features(x.codes, x_tilde.codes)
+        return problem, copied_features(x, x_tilde)
 
     @abstractmethod
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array: ...

@@ -28,6 +28,7 @@ from knockoffs.statistics.base import Statistic, require_enough_for, require_est
 from knockoffs.statistics.models import NAMED, make_model
 from knockoffs.statistics.problem import GivenTarget, Problem
 from knockoffs.statistics.targets import TaskChoice
+from knockoffs.swap_units import FeatureGroups
 
 
 class Split(NamedTuple):
@@ -85,14 +86,21 @@ class CrossFitted(Statistic):
         self.random_state = random_state
 
     def compute_with_predictions(
-        self, X: Any, X_tilde: Any, y: Any, *, groups: Any = None, report: Report | None = None
+        self,
+        X: Any,
+        X_tilde: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        feature_groups: FeatureGroups = None,
+        report: Report | None = None,
     ) -> tuple[Array, Array | None]:
         """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
 
         The predictions have shape (rows, features, outputs): y in standard units, or the probability of each
         class. They are those of the default networks; None for other estimators.
         """
-        problem, copied = self._read(X, X_tilde, y, groups)
+        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
         others = None
         if self.estimator is None:
             outputs = int(problem.y.max()) + 1 if problem.task == "classification" else 1

@@ -22,7 +22,7 @@ class Draws(NamedTuple):
     Attributes
     ----------
     ws : array of shape (draws, features)
-        The statistic w.
+        The statistic w; a group of features has one.
     others : array of shape (rows, features, outputs) or None
         What the models of the first draw predict from all features but one; None where there are no such models.
     """
@@ -42,7 +42,7 @@ def compute_draws(
     report: Report | None,
 ) -> Draws:
     """Compute w of each draw; a function is given X itself, whose cells `table` holds."""
-    rows, features = table.shape
+    rows, features = len(table), len(table.units)
     ws, others = [], None
     for k, own in enumerate(knockoffs):
         told = report and report_of_draw(report, k, len(knockoffs))
@@ -55,7 +55,7 @@ def compute_draws(
         if w.shape != (features,) or not np.isfinite(w).all():
             raise ValueError(
                 f"statistic returned w of shape {w.shape}: return one finite number for each of the {features} "
-                "features."
+                "features (a group of features is one)."
             )
         ws.append(w)
     return Draws(np.stack(ws), others)

@@ -31,9 +31,9 @@ class LassoStatistic(Statistic):
     y is close to linear in the features; on real data with imperfect knockoffs it exceeds its level more than
     `HoldoutStatistic` does.
 
-    Where features have several columns (levels of a nominal feature, a value and whether it is missing) a group
-    lasso takes or leaves these as a whole, and |b_j| is the standard deviation of what they add to the
-    prediction: for one column, its absolute coefficient.
+    Where features have several columns (levels of a nominal feature, a value and whether it is missing, a group of
+    features) a group lasso takes or leaves these as a whole, and |b_j| is the standard deviation of what they add
+    to the prediction: for one column, its absolute coefficient.
 
     Parameters
     ----------
