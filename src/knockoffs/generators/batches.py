@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from knockoffs.arrays import Array
 from knockoffs.checks import check_count
@@ -42,7 +43,7 @@ def _is_cpu_or_cuda(name: Any) -> bool:
         return False
 
 
-def split_rows(x: Array, held_out: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def split_rows(x: NDArray[Any], held_out: float, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
     """Training rows and held-out rows, at random."""
     order = rng.permutation(len(x))
     count = max(1, min(round(held_out * len(x)), MOST_HELD_OUT))
