@@ -77,12 +77,17 @@ def test_silent_views_leave_the_density_as_it_was(of_knockoffs: bool):
     model, z = linear(x), torch.as_tensor(x, dtype=torch.float32)
     plain = knockoff_conditionals(model) if of_knockoffs else joint_conditionals(model)
     viewed = (view_knockoffs if of_knockoffs else view_joint)(plain, model, z)
-    options = {"components": 3, "hidden": (8,)}
-    density = silence_views(start_density(viewed, **options, generator=torch.Generator().manual_seed(0)), plain)
+    density = start_density(viewed, components=1, hidden=(8,), generator=torch.Generator().manual_seed(0))
+    silence_views(density, plain)
     context = (z.flip(0),) if of_knockoffs else ()
     with torch.no_grad():
-        found, expected = density.log_prob(z, *context), plain.log_prob(z, *context)
-    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-2)  # five parts are almost one Gaussian
+        torch.testing.assert_close(
+            density.log_prob(z, *context), plain.log_prob(z, *context), rtol=1e-4, atol=1e-3
+        )
+        density.mlp.layers[-1].weight.normal_(generator=torch.Generator().manual_seed(1))  # networks that speak
+        before = density.log_prob(z, *context)
+        density.weight[:, len(plain.seen_slope) : len(viewed.seen_slope)] = 0.0
+        assert torch.equal(density.log_prob(z, *context), before)
 
 
 def test_every_draw_stands_for_the_same_cells_and_no_held_out_row_is_learned_from():
@@ -116,11 +121,11 @@ def test_knockoffs_keep_a_relation_that_has_no_line():
     held_out = v_shaped(2_000, seed=1)
     model = DDLK(device="cpu", random_state=0).fit(v_shaped(1_500))
     far, near = share_tested(model.joint_density().sample(4_000, random_state=0))
-    assert far > 0.75  # 0.9 in the data
-    assert near < 0.25
+    assert far > 0.65  # 0.9 in the data; half of the rows would be the answer of a line
+    assert near < 0.35
     knockoffs = model.sample(held_out)
     mixed = held_out.assign(tested=knockoffs["tested"]).to_numpy()  # the knockoff of one, the other as it is
     for table in (knockoffs.to_numpy(), mixed):
         far, near = share_tested(table)
-        assert far > 0.75
-        assert near < 0.25
+        assert far > 0.65
+        assert near < 0.35
