@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from knockoffs import DDLK, JointDensity
 from knockoffs.engine.starts import start_density
-from knockoffs.generators.fit_rows import DRAWS, FitRows, draw_rows, mostly_latent
+from knockoffs.generators.fit_rows import DRAWS, MOSTLY, FitRows, draw_rows, share_latent
 from knockoffs.generators.linear import fit_shrunk
 from knockoffs.generators.starts import fit_clustered, joint_conditionals, knockoff_conditionals
 from knockoffs.generators.views import silence_views, strongest_columns, view_joint, view_knockoffs
@@ -93,7 +93,7 @@ def test_silent_views_leave_the_density_as_it_was(of_knockoffs: bool):
 def test_every_draw_stands_for_the_same_cells_and_no_held_out_row_is_learned_from():
     model = JointDensity(epochs=0, random_state=0, device="cpu").fit(v_shaped(200))
     codes = v_shaped(200, seed=1).to_numpy()
-    draws = draw_rows(model.encoding_, codes, np.random.default_rng(0), several=True)
+    draws = draw_rows(model.encoding_, codes, np.random.default_rng(0))
     assert len(draws) == DRAWS
     assert len(np.unique(draws[:, 0, 0])) == DRAWS
     for draw in draws:
@@ -106,15 +106,17 @@ def test_every_draw_stands_for_the_same_cells_and_no_held_out_row_is_learned_fro
 
 
 def test_only_tables_that_are_mostly_latent_get_several_draws_and_views():
-    continuous = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 3)))
+    numbers = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 3)))
+    with_gaps = numbers.mask(np.random.default_rng(1).random(numbers.shape) < 0.2)
     settings = {"joint_epochs": 0, "knockoff_epochs": 0, "hidden": (4,), "device": "cpu", "random_state": 0}
-    plain, mixed = DDLK(**settings).fit(continuous), DDLK(**settings).fit(v_shaped(120))
-    assert not mostly_latent(plain.encoding_)
-    assert mostly_latent(mixed.encoding_)
-    assert mixed._knockoff.split.seen > plain._knockoff.split.seen
+    for table, mostly in ((numbers, False), (with_gaps, False), (v_shaped(120), True)):
+        model = DDLK(**settings).fit(table)
+        assert (share_latent(model.encoding_, table.to_numpy()) >= MOSTLY) == mostly
+        assert (model._knockoff.split.seen > 3) == mostly  # beside the three linear predictors
+        assert (len(model._encode_for_fit(table.to_numpy(), np.random.default_rng(0))) > 1) == mostly
     paper = DDLK.paper(**settings).fit(v_shaped(120))  # which knows neither
     assert paper._knockoff.first is None
-    assert paper._encode_for_fit(v_shaped(120).to_numpy(), np.random.default_rng(0)).shape[0] == 1
+    assert len(paper._encode_for_fit(v_shaped(120).to_numpy(), np.random.default_rng(0))) == 1
 
 
 def test_knockoffs_keep_a_relation_that_has_no_line():

@@ -29,7 +29,7 @@ from knockoffs.generators.batches import (
     torch_device,
     unit_coins,
 )
-from knockoffs.generators.fit_rows import FitRows, draw_rows, mostly_latent
+from knockoffs.generators.fit_rows import FitRows, draw_rows
 from knockoffs.generators.joint import JointDensity
 from knockoffs.generators.joint_model import (
     JointModel,
@@ -281,7 +281,7 @@ class DDLK(RowwiseGenerator):
         return some_rows(codes, self.max_rows, rng)
 
     def _encode_for_fit(self, codes: Array, rng: np.random.Generator) -> Array:
-        return draw_rows(self.encoding_, codes, rng, several=self._latents())
+        return draw_rows(self.encoding_, codes, rng, once=self.start == "random")
 
     def _fit_memory(self, rows: int, columns: int) -> float:
         settings = self._settings(self.joint_learning_rate, self.joint_epochs)
@@ -298,20 +298,18 @@ class DDLK(RowwiseGenerator):
         with progress_bars(self.progress) as report:
             self._joint = fit_joint_model(
                 rows,
-                settings=self._settings(self.joint_learning_rate, self.joint_epochs, latents=self._latents()),
+                settings=self._settings(self.joint_learning_rate, self.joint_epochs, rows.several_draws),
                 scale=self.scale,
                 device=device,
                 rng=rng,
                 report=report,
             )
-            z, z_held_out = (self._joint.to_scale(some)[0] for some in (rows.drawn, rows.held_out))
-            history = self._fit_knockoff(z, z_held_out, rng, report)
+            history = self._fit_knockoff(rows, rng, report)
         self.history_ = self._joint.history + history
 
-    def _fit_knockoff(
-        self, z: torch.Tensor, held_out: torch.Tensor, rng: np.random.Generator, report: Report | None
-    ) -> list[History]:
-        settings = self._settings(self.knockoff_learning_rate, self.knockoff_epochs, latents=self._latents())
+    def _fit_knockoff(self, rows: FitRows, rng: np.random.Generator, report: Report | None) -> list[History]:
+        z, held_out = (self._joint.to_scale(some)[0] for some in (rows.drawn, rows.held_out))
+        settings = self._settings(self.knockoff_learning_rate, self.knockoff_epochs, rows.several_draws)
         self._knockoff = self._begin_knockoff(z, settings, rng).to(z.device)
         unit = self._swapped_units()
         swaps = SWAPS[self.swaps](unit).to(z.device)
@@ -341,15 +339,11 @@ class DDLK(RowwiseGenerator):
         found[self.modelled_] = values
         return found
 
-    def _latents(self) -> bool:
-        """Return whether rows come with several draws of their latents; the paper's networks get one."""
-        return self.start == "linear" and mostly_latent(self.encoding_)
-
-    def _settings(self, learning_rate: float, epochs: int, *, latents: bool = False) -> NetworkSettings:
+    def _settings(self, learning_rate: float, epochs: int, several_draws: bool = False) -> NetworkSettings:
         schedule = network_schedule(
             self.start, epochs, self.batch_size, self.epoch_steps, self.patience, self.averaging
         )
-        return NetworkSettings(self.components, self.hidden, self.start, learning_rate, schedule, latents)
+        return NetworkSettings(self.components, self.hidden, self.start, learning_rate, schedule, several_draws)
 
     def _begin_knockoff(
         self, z: torch.Tensor, settings: NetworkSettings, rng: np.random.Generator

@@ -12,19 +12,22 @@ from knockoffs.generators.batches import split_rows
 from knockoffs.generators.encoding import TableEncoding
 
 DRAWS = 6
+MOSTLY = 2 / 3  # share of the cells that must be latent: else other draws are much the same rows again
+LOOK_ROWS = 2_000
 MOST_CELLS = 10**7  # of all draws together, to save memory; with so many rows one draw is enough
 
 
-def mostly_latent(encoding: TableEncoding) -> bool:
-    """Return whether at least half of the internal columns are latent, so that another draw is another row."""
-    return 2 * len(encoding.latent) >= encoding.width
-
-
-def draw_rows(encoding: TableEncoding, codes: Array, rng: np.random.Generator, *, several: bool) -> Array:
-    """Internal columns of rows, `[draws, rows, columns]`, with one draw of their latents or several."""
+def draw_rows(encoding: TableEncoding, codes: Array, rng: np.random.Generator, *, once: bool = False) -> Array:
+    """Internal columns of rows, `[draws, rows, columns]`: several draws where most cells are latent, or one."""
     first = encoding.encode(codes, rng)
-    draws = max(1, min(DRAWS, MOST_CELLS // first.size)) if several else 1
+    draws = 1 if once or share_latent(encoding, codes) < MOSTLY else min(DRAWS, MOST_CELLS // first.size)
     return np.stack([first, *(encoding.encode(codes, rng) for _ in range(draws - 1))])
+
+
+def share_latent(encoding: TableEncoding, codes: Array) -> float:
+    """Return the share of the cells of internal columns that are drawn, by some rows."""
+    low, high = encoding.bounds(codes[:LOOK_ROWS])
+    return float((low < high).mean())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,10 @@ class FitRows:
     x: Array  # with one draw of their latents: as many rows as there are independent ones
     drawn: Array  # the same rows with all draws, one draw after the other
     held_out: Array
+
+    @property
+    def several_draws(self) -> bool:
+        return len(self.drawn) > len(self.x)
 
     @classmethod
     def split(cls, draws: Array, held_out: float, rng: np.random.Generator) -> Self:

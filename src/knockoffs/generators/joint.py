@@ -24,7 +24,7 @@ from knockoffs.generators.batches import (
     torch_device,
 )
 from knockoffs.generators.conditionals import FeatureConditional, TableConditionals
-from knockoffs.generators.fit_rows import FitRows, draw_rows, mostly_latent
+from knockoffs.generators.fit_rows import FitRows, draw_rows
 from knockoffs.generators.joint_model import (
     JointModel,
     NetworkSettings,
@@ -115,13 +115,13 @@ class JointDensity(SavedModel):
         require_memory(type(self).__name__, *table.shape, memory)
         self._describe(table, rng)
         codes = some_rows(table.codes, self.max_rows, rng)
-        latents = self.start == "linear" and mostly_latent(self.encoding_)
-        draws = draw_rows(self.encoding_, codes, rng, several=latents)
+        draws = draw_rows(self.encoding_, codes, rng, once=self.start == "random")
+        rows = FitRows.split(draws, self.validation_fraction, rng)
         # Gradients are needed, even if the caller has switched them off.
         with torch.inference_mode(mode=False), progress_bars(self.progress) as report:
             self.model_ = fit_joint_model(
-                FitRows.split(draws, self.validation_fraction, rng),
-                settings=replace(self._settings(), latents=latents),
+                rows,
+                settings=replace(self._settings(), several_draws=rows.several_draws),
                 scale=self.scale,
                 device=torch_device(self.device),
                 rng=rng,

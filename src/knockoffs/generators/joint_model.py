@@ -54,7 +54,7 @@ class NetworkSettings:
     start: Start
     learning_rate: float
     schedule: Schedule
-    latents: bool = False  # most columns are latent: see `fit_rows` and `views`
+    several_draws: bool = False  # of the latents of each row: see `fit_rows` and `views`
 
     def check(self, stage: str = "") -> None:
         """Raise an error for settings out of range; `stage` is the prefix of the stage's own arguments."""
@@ -91,11 +91,11 @@ class NetworkSettings:
     @property
     def _own_rate(self) -> float:
         """Own networks go slowly, since each soon knows its rows by heart, but for rows with several draws."""
-        return 1.0 if self.latents else 1 / 3
+        return 1.0 if self.several_draws else 1 / 3
 
     def sees_columns(self, columns: int) -> bool:
         """Return whether networks see single columns beside linear predictors."""
-        return self.latents and columns <= MOST_COLUMNS
+        return self.several_draws and columns <= MOST_COLUMNS
 
 
 # One network for all columns learns from d times the data, and shows soon whether there is anything to learn.
