@@ -357,7 +357,7 @@ class DDLK(RowwiseGenerator):
             z = z.cpu()
             return random_density(z.amin(0), z.amax(0), context=z.shape[1], **options)
         plain = knockoff_conditionals(self._joint.linear)
-        start = view_knockoffs(plain, self._joint.linear, z) if settings.sees_columns(z.shape[1]) else plain
+        start = view_knockoffs(plain, self._joint.linear, z) if settings.several_draws else plain
         return silence_views(start_density(start, **options), plain)
 
     def _sample(self, core: Array, rng: np.random.Generator) -> Array:

@@ -14,14 +14,18 @@ from knockoffs.generators.encoding import TableEncoding
 DRAWS = 6
 MOSTLY = 2 / 3  # share of the cells that must be latent: else other draws are much the same rows again
 LOOK_ROWS = 2_000
+MOST_COLUMNS = (
+    150  # beyond that the longer training takes ten times as long, and gained nothing where it was tried
+)
 MOST_CELLS = 10**7  # of all draws together, to save memory; with so many rows one draw is enough
 
 
 def draw_rows(encoding: TableEncoding, codes: Array, rng: np.random.Generator, *, once: bool = False) -> Array:
     """Internal columns of rows, `[draws, rows, columns]`: several draws where most cells are latent, or one."""
     first = encoding.encode(codes, rng)
-    draws = 1 if once or share_latent(encoding, codes) < MOSTLY else min(DRAWS, MOST_CELLS // first.size)
-    return np.stack([first, *(encoding.encode(codes, rng) for _ in range(draws - 1))])
+    once = once or encoding.width > MOST_COLUMNS or share_latent(encoding, codes) < MOSTLY
+    more = 0 if once else min(DRAWS, MOST_CELLS // first.size) - 1
+    return np.stack([first, *(encoding.encode(codes, rng) for _ in range(more))])
 
 
 def share_latent(encoding: TableEncoding, codes: Array) -> float:

@@ -30,7 +30,7 @@ from knockoffs.generators.starts import (
     fit_clustered,
     joint_conditionals,
 )
-from knockoffs.generators.views import MOST_COLUMNS, silence_views, view_joint
+from knockoffs.generators.views import silence_views, view_joint
 from knockoffs.memory import FLOAT64
 from knockoffs.randomness import torch_generator
 
@@ -92,10 +92,6 @@ class NetworkSettings:
     def _own_rate(self) -> float:
         """Own networks go slowly, since each soon knows its rows by heart, but for rows with several draws."""
         return 1.0 if self.several_draws else 1 / 3
-
-    def sees_columns(self, columns: int) -> bool:
-        """Return whether networks see single columns beside linear predictors."""
-        return self.several_draws and columns <= MOST_COLUMNS
 
 
 # One network for all columns learns from d times the data, and shows soon whether there is anything to learn.
@@ -297,7 +293,7 @@ def _train(
         density = random_density(z.amin(0), z.amax(0), **options)
     else:
         plain = joint_conditionals(linear)
-        start = view_joint(plain, linear, z) if settings.sees_columns(z.shape[1]) else plain
+        start = view_joint(plain, linear, z) if settings.several_draws else plain
         density = silence_views(start_density(start, **options), plain)
     density.to(device)
     history = fit_joint(

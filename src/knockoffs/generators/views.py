@@ -18,7 +18,6 @@ from knockoffs.engine.starts import LinearConditionals
 from knockoffs.generators.starts import ClusteredGaussian, regression_on_all_others
 
 VIEWS = 4  # columns per network
-MOST_COLUMNS = 300  # of a table whose networks see single columns: their weights are then small beside all else
 LOOK_ROWS = 10_000  # rows that columns are chosen by
 
 
