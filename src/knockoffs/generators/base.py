@@ -151,13 +151,17 @@ class RowwiseGenerator(KnockoffGenerator):
             require_memory(type(self).__name__, len(table), self.encoding_.width, self._fit_memory)
         # gradients are needed, even if the caller has switched them off
         with suited_threads(table), torch.inference_mode(mode=False):
-            self._fit(self.encoding_.encode(self._rows_of_fit(table.codes, rng), rng), rng)
+            self._fit(self._encode_for_fit(self._rows_of_fit(table.codes, rng), rng), rng)
         self._fitted = True
         return self
 
     def _rows_of_fit(self, codes: Array, rng: np.random.Generator) -> Array:
         """The rows that a fit learns from: all, unless a model says otherwise."""
         return codes
+
+    def _encode_for_fit(self, codes: Array, rng: np.random.Generator) -> Array:
+        """The internal columns that `_fit` learns from; a model may ask for several draws of their latents."""
+        return self.encoding_.encode(codes, rng)
 
     def sample(self, X: Any, *, n_draws: int | None = None, random_state: RandomState = None) -> Any:
         """Knockoffs of the rows of X as a table like X, or a list of `n_draws` independent such tables.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from knockoffs.arrays import Array
 from knockoffs.checks import check_count
@@ -14,7 +17,7 @@ MIN_TRAINING_ROWS = 8
 MOST_HELD_OUT = 5_000  # rows: more would make choices no better, and each look at them slower
 
 
-def split_rows(x: Array, held_out: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def split_rows(x: NDArray[Any], held_out: float, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
     """Training rows and held-out rows, at random."""
     order = rng.permutation(len(x))
     count = max(1, min(round(held_out * len(x)), MOST_HELD_OUT))

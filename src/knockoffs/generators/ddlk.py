@@ -26,9 +26,9 @@ from knockoffs.generators.batches import (
     check_most_rows,
     draw_noise,
     some_rows,
-    split_rows,
     unit_coins,
 )
+from knockoffs.generators.fit_rows import FitRows, draw_rows
 from knockoffs.generators.joint import JointDensity
 from knockoffs.generators.joint_model import (
     JointModel,
@@ -50,6 +50,7 @@ from knockoffs.generators.saved_networks import (
 )
 from knockoffs.generators.starts import knockoff_conditionals
 from knockoffs.generators.swap_pairs import EncodedPairs, SwapDivergence
+from knockoffs.generators.views import silence_views, view_knockoffs
 from knockoffs.persistence import take_array
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
@@ -279,6 +280,9 @@ class DDLK(RowwiseGenerator):
     def _rows_of_fit(self, codes: Array, rng: np.random.Generator) -> Array:
         return some_rows(codes, self.max_rows, rng)
 
+    def _encode_for_fit(self, codes: Array, rng: np.random.Generator) -> Array:
+        return draw_rows(self.encoding_, codes, rng, once=self.start == "random")
+
     def _fit_memory(self, rows: int, columns: int) -> float:
         settings = self._settings(self.joint_learning_rate, self.joint_epochs)
         starts = starts_memory(settings, self.scale, rows, columns)
@@ -290,26 +294,23 @@ class DDLK(RowwiseGenerator):
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         device = torch_device(self.device)
-        x, held_out = split_rows(core, self.validation_fraction, rng)
+        rows = FitRows.split(core, self.validation_fraction, rng)
         with progress_bars(self.progress) as report:
             self._joint = fit_joint_model(
-                x,
-                held_out,
-                settings=self._settings(self.joint_learning_rate, self.joint_epochs),
+                rows,
+                settings=self._settings(self.joint_learning_rate, self.joint_epochs, rows.several_draws),
                 scale=self.scale,
                 device=device,
                 rng=rng,
                 report=report,
             )
-            z, z_held_out = self._joint.to_scale(x)[0], self._joint.to_scale(held_out)[0]
-            history = self._fit_knockoff(z, z_held_out, rng, report)
+            history = self._fit_knockoff(rows, rng, report)
         self.history_ = self._joint.history + history
 
-    def _fit_knockoff(
-        self, z: torch.Tensor, held_out: torch.Tensor, rng: np.random.Generator, report: Report | None
-    ) -> list[History]:
-        phases = self._settings(self.knockoff_learning_rate, self.knockoff_epochs).phases()
-        self._knockoff = self._begin_knockoff(z, rng).to(z.device)
+    def _fit_knockoff(self, rows: FitRows, rng: np.random.Generator, report: Report | None) -> list[History]:
+        z, held_out = (self._joint.to_scale(some)[0] for some in (rows.drawn, rows.held_out))
+        settings = self._settings(self.knockoff_learning_rate, self.knockoff_epochs, rows.several_draws)
+        self._knockoff = self._begin_knockoff(z, settings, rng).to(z.device)
         unit = self._swapped_units()
         swaps = SWAPS[self.swaps](unit).to(z.device)
         train = partial(
@@ -323,7 +324,7 @@ class DDLK(RowwiseGenerator):
             generator=torch_generator(rng, z.device),
             report=report,
         )
-        history = train(entropy=float(self.entropy), phases=phases, before=self._joint.history)
+        history = train(entropy=float(self.entropy), phases=settings.phases(), before=self._joint.history)
         probability = swaps.probability().detach().cpu().numpy()[unit.cpu().numpy()]  # of internal columns
         first = np.unique(self.encoding_.unit, return_index=True)[1]
         # contexts come behind
@@ -340,13 +341,15 @@ class DDLK(RowwiseGenerator):
         found[self.modelled_] = values
         return found
 
-    def _settings(self, learning_rate: float, epochs: int) -> NetworkSettings:
+    def _settings(self, learning_rate: float, epochs: int, several_draws: bool = False) -> NetworkSettings:
         schedule = network_schedule(
             self.start, epochs, self.batch_size, self.epoch_steps, self.patience, self.averaging
         )
-        return NetworkSettings(self.components, self.hidden, self.start, learning_rate, schedule)
+        return NetworkSettings(self.components, self.hidden, self.start, learning_rate, schedule, several_draws)
 
-    def _begin_knockoff(self, z: torch.Tensor, rng: np.random.Generator) -> AutoregressiveDensity:
+    def _begin_knockoff(
+        self, z: torch.Tensor, settings: NetworkSettings, rng: np.random.Generator
+    ) -> AutoregressiveDensity:
         options: dict[str, Any] = {
             "components": self.components,
             "hidden": self.hidden,
@@ -355,7 +358,9 @@ class DDLK(RowwiseGenerator):
         if self._joint.linear is None:
             z = z.cpu()
             return random_density(z.amin(0), z.amax(0), context=z.shape[1], **options)
-        return start_density(knockoff_conditionals(self._joint.linear, self.encoding_.blocks), **options)
+        plain = knockoff_conditionals(self._joint.linear, self.encoding_.blocks)
+        start = view_knockoffs(plain, self._joint.linear, z) if settings.several_draws else plain
+        return silence_views(start_density(start, **options), plain)
 
     def _sample(self, core: Array, rng: np.random.Generator) -> Array:
         x, _ = self._joint.to_scale(core)

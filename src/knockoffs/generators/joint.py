@@ -21,9 +21,9 @@ from knockoffs.generators.batches import (
     check_most_rows,
     draw_noise,
     some_rows,
-    split_rows,
 )
 from knockoffs.generators.conditionals import FeatureConditional, TableConditionals
+from knockoffs.generators.fit_rows import FitRows, draw_rows
 from knockoffs.generators.joint_model import (
     JointModel,
     NetworkSettings,
@@ -107,21 +107,20 @@ class JointDensity(SavedModel):
     def fit(self, X: Any, y: Any = None, *, kinds: Mapping[Any, Kind] | None = None) -> Self:
         """Learn the density of the rows of X. `y` is ignored; `kinds` as in `infer_schema`."""
         self._check_settings()
-        settings = self._settings()
         self._fitted = False
         rng = random_generator(self.random_state)
         table = self._read_for_fit(X, kinds)
-        memory = partial(joint_memory, settings, self.scale)
+        memory = partial(joint_memory, self._settings(), self.scale)
         require_memory(type(self).__name__, *table.shape, memory)
         self._describe(table, rng)
         codes = some_rows(table.codes, self.max_rows, rng)
-        x, held_out = split_rows(self.encoding_.encode(codes, rng), self.validation_fraction, rng)
+        draws = draw_rows(self.encoding_, codes, rng, once=self.start == "random")
+        rows = FitRows.split(draws, self.validation_fraction, rng)
         # Gradients are needed, even if the caller has switched them off.
         with torch.inference_mode(mode=False), progress_bars(self.progress) as report:
             self.model_ = fit_joint_model(
-                x,
-                held_out,
-                settings=settings,
+                rows,
+                settings=replace(self._settings(), several_draws=rows.several_draws),
                 scale=self.scale,
                 device=torch_device(self.device),
                 rng=rng,

@@ -20,6 +20,7 @@ from knockoffs.engine.stages import Phase, fit_joint
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.training import History, Report, Schedule
 from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
+from knockoffs.generators.fit_rows import FitRows
 from knockoffs.generators.linear import Estimator, LinearGaussian, Moments, fit_factor, fit_shrunk, fit_sparse
 from knockoffs.generators.network_sizes import training_memory
 from knockoffs.generators.starts import (
@@ -29,6 +30,7 @@ from knockoffs.generators.starts import (
     fit_clustered,
     joint_conditionals,
 )
+from knockoffs.generators.views import silence_views, view_joint
 from knockoffs.memory import FLOAT64
 from knockoffs.randomness import torch_generator
 
@@ -52,6 +54,7 @@ class NetworkSettings:
     start: Start
     learning_rate: float
     schedule: Schedule
+    several_draws: bool = False  # of the latents of each row: see `fit_rows` and `views`
 
     def check(self, stage: str = "") -> None:
         """Raise an error for settings out of range; `stage` is the prefix of the stage's own arguments."""
@@ -82,8 +85,13 @@ class NetworkSettings:
                 ),
             ),
             # Networks of single columns first get worse, then better, on tables that profit most from them.
-            Phase("own networks", False, self.learning_rate / 3, self.schedule, follows_gains=True),
+            Phase("own networks", False, self.learning_rate * self._own_rate, self.schedule, follows_gains=True),
         ]
+
+    @property
+    def _own_rate(self) -> float:
+        """Own networks go slowly, since each soon knows its rows by heart, but for rows with several draws."""
+        return 1.0 if self.several_draws else 1 / 3
 
 
 # One network for all columns learns from d times the data, and shows soon whether there is anything to learn.
@@ -174,8 +182,7 @@ class _Candidate(NamedTuple):
 
 
 def fit_joint_model(
-    x: Array,
-    held_out: Array,
+    rows: FitRows,
     *,
     settings: NetworkSettings,
     scale: ScaleName,
@@ -184,7 +191,8 @@ def fit_joint_model(
     report: Report | None,
 ) -> JointModel:
     """Choose scale and start by held-out likelihood, then train."""
-    train = partial(_train, x, held_out, settings=settings, device=device, rng=rng, report=report)
+    x, held_out = rows.x, rows.held_out
+    train = partial(_train, rows.drawn, held_out, settings=settings, device=device, rng=rng, report=report)
     if settings.start == "random" and scale != "auto":
         return train(next(_scales(x, scale)), None)
     single, clustered = best_starts(x, held_out, scale=scale, clusters=settings.components, rng=rng)
@@ -288,7 +296,9 @@ def _train(
     if linear is None:
         density = random_density(z.amin(0), z.amax(0), **options)
     else:
-        density = start_density(joint_conditionals(linear), **options)
+        plain = joint_conditionals(linear)
+        start = view_joint(plain, linear, z) if settings.several_draws else plain
+        density = silence_views(start_density(start, **options), plain)
     density.to(device)
     history = fit_joint(
         density,

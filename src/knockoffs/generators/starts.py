@@ -90,7 +90,7 @@ def knockoff_conditionals(model: ClusteredGaussian, blocks: Indices | None = Non
     features = len(model.within.mean)
     logit_slope[:, :, :features] += given_x_slope[:, None, :]
     logit_intercept += given_x_intercept[:, None]
-    regression = _regression_on_all_others(model.overall)
+    regression = regression_on_all_others(model.overall)
     return _conditionals(
         np.stack([chain.slope for chain in chains]),
         np.stack([chain.intercept_at(part.mean) for chain, part in zip(chains, model.parts, strict=True)]),
@@ -156,7 +156,8 @@ def _membership(model: ClusteredGaussian) -> tuple[Array, Array]:
     return slope, np.log(model.weights) - 0.5 * (slope * means).sum(1)
 
 
-def _regression_on_all_others(model: LinearGaussian) -> tuple[Array, Array]:
+def regression_on_all_others(model: LinearGaussian) -> tuple[Array, Array]:
+    """Slopes `[d, d]`, 0 on the diagonal, and intercepts of each column's regression on all others."""
     precision = np.linalg.inv(model.covariance)
     slope = np.eye(len(precision)) - precision / np.diag(precision)[:, None]
     return slope, model.mean - slope @ model.mean
