@@ -9,8 +9,8 @@ from scipy.special import ndtri
 from knockoffs import DDLK, JointDensity
 from knockoffs.engine.starts import start_density
 from knockoffs.generators.fit_rows import DRAWS, MOSTLY, FitRows, draw_rows, share_latent
-from knockoffs.generators.linear import fit_shrunk
-from knockoffs.generators.starts import fit_clustered, joint_conditionals, knockoff_conditionals
+from knockoffs.generators.linear import Moments, fit_shrunk
+from knockoffs.generators.starts import ClusteredGaussian, joint_conditionals, knockoff_conditionals
 from knockoffs.generators.views import silence_views, strongest_columns, view_joint, view_knockoffs
 
 ROWS, COLUMNS = 800, 7
@@ -25,7 +25,7 @@ def numbers() -> np.ndarray:
 
 
 def linear(x: np.ndarray):
-    return fit_clustered(x, np.zeros(len(x), dtype=np.intp), fit_shrunk)
+    return ClusteredGaussian.single(fit_shrunk(Moments.of(x)))
 
 
 def v_shaped(rows: int, seed: int = 0) -> pd.DataFrame:
