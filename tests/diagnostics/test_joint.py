@@ -10,6 +10,7 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from knockoffs.arrays import Array, Flags
+from knockoffs.diagnostics import joint
 from knockoffs.diagnostics.joint import (
     _classifier,
     _covariance_kernel,
@@ -186,3 +187,16 @@ def test_a_column_without_variance_on_these_rows_has_no_infinite_error() -> None
     x, x_tilde = exact_pair(60, 10)
     x[:, 2], x_tilde[:, 2] = 0.0, np.arange(60) == 7
     assert np.isfinite(covariance_errors(Pairs(x, x_tilde))).all()
+
+
+@pytest.mark.parametrize("features", range(1, 20))
+def test_some_half_swap_parts_any_two_of_few_features(features: int) -> None:
+    """A fault that two features have together shows only where one of them is swapped."""
+    (_, full), *halves = joint._swaps(features, np.random.default_rng(features))
+    assert full.all()
+    assert len(halves) == joint.HALF_SWAPS
+    for _, half in halves:
+        assert 1 <= half.sum() <= max(1, features // 2)
+    if features <= 2**joint.HALF_SWAPS:
+        digits = np.stack([half for _, half in halves], axis=1)
+        assert len(np.unique(digits, axis=0)) == features

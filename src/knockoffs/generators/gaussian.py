@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve
+from scipy.linalg import cho_solve, solve
 from scipy.linalg.blas import dger
 from sklearn.covariance import empirical_covariance, ledoit_wolf
 
@@ -165,7 +165,7 @@ def knockoff_gaps(
     `"mvr"` minimises $\operatorname{tr} (2\Sigma - D)^{-1} + \sum_j 1 / s_j$ (minimum variance-based
     reconstructability), `"maxent"` maximises $\log\det(2\Sigma - D) + \sum_j \log s_j$ (entropy of x̃
     given x), `"sdp"` maximises $\sum_j s_j$ with $s_j \le 1$, `"equi"` the same with all s_j equal. The
-    first two by coordinate descent with rank-one updates, which keeps 2Σ - D and D positive definite by itself.
+    first by coordinate descent with rank-one updates, which keeps 2Σ - D and D positive definite by itself.
 
     With `blocks`, the number of each column's group, D itself is returned, which has a block per group.
     """
@@ -180,12 +180,51 @@ def knockoff_gaps(
         gaps = (1 - 1e-9) * equal
     elif method == "sdp":
         gaps = _widest_gaps(correlation, 0.9 * equal)
+    elif method == "maxent":
+        gaps = _most_entropy(correlation, 0.9 * equal, steps=sweeps, tol=tol)
     else:
-        gaps = _descend(correlation, 0.9 * equal, _CHANGES[method], sweeps=sweeps, tol=tol)
+        gaps = _least_variance(correlation, 0.9 * equal, sweeps=sweeps, tol=tol)
     return gaps * deviation**2
 
 
-def _descend(correlation: Array, gaps: Array, change_of: Any, *, sweeps: int, tol: float) -> Array:
+def _most_entropy(correlation: Array, gaps: Array, *, steps: int, tol: float) -> Array:
+    """Newton's method; each step goes at most as far as 2Σ - D and D stay positive definite and entropy grows."""
+    root = np.linalg.cholesky(2 * correlation - np.diag(gaps))
+    for _ in range(steps):
+        inverse = cho_solve((root, True), np.eye(len(gaps)))
+        slope = 1 / gaps - np.diag(inverse)
+        step = solve(inverse**2 + np.diag(1 / gaps**2), slope, assume_a="pos")
+        falls = step < 0
+        length = min(1.0, 0.9 * float((gaps[falls] / -step[falls]).min(initial=np.inf)))
+        entropy = _entropy(root, gaps)
+        entropy -= 1e-10 * (1 + abs(entropy))  # rounding must not stop a step
+        while length > tol:
+            moved = gaps + length * step
+            found = _cholesky(2 * correlation - np.diag(moved))
+            if found is not None and _entropy(found, moved) >= entropy:
+                break
+            length /= 2
+        else:
+            return gaps  # as good as rounding allows
+        gaps, root = moved, found
+        if length == 1 and (np.abs(step) <= tol * gaps).all():
+            break
+    return gaps
+
+
+def _entropy(root: Array, gaps: Array) -> float:
+    return float(2 * np.log(np.diag(root)).sum() + np.log(gaps).sum())
+
+
+def _cholesky(matrix: Array) -> Array | None:
+    """Return the lower root, or None where the matrix is not positive definite."""
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _least_variance(correlation: Array, gaps: Array, *, sweeps: int, tol: float) -> Array:
     """Sweeps over coordinates, each moved to where the objective's derivative in it is zero."""
     gaps = gaps.copy()
     for _ in range(sweeps):
@@ -194,24 +233,13 @@ def _descend(correlation: Array, gaps: Array, change_of: Any, *, sweeps: int, to
         inverse = np.asfortranarray(np.linalg.inv(2 * correlation - np.diag(gaps)))
         for j in range(len(gaps)):
             column, pivot = inverse[:, j].copy(), inverse[j, j]
-            change = change_of(gaps[j], column, pivot)
+            norm = float(np.sqrt(column @ column))
+            change = (1 - norm * gaps[j]) / (norm + pivot)
             gaps[j] += change
             inverse = dger(change / (1 - change * pivot), column, column, a=inverse, overwrite_a=True)
         if (np.abs(gaps - before) <= tol * before).all():
             break
     return gaps
-
-
-def _mvr_change(gap: float, column: Array, pivot: float) -> float:
-    norm = float(np.sqrt(column @ column))
-    return (1 - norm * gap) / (norm + pivot)
-
-
-def _maxent_change(gap: float, column: Array, pivot: float) -> float:
-    return (1 - pivot * gap) / (2 * pivot)
-
-
-_CHANGES = {"mvr": _mvr_change, "maxent": _maxent_change}
 
 
 def _widest_gaps(correlation: Array, gaps: Array) -> Array:
