@@ -51,7 +51,7 @@ def compare_swaps(pairs: Pairs, signs: Signs, rng: np.random.Generator) -> Itera
 
 
 def _swaps(features: int, rng: np.random.Generator) -> Iterator[tuple[str, Flags]]:
-    """All features; and halves by the digits of random numbers, so that one of them parts any two of few features."""
+    """All features, and halves by the digits of random numbers: one of them parts any two of few features."""
     yield "full", np.ones(features, dtype=bool)
     order = rng.permutation(features)
     for number in range(HALF_SWAPS):
