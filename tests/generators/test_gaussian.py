@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,10 @@ def test_sdp_gaps_are_allowed_and_sum_to_at_least_those_of_other_methods(correla
         assert gaps.sum() >= (1 - 1e-3) * knockoff_gaps(correlation, other).sum(), other
 
 
+# under the name that this version of scipy knows
+SEED = {"rng" if "rng" in inspect.signature(differential_evolution).parameters else "seed": 0}
+
+
 def largest_sum_of_gaps(correlation: np.ndarray) -> float:
     """By search over all allowed gaps, which shares of what the gaps before leave to each parametrise."""
     features = len(correlation)
@@ -176,7 +181,8 @@ def largest_sum_of_gaps(correlation: np.ndarray) -> float:
             total += gap
         return -total
 
-    found = differential_evolution(minus_sum, [(0, 1)] * (features - 1), rng=0, tol=1e-8, popsize=12, polish=False)
+    shares = [(0, 1)] * (features - 1)
+    found = differential_evolution(minus_sum, shares, tol=1e-8, popsize=12, polish=False, **SEED)
     return -found.fun
 
 
