@@ -74,7 +74,7 @@ def fit_ridge(x: Tensor, y: Tensor, held_out: Tensor) -> Ridge:
 
 
 def fit_ridge_at(x: Tensor, y: Tensor, held_out: Tensor, penalty: float) -> Ridge:
-    """As `fit_ridge`, at a penalty that is known."""
+    """Fit the lines as `fit_ridge` does, but at a penalty that is given instead of chosen."""
     rows = _Rows.of(x, y, held_out)
     gram = rows.gram()
     gram.diagonal().add_(penalty * len(rows.x))
