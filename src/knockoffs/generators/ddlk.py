@@ -313,18 +313,19 @@ class DDLK(RowwiseGenerator):
         self._knockoff = self._begin_knockoff(z, settings, rng).to(z.device)
         unit = self._swapped_units()
         swaps = SWAPS[self.swaps](unit).to(z.device)
-        train = partial(
-            fit_knockoff,
+        history = fit_knockoff(
             self._joint.density,
             self._knockoff,
             swaps,
             z,
             held_out,
+            entropy=float(self.entropy),
             swap_learning_rate=self.swap_learning_rate,
+            phases=settings.phases(),
             generator=torch_generator(rng, z.device),
             report=report,
+            before=self._joint.history,
         )
-        history = train(entropy=float(self.entropy), phases=settings.phases(), before=self._joint.history)
         probability = swaps.probability().detach().cpu().numpy()[unit.cpu().numpy()]  # of internal columns
         first = np.unique(self.encoding_.unit, return_index=True)[1]
         # contexts come behind

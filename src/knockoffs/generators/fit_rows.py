@@ -14,9 +14,7 @@ from knockoffs.generators.encoding import TableEncoding
 DRAWS = 6
 MOSTLY = 2 / 3  # share of the cells that must be latent: else other draws are much the same rows again
 LOOK_ROWS = 2_000
-MOST_COLUMNS = (
-    150  # beyond that the longer training takes ten times as long, and gained nothing where it was tried
-)
+MOST_COLUMNS = 150  # internal ones; with 201 it took eleven times as long and gained nothing
 MOST_CELLS = 10**7  # of all draws together, to save memory; with so many rows one draw is enough
 
 
