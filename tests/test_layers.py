@@ -62,6 +62,7 @@ LAYERS = (
         "progress",
         "randomness",
         "arrays",
+        "background",
         "cautions",
         "checks",
         "fingerprints",

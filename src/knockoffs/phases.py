@@ -12,8 +12,8 @@ from knockoffs.statistics.crossfit import CrossFitted
 
 LEARN = "learning the distribution"
 CHOOSE = "choosing the statistic"
-CHECK = "checking the knockoffs"
 COMPARE = "comparing with knockoffs"
+CHECK = "checking the knockoffs"
 DESCRIBE = "describing the effects"
 
 
@@ -24,7 +24,7 @@ def selection_phases(generator: Any, statistic: Any, *, checks: bool, n_draws: i
     phases = [Phase(LEARN, 0.5 if quick else 12.0, stages=1 if quick else 4)]
     if is_auto(statistic):
         phases.append(Phase(CHOOSE, 3.0))
+    phases.append(Phase(COMPARE, (6.0 if slow_statistic else 1.0) * n_draws, stages=n_draws))
     if checks:
         phases.append(Phase(CHECK, 3.0, stages=2))
-    phases.append(Phase(COMPARE, (6.0 if slow_statistic else 1.0) * n_draws, stages=n_draws))
     return [*phases, Phase(DESCRIBE, 0.3)]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from typing import NamedTuple
 
 from rich.console import Console
@@ -44,21 +45,33 @@ class Job:
         self.current = -1
         self.started = time.monotonic()
         self._stages: dict[str, float] = {}
+        self._lock = Lock()  # parts of the work may report from threads of their own
         self.detail = ""
 
     def begin(self, name: str) -> None:
         """Begin a phase; those before it are over."""
-        self.current = [phase.name for phase in self.phases].index(name)
-        self._stages, self.detail = {}, ""
-        self._show(new_phase=True)
+        with self._lock:
+            self.current = [phase.name for phase in self.phases].index(name)
+            self._stages, self.detail = {}, ""
+            self._show(new_phase=True)
 
     def report(self, stage: str, done: int, total: int, loss: float | None) -> None:
         """Take a report of a stage within the phase."""
-        for earlier in self._stages:  # early stopping leaves stages short of their end
-            self._stages[earlier] = 1.0
-        self._stages[stage] = done / max(total, 1)
-        self.detail = "" if loss is None else f"loss {loss:.2f}"
-        self._show(new_phase=False)
+        with self._lock:
+            if stage not in self._stages:  # early stopping leaves stages short of their end
+                self._stages = dict.fromkeys(self._stages, 1.0)
+            self._stages[stage] = done / max(total, 1)
+            self.detail = "" if loss is None else f"loss {loss:.2f}"
+            self._show(new_phase=False)
+
+    def within(self, name: str, report: Report | None) -> Report:
+        """Return a report that is passed on during one phase alone, for work that goes on beside other phases."""
+
+        def told(stage: str, done: int, total: int, loss: float | None) -> None:
+            if report is not None and self.phases[self.current].name == name:
+                report(stage, done, total, loss)
+
+        return told
 
     @property
     def title(self) -> str:

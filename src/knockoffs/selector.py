@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.background import background
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.column_output import TypedSelectorMixin
@@ -19,9 +21,10 @@ from knockoffs.conclusion import conclude, warn_of_certificate, warn_of_kept
 from knockoffs.conditioning import conditioned_columns
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.expectation import Expectation
-from knockoffs.diagnostics.selection_check import check_selection, enough_rows
-from knockoffs.diagnostics.source import find_source, table_for
+from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, enough_rows
+from knockoffs.diagnostics.source import find_source, reads_tables, table_for
 from knockoffs.effects import describe_effects
+from knockoffs.engine.training import Report
 from knockoffs.generator_choice import (
     drawn_knockoffs,
     generator_for,
@@ -106,7 +109,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     random_state : int, numpy Generator or None, default=None
         Seed for generator and statistic, where they have none of their own.
     n_jobs : int, default=None
-        Number of cores for the statistic, where it has no setting of its own.
+        Number of cores for the statistic, where it has no setting of its own. Beside it, the check runs in threads
+        where there are cores for them (as torch sees it: `OMP_NUM_THREADS=1` keeps all work on one).
     progress : bool, default=False
         Show progress bars.
 
@@ -188,8 +192,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         """
         cautions: list[str] = []  # shown also where the fit ends in an error
         try:
-            with suited_threads(X), collect_cautions() as cautions:
-                self._fit(X, y, groups)
+            with suited_threads(X) as threads, collect_cautions() as cautions:
+                self._fit(X, y, groups, threads)
                 self.selection_ = replace(self.selection_, cautions=tuple(dict.fromkeys(cautions)))
         finally:
             for message in dict.fromkeys(cautions):
@@ -201,7 +205,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             )
         return self
 
-    def _fit(self, X: Any, y: Any, groups: Any) -> None:
+    def _fit(self, X: Any, y: Any, groups: Any, threads: int) -> None:
         self.__dict__.pop("selection_", None)  # of an earlier fit
         self.expectation_: Expectation | None = None
         self.certificate_: Certificate | None = None
@@ -253,14 +257,23 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 n_draws=self.n_draws,
                 seed=for_draws,
             )
-            level = self._check(distinct, drawn[0], rows.groups, target, for_checks, work) if checks else self.fdr
             knockoffs = [rows.all_rows(own) for own in drawn]
-            work.begin(COMPARE)
-            with progress_bars(self.progress) as report:
+            if not (checks and reads_tables(self.generator_)):  # another generator may have a state of its own
+                threads = 1
+            check = partial(self._check, distinct, drawn[0], rows.groups, target, for_checks, threads)
+            with (
+                progress_bars(self.progress) as report,
+                background(check, threads=threads, report=work.within(CHECK, report)) as checked,
+            ):
+                work.begin(COMPARE)
                 groups = rows.kept_together
                 found = compute_draws(self.statistic_, X, table, knockoffs, y, groups=groups, report=report)
+                if checks:
+                    work.begin(CHECK)
+                    self.expectation_, certificate = checked()
+                    self.certificate_ = certificate if self.certify else None
             work.begin(DESCRIBE)
-            self._conclude(found, table, knockoffs[0], target, float(level), rows, handling, seed)
+            self._conclude(found, table, knockoffs[0], target, rows, handling, seed)
 
     def _conclude(
         self,
@@ -268,13 +281,16 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         table: Table,
         knockoffs: Table,
         target: Target,
-        level: float,
         rows: RowStructure,
         row_handling: RowHandling,
         seed: int,
     ) -> None:
         """Filter, describe what the selected features do, and warn."""
         warn_of_certificate(self.certificate_)
+        expectation = self.expectation_
+        level = float(self.fdr)
+        if self.calibrate and expectation is not None:
+            level = expectation.calibrated_level(self.fdr)
         self.pictured_ = pictured(table, knockoffs, found.ws.mean(0))
         selection = conclude(
             found.ws,
@@ -352,11 +368,10 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         groups: Indices | None,
         target: Target,
         seed: int,
-        work: Job,
-    ) -> float:
-        """Check the knockoffs, and return the level of the filter."""
-        work.begin(CHECK)
-        expectation, certificate = check_selection(
+        threads: int,
+        report: Report,
+    ) -> SelectionCheck:
+        return check_selection(
             self.generator_,
             table,
             knockoffs,
@@ -368,11 +383,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             task=target.task,
             shares=target.shares,
             seed=seed,
-            progress=self.progress,
+            threads=threads,
+            report=report,
         )
-        self.expectation_ = expectation
-        self.certificate_ = certificate if self.certify else None
-        return expectation.calibrated_level(self.fdr) if self.calibrate else float(self.fdr)
 
     def _prepared_statistic(
         self, statistic: Any, table: Table, groups: Indices | None, target: Target, seed: int, work: Job

@@ -13,19 +13,21 @@ FEW_COLUMNS = 300
 
 
 @contextmanager
-def suited_threads(X: Any) -> Iterator[None]:
-    """Work with one thread where a table has few columns, whatever the number of cores.
+def suited_threads(X: Any) -> Iterator[int]:
+    """Let each step of the work take one thread where a table has few columns, whatever the number of cores.
 
     Steps are then so small that more threads gain nothing, and on a machine that is also used by others they wait
     for each other: a selection from 100 columns took 29 s with one thread and with two, but 50 s and more with two
-    while another program kept a core busy.
+    while another program kept a core busy. Whole parts of the work can be done side by side instead: yields the
+    number of threads for these, 1 where the steps take all threads, and where a GPU does the work.
     """
     shape = getattr(X, "shape", ())
     if len(shape) == 2 and shape[1] > FEW_COLUMNS:
-        yield
+        yield 1
         return
+    threads = 1 if torch.cuda.is_available() else torch.get_num_threads()
     with one_thread():
-        yield
+        yield threads
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def check(generator: Any, x: Any = X, knockoffs: Any = None, **settings: Any) ->
     table = x if isinstance(x, Table) else read_table(x, who="test")
     knockoffs = table if knockoffs is None else read_table(knockoffs, who="test")
     defaults = {"groups": None, "statistic": LassoStatistic(), "fdr": 0.2, "offset": 1, "task": "regression"}
-    more = {"shares": (), "seed": 0, "progress": False, "conditioned": np.zeros(table.shape[1], dtype=bool)}
+    more = {"shares": (), "seed": 0, "conditioned": np.zeros(table.shape[1], dtype=bool)}
     return check_selection(generator, table, knockoffs, **(defaults | more | settings))
 
 

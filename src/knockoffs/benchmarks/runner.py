@@ -203,7 +203,9 @@ def _predicted(
     found = {}
     expectations = expect_of(source.draw, [STATISTICS[name]() for name in experiment.statistics])
     for name, expected in zip(experiment.statistics, expectations, strict=True):
-        certificate = examine(source, expected, experiment.predicts or 0.1, rng, expect_of=expect_of)
+        certificate = examine(
+            source, lambda known=expected: known, experiment.predicts or 0.1, rng, expect_of=expect_of
+        )
         rates = {f"expected at {level:g}": expected.rate(level).fdp for level in experiment.levels}
         errors = {f"error at {level:g}": expected.rate(level).fdp_error for level in experiment.levels}
         found[name] = {"verdict": certificate.validity, "p_value": certificate.p_value} | rates | errors

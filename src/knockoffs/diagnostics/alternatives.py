@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from knockoffs.cautions import collect_cautions
 from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.diagnostics.source import Source
+from knockoffs.engine.training import Report
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 
-Expect = Callable[[Callable[[int], Any], list[Any]], list[Expectation]]  # of draws by a seed, and of statistics
 BETTER = 0.9  # times the expected share of false discoveries: an alternative must be at least that much better
+
+
+class Expect(Protocol):
+    """What says what to expect of statistics with draws of knockoffs by a seed."""
+
+    def __call__(
+        self, draw: Callable[[int], Any], statistics: list[Any], /, *, report: Report | None = None
+    ) -> list[Expectation]: ...
 
 
 def find_alternatives(

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from knockoffs.arrays import Indices
+from knockoffs.arrays import Flags, Indices
+from knockoffs.background import background
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.design import aligned, copied_features
 from knockoffs.diagnostics.alternatives import Expect, find_alternatives
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.columns import independent_pairs
-from knockoffs.diagnostics.divergence import swap_divergence
+from knockoffs.diagnostics.divergence import Divergence, swap_divergence
 from knockoffs.diagnostics.dry_run import LEVELS, simulate
 from knockoffs.diagnostics.expectation import Expectation, expect
 from knockoffs.diagnostics.features import PerFeature, compare_features, near_duplicates
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.joint import SwapTest, compare_swaps, covariance_errors
 from knockoffs.diagnostics.randomisation import draw_signs
-from knockoffs.diagnostics.source import Source, find_source
+from knockoffs.diagnostics.source import Source, find_source, reads_tables
 from knockoffs.engine.training import Report
+from knockoffs.phases import CHECK
 from knockoffs.progress import Phase, job, progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.problem import Task
 from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table
+from knockoffs.threads import suited_threads
 
 MIN_ROWS = 20
 FEATURE_ROWS, FEATURE_DRAWS = 10_000, 4_000  # the most rows that tests use, and random swaps for their p-values
@@ -128,21 +131,18 @@ def check_swap(
     statistic = HoldoutStatistic() if statistic is None else statistic
     if subject:
         source = source._replace(subject=subject)
-    phases = [Phase("simulating responses"), Phase("testing the knockoffs"), *([Phase("dry run", 20)] * dry_run)]
+    phases = [Phase(CHECK, stages=2), *([Phase("dry run", 10)] * dry_run)]
     with job(progress, phases) as work, progress_bars(progress) as report:
-        work.begin("simulating responses")
+        work.begin(CHECK)
         expect_of = partial(
-            expect,
-            source.table,
-            offset=offset,
-            seed=int(rng.integers(2**31)),
-            task=task,
-            groups=source.groups,
-            report=report,
+            expect, source.table, offset=offset, seed=int(rng.integers(2**31)), task=task, groups=source.groups
         )
-        (expectation,) = expect_of(source.draw, [statistic])
-        work.begin("testing the knockoffs")
-        found = examine(source, expectation, fdr, rng, expect_of=expect_of, report=report)
+        aside = reads_tables(generator)  # other functions may have a state of their own
+        with suited_threads(source.table) as most:
+            threads = most if aside else 1
+            _, found = expect_and_examine(
+                source, statistic, fdr, rng, expect_of=expect_of, threads=threads, report=report
+            )
         if dry_run:
             work.begin("dry run")
             rates = simulate(
@@ -174,9 +174,29 @@ def _independent(source: Source) -> int:
     return len(source.table) if source.groups is None else int(source.groups.max()) + 1
 
 
+def expect_and_examine(
+    source: Source,
+    statistic: Any,
+    fdr: float,
+    rng: np.random.Generator,
+    *,
+    expect_of: Expect,
+    threads: int,
+    exchangeable: bool = False,
+    report: Report | None = None,
+) -> tuple[Expectation, Certificate]:
+    """Simulate responses for a statistic, beside the tests of `examine` where there are several `threads`."""
+    simulated = partial(expect_of, source.draw, [statistic])
+    with background(lambda told: simulated(report=told)[0], threads=threads, report=report) as expected:
+        certificate = examine(
+            source, expected, fdr, rng, expect_of=expect_of, exchangeable=exchangeable, report=report
+        )
+        return expected(), certificate
+
+
 def examine(
     source: Source,
-    expectation: Expectation,
+    expected: Callable[[], Expectation],
     fdr: float,
     rng: np.random.Generator,
     *,
@@ -186,21 +206,55 @@ def examine(
 ) -> Certificate:
     """Test where knockoffs differ from exact ones, and judge what is expected of them.
 
-    `expect_of` says what to expect of other statistics, and of other knockoffs where the generator is
-    `exchangeable`, for advice.
+    `expected` says what that is, once the tests are done; `expect_of` says what to expect of other statistics,
+    and of other knockoffs where the generator is `exchangeable`, for advice.
     """
+    tested = _test(source, rng, report)
+    expectation = expected()
+    certificate = _judged(source, tested, expectation, fdr)
+    if certificate.validity == "pass":
+        return certificate
+    others = find_alternatives(expectation, fdr, source=source, expect_of=expect_of, exchangeable=exchangeable)
+    return Certificate(certificate.found._replace(alternatives=tuple(others)))
+
+
+class _Compared(NamedTuple):
+    """What tests found, features counted among those that differ from their knockoffs."""
+
+    per_feature: PerFeature | None = None
+    tests: Sequence[SwapTest] = ()
+    covariance_errors: tuple[float, float] = (0.0, 0.0)
+    near_duplicates: Sequence[tuple[int, int]] = ()
+    several_columns: Sequence[int] = ()
+
+
+class _Tested(NamedTuple):
+    """What tests of the swap property found."""
+
+    copied: Flags
+    compared: _Compared
+    divergence: Divergence | None
+
+
+def _test(source: Source, rng: np.random.Generator, report: Report | None) -> _Tested:
+    """Compare rows and one draw of their knockoffs with the same rows after swaps."""
     seed = int(rng.integers(2**31))
     x, x_tilde = aligned(source.table, source.draw(seed), who="check_swap")
     copied = copied_features(x, x_tilde)
-    differ = np.flatnonzero(~copied)
-    compared = _compare(x, x_tilde, differ, source.groups, rng, report)
+    compared = _compare(x, x_tilde, np.flatnonzero(~copied), source.groups, rng, report)
     divergence = None
     if source.swap_pairs is not None:
         divergence = swap_divergence(
             source.swap_pairs(seed), source.table.units, rng, swap_probability=source.swap_probability
         )
+    return _Tested(copied, compared, divergence)
+
+
+def _judged(source: Source, tested: _Tested, expectation: Expectation, fdr: float) -> Certificate:
+    compared, copied = tested.compared, tested.copied
+    differ = np.flatnonzero(~copied)
     judged = expectation.judged(fdr)
-    certificate = Certificate(
+    return Certificate(
         Findings(
             names=source.names,
             copied=copied,
@@ -209,7 +263,7 @@ def examine(
             covariance_error=compared.covariance_errors[0],
             cross_covariance_error=compared.covariance_errors[1],
             near_duplicates=tuple((int(differ[j]), int(differ[k])) for j, k in compared.near_duplicates),
-            divergence=divergence,
+            divergence=tested.divergence,
             dry_run=(),
             rows=len(source.table),
             feature_rows=min(_independent(source), FEATURE_ROWS),
@@ -225,20 +279,6 @@ def examine(
             null_wins=expectation.null_wins(),
         )
     )
-    if certificate.validity == "pass":
-        return certificate
-    others = find_alternatives(expectation, fdr, source=source, expect_of=expect_of, exchangeable=exchangeable)
-    return Certificate(certificate.found._replace(alternatives=tuple(others)))
-
-
-class _Compared(NamedTuple):
-    """What tests found, features counted among those that differ from their knockoffs."""
-
-    per_feature: PerFeature | None = None
-    tests: Sequence[SwapTest] = ()
-    covariance_errors: tuple[float, float] = (0.0, 0.0)
-    near_duplicates: Sequence[tuple[int, int]] = ()
-    several_columns: Sequence[int] = ()
 
 
 def _compare(

@@ -33,7 +33,10 @@ class EncodedPairs(Protocol):
     unit: Indices
 
     def log_prob(self, z: Array, z_tilde: Array) -> Array:
-        """Return log q_joint(z) + log q_knockoff(z_tilde | z) for each row of any two tables like these."""
+        """Return log q_joint(z) + log q_knockoff(z_tilde | z) for each row of any two tables like these.
+
+        What no swap changes may be left out.
+        """
         ...
 
 

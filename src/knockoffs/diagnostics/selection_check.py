@@ -11,11 +11,11 @@ import numpy as np
 
 from knockoffs.arrays import Flags, Indices
 from knockoffs.diagnostics.certificate import Certificate
-from knockoffs.diagnostics.check import MIN_ROWS, examine
+from knockoffs.diagnostics.check import MIN_ROWS, expect_and_examine
 from knockoffs.diagnostics.expectation import Expectation, expect
 from knockoffs.diagnostics.source import find_source
+from knockoffs.engine.training import Report
 from knockoffs.generators.gaussian import GaussianKnockoffs
-from knockoffs.progress import progress_bars
 from knockoffs.randomness import random_generator
 from knockoffs.statistics.problem import Task
 from knockoffs.tables import Table
@@ -43,7 +43,8 @@ def check_selection(
     task: Task,
     shares: Sequence[float],
     seed: int,
-    progress: bool,
+    threads: int = 1,
+    report: Report | None = None,
 ) -> SelectionCheck:
     """Say how many false discoveries to expect, and where the knockoffs differ from exact ones.
 
@@ -55,25 +56,30 @@ def check_selection(
     # These are the rows that matter here, whether the generator was fitted on them or not.
     source = source._replace(subject=_subject(generator, learned, source.groups), share_of_fit=math.nan)
     rng = random_generator(seed)
-    with progress_bars(progress) as report:
-        expect_of = partial(
-            expect,
-            table,
-            offset=offset,
-            seed=int(rng.integers(2**31)),
-            task=task,
-            shares=shares,
-            groups=source.groups,
-            report=report,
-        )
-        (expectation,) = expect_of(source.draw, [statistic])
-        if not enough_rows(table, groups):
-            return SelectionCheck(expectation, None)
-        exchangeable = learned and not isinstance(generator, GaussianKnockoffs) and not conditioned.any()
-        certificate = examine(
-            source, expectation, fdr, rng, expect_of=expect_of, exchangeable=exchangeable, report=report
-        )
-        return SelectionCheck(expectation, certificate)
+    expect_of = partial(
+        expect,
+        table,
+        offset=offset,
+        seed=int(rng.integers(2**31)),
+        task=task,
+        shares=shares,
+        groups=source.groups,
+    )
+    if not enough_rows(table, groups):
+        (expectation,) = expect_of(source.draw, [statistic], report=report)
+        return SelectionCheck(expectation, None)
+    exchangeable = learned and not isinstance(generator, GaussianKnockoffs) and not conditioned.any()
+    found = expect_and_examine(
+        source,
+        statistic,
+        fdr,
+        rng,
+        expect_of=expect_of,
+        threads=threads,
+        exchangeable=exchangeable,
+        report=report,
+    )
+    return SelectionCheck(*found)
 
 
 def enough_rows(table: Table, groups: Indices | None) -> bool:

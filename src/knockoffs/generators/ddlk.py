@@ -240,9 +240,17 @@ class DDLK(RowwiseGenerator):
         self._require_finite_draws(z_tilde)
         unit = self.encoding_.unit
         unit = np.where(unit < self.n_features_in_, unit, -1)
-        return EncodedPairs(
-            z, z_tilde, unit, lambda z, z_tilde: self._joint.log_prob(z) + self._knockoff_log_prob(z, z_tilde)
-        )
+        x, x_tilde = (self._joint.to_scale(own)[0] for own in (z, z_tilde))
+
+        def log_prob(x: Array, x_tilde: Array) -> Array:
+            rows = (torch.as_tensor(own, device=self._knockoff.weight.device) for own in (x, x_tilde))
+            return in_chunks(self._log_pair, *rows).cpu().double().numpy()
+
+        return EncodedPairs(x.cpu().numpy(), x_tilde.cpu().numpy(), unit, log_prob)
+
+    def _log_pair(self, x: torch.Tensor, x_tilde: torch.Tensor) -> torch.Tensor:
+        """Return log q_joint(x) + log q_knockoff(x̃ | x) on the scale of the networks."""
+        return self._joint.density.log_prob(x) + self._knockoff.log_prob(x_tilde, x)
 
     def swap_divergence(self, X: Any, *, n_swaps: int = 4, random_state: RandomState = None) -> SwapDivergence:
         """How far the model's [x, x̃] is from swap-invariance on the rows of X, by its own q_joint.

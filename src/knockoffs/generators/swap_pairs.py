@@ -26,11 +26,12 @@ class EncodedPairs:
     Attributes
     ----------
     z, z_tilde : arrays of shape (rows, internal columns)
-        Internal columns of the rows and of their knockoffs.
+        Internal columns of the rows and of their knockoffs, on the scale of the networks.
     unit : array of shape (internal columns,)
         The feature that each internal column belongs to; -1 for classes of rows, which are never swapped.
     log_prob : callable
-        From tables such as z and z̃ to log q_joint(z) + log q_knockoff(z̃ | z) of each row.
+        From tables such as z and z̃ to log q_joint(z) + log q_knockoff(z̃ | z) of each row, on that scale: its
+        slopes, of which a swap only changes the order, are left out.
     """
 
     z: Array
