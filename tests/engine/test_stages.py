@@ -6,7 +6,7 @@ import torch
 
 from knockoffs.engine.density import Noise
 from knockoffs.engine.losses import negative_log_likelihood, swap_loss
-from knockoffs.engine.stages import Phase, fit_joint, fit_knockoff
+from knockoffs.engine.stages import Phase, fit_joint, fit_knockoff, smallest_gain
 from knockoffs.engine.starts import LinearConditionals, network_weights, random_density, start_density
 from knockoffs.engine.swaps import GumbelSwaps, UniformSwaps
 from knockoffs.engine.training import Schedule
@@ -248,3 +248,7 @@ def test_same_seed_same_knockoff_density():
     assert first[2] == second[2]
     assert not same_bits(first[0], other[0])
     assert not torch.equal(first[1].logits, torch.zeros(D))
+
+
+def test_a_gain_that_columns_share_is_small_for_each_of_them():
+    assert smallest_gain(10) == smallest_gain(100) < smallest_gain(1000) == 10 * smallest_gain(100)

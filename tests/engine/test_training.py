@@ -224,3 +224,19 @@ def test_same_seed_same_bits_and_the_model_carries_its_best_loss():
     assert not torch.equal(first.weight, other.weight)
     assert loss == min(history.held_out)
     assert loss < 0.02
+
+
+@pytest.mark.parametrize(("smallest", "epochs"), [(0.01, 40), (0.05, 2)])
+def test_steps_that_are_smaller_than_what_counts_as_a_gain_end_training(smallest, epochs):
+    losses = iter([1.0 - 0.02 * epoch for epoch in range(100)])  # patience ends before two epochs have gained .05
+    history = train(
+        torch.nn.Linear(1, 1),
+        "steps",
+        10,
+        lambda batch, share: 0.0,
+        lambda: torch.full((5,), next(losses)),
+        Schedule(40, 10, patience=2, least_gain=1.0),
+        torch.Generator(),
+        smallest_gain=smallest,
+    )
+    assert len(history.held_out) - 1 == epochs

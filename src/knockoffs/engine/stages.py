@@ -14,11 +14,12 @@ from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.losses import negative_log_likelihood, swap_loss
 from knockoffs.engine.starts import network_weights
 from knockoffs.engine.swaps import Swaps, UniformSwaps
-from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.engine.training import SMALLEST_GAIN, History, Report, Schedule, train
 from knockoffs.engine.world import World
 
 # Projections that begin at good linear predictors move more slowly than the networks behind them.
 _PROJECTION_RATE = 0.3
+_GAIN_PER_COLUMN = 1e-4  # nats
 _TOLERANCE = 1e-4  # of draws while q_knockoff learns, on a scale where columns have standard deviation 1
 
 
@@ -31,6 +32,11 @@ class Phase:
     learning_rate: float
     schedule: Schedule
     follows_gains: bool = False  # only where something was gained before it
+
+
+def smallest_gain(columns: int) -> float:
+    """Return how many nats per row are worth an epoch: those of many columns add up, which helps none of them."""
+    return max(SMALLEST_GAIN, _GAIN_PER_COLUMN * columns)
 
 
 def fit_joint(
@@ -70,6 +76,7 @@ def fit_joint(
                 report,
                 variant=lambda: None,
                 gained=sum(history.gain for history in histories),
+                smallest_gain=smallest_gain(x.shape[1]),
             )
         )
     return histories
@@ -99,7 +106,8 @@ def fit_knockoff(
     held_out_noise, held_out_mask = _fixed_noise_and_swap(held_out, swaps.unit, generator)
     world, histories = World.current(), []
     for phase in phases:
-        if phase.follows_gains and not any(history.has_gained for history in (*before, *histories)):
+        smallest = smallest_gain(x.shape[1])
+        if phase.follows_gains and all(history.gain <= smallest for history in (*before, *histories)):
             continue
         optimiser = _optimiser(q_knockoff, phase, world)
         adversary = Adam(swaps.parameters(), swap_learning_rate, maximize=True)
@@ -149,6 +157,7 @@ def fit_knockoff(
                 report,
                 variant=lambda: q_knockoff.rounds,
                 gained=sum(history.gain for history in histories),
+                smallest_gain=smallest_gain(x.shape[1]),
             )
         )
     return histories

@@ -22,7 +22,7 @@ class TrainingDivergedError(RuntimeError):
 
 # A gain is worth its time if it is this share of all that was gained so far, and as large as this, in nats.
 _WORTHWHILE = 0.01
-_SMALLEST_GAIN = 0.01
+SMALLEST_GAIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class Schedule:
         goes on with the rows that are left. None for whole passes.
     least_gain : float
         A held-out loss that is lower by less than so many standard errors of the difference, by less than a
-        hundredth of what was gained before or of a nat, is no progress; 0 takes any gain for progress.
+        hundredth of what was gained before or by less than the smallest gain that counts, is no progress; 0 takes
+        any gain for progress.
     """
 
     epochs: int
@@ -73,11 +74,6 @@ class History:
         """By how much training has lowered the held-out loss."""
         return self.held_out[0] - self.held_out[self.best_epoch]
 
-    @property
-    def has_gained(self) -> bool:
-        """Return whether training has lowered the held-out loss by more than a hundredth of a nat."""
-        return self.gain > _SMALLEST_GAIN
-
 
 def train(
     model: nn.Module,
@@ -91,6 +87,7 @@ def train(
     *,
     variant: Callable[[], Hashable] | None = None,
     gained: float = 0.0,
+    smallest_gain: float = SMALLEST_GAIN,
 ) -> History:
     """Train `model` in place and leave it with the weights of lowest held-out loss, the start included.
 
@@ -101,11 +98,12 @@ def train(
     row by row or their mean. Where `variant` is given and the generator is a GPU's, steps are replayed from CUDA
     graphs; see `graphs.CapturedStep` for what they must then keep to. `gained` is by how much phases before this
     one have lowered the same loss: beside much that was gained, little more is not worth its time.
+    `smallest_gain` is what counts as one, in nats.
     """
     history = History(stage)
     averaged = _RunningMean(model, schedule.averaging)
     best = averaged.copy()
-    progress = _Progress(schedule, validate(), gained)
+    progress = _Progress(schedule, validate(), gained, smallest_gain)
     history.train.append(math.nan)
     history.held_out.append(_finite(progress.loss, stage, epoch=0))
 
@@ -144,8 +142,8 @@ class _Progress:
     Progress is a gain beyond its noise over the losses at the time of the last progress.
     """
 
-    def __init__(self, schedule: Schedule, losses: Losses, gained: float) -> None:
-        self._schedule, self._gained = schedule, gained
+    def __init__(self, schedule: Schedule, losses: Losses, gained: float, smallest: float) -> None:
+        self._schedule, self._gained, self._smallest = schedule, gained, smallest
         self._start = self._reference = self._losses = torch.as_tensor(losses)
         self._epoch = self._last = 0
 
@@ -172,7 +170,7 @@ class _Progress:
             return 0.0
         noise = (gain.var() / gain.numel()).sqrt().item()
         gained = self._gained + (self._start - self._reference).mean().item()
-        return max(self._schedule.least_gain * noise, _WORTHWHILE * gained, _SMALLEST_GAIN)
+        return max(self._schedule.least_gain * noise, _WORTHWHILE * gained, self._smallest)
 
 
 def _batch_count(rows: int, size: int) -> int:
