@@ -106,7 +106,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     random_state : int, numpy Generator or None, default=None
         Seed for generator and statistic, where they have none of their own.
     n_jobs : int, default=None
-        Number of cores for the statistic, where it has no setting of its own.
+        Number of cores for the check and the statistic (its draws, and its folds unless it has its own `n_jobs`).
     progress : bool, default=False
         Show progress bars.
 
@@ -258,7 +258,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             work.begin(COMPARE)
             with progress_bars(self.progress) as report:
                 groups = rows.kept_together
-                found = compute_draws(self.statistic_, X, table, knockoffs, y, groups=groups, report=report)
+                found = compute_draws(
+                    self.statistic_, X, table, knockoffs, y, groups=groups, n_jobs=self.n_jobs, report=report
+                )
             work.begin(DESCRIBE)
             self._conclude(found, table, knockoffs[0], target, float(level), rows, handling, seed)
 
@@ -368,6 +370,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             task=target.task,
             shares=target.shares,
             seed=seed,
+            n_jobs=self.n_jobs,
             progress=self.progress,
         )
         self.expectation_ = expectation

@@ -93,7 +93,7 @@ def check_swap(
     random_state : int, numpy Generator or None, default=None
         Seed.
     n_jobs : int, default=None
-        Number of cores for the dry run.
+        Number of cores for the simulated responses and the dry run.
     progress : bool, default=False
         Show progress bars.
     subject : str, default=""
@@ -138,6 +138,7 @@ def check_swap(
             seed=int(rng.integers(2**31)),
             task=task,
             groups=source.groups,
+            n_jobs=n_jobs,
             report=report,
         )
         (expectation,) = expect_of(source.draw, [statistic])

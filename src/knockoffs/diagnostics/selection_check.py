@@ -43,6 +43,7 @@ def check_selection(
     task: Task,
     shares: Sequence[float],
     seed: int,
+    n_jobs: int | None = None,
     progress: bool,
 ) -> SelectionCheck:
     """Say how many false discoveries to expect, and where the knockoffs differ from exact ones.
@@ -64,6 +65,7 @@ def check_selection(
             task=task,
             shares=shares,
             groups=source.groups,
+            n_jobs=n_jobs,
             report=report,
         )
         (expectation,) = expect_of(source.draw, [statistic])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
@@ -23,6 +23,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.engine.training import Report
+from knockoffs.parallel import in_parallel
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for, say_nothing
 from knockoffs.statistics.models import NAMED, make_model
@@ -138,10 +139,9 @@ class CrossFitted(Statistic):
             features = np.arange(problem.features)
             on_gpu = torch_device(self.device).type == "cuda"  # which serves one process best
             cores = None if on_gpu else self.n_jobs
-            found = Parallel(cores, return_as="generator")(
-                delayed(self._network_differences)(problem, split, own, predict=others is not None)
-                for split, own in zip(splits, rng.spawn(len(splits)), strict=True)
-            )
+            compute = partial(self._network_differences, predict=others is not None)
+            tasks = zip(splits, rng.spawn(len(splits)), strict=True)
+            found = in_parallel(compute, tasks, shared=(problem,), n_jobs=cores)
             for split, held_out in zip(splits, found, strict=True):
                 if others is not None:
                     others[split.test] = held_out.predictions
