@@ -30,6 +30,7 @@ from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.problem import Task
 from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table
+from knockoffs.threads import suited_threads
 
 MIN_ROWS = 20
 FEATURE_ROWS, FEATURE_DRAWS = 10_000, 4_000  # the most rows that tests use, and random swaps for their p-values
@@ -129,7 +130,7 @@ def check_swap(
     if subject:
         source = source._replace(subject=subject)
     phases = [Phase("simulating responses"), Phase("testing the knockoffs"), *([Phase("dry run", 20)] * dry_run)]
-    with job(progress, phases) as work, progress_bars(progress) as report:
+    with suited_threads(source.table), job(progress, phases) as work, progress_bars(progress) as report:
         work.begin("simulating responses")
         expect_of = partial(
             expect,
