@@ -120,7 +120,7 @@ class CrossFitted(Statistic):
             problem = problem.with_gaps()
         splits = [Split(*split) for split in self._splits(problem, rng)]
         steps = len(splits) * self._steps(problem)
-        done, differences = 0, []
+        done, total = 0, np.zeros(problem.features)
         report("statistic", done, steps, None)
         for split, parts in zip(splits, self._parts(problem, splits, rng, others), strict=True):
             found = np.empty((len(split.test), problem.features))
@@ -128,8 +128,9 @@ class CrossFitted(Statistic):
                 found[:, part.features] = part.values
                 done += 1
                 report("statistic", done, steps, None)
-            differences.append(found)
-        return np.concatenate(differences).mean(0)
+            found[0] += total  # so that rows are summed one after the other, whatever fold they are in
+            total = found.sum(0)
+        return total / sum(len(split.test) for split in splits)
 
     def _parts(
         self, problem: Problem, splits: list[Split], rng: np.random.Generator, others: Array | None
