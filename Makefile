@@ -8,7 +8,7 @@ INSTALL = -m pip install --quiet --constraint constraints.txt --editable
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test docs check package minimum slow speed quality statistics groups methods certificate calibration draws mixed randomisation paper clean
+.PHONY: setup demo test docs check package minimum slow speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation paper clean
 
 setup: $(INSTALLED)
 
@@ -53,6 +53,14 @@ slow: setup
 
 speed: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.speed
+
+# where the time goes; SIZES="factors,2000,50" for another table
+profile: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.profile $(if $(SIZES),--sizes $(SIZES))
+
+# a million rows in a folder of Parquet files; ROWS=200000 for fewer
+rows: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.rows $(if $(ROWS),--rows $(ROWS))
 
 quality: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.quality

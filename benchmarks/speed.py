@@ -34,14 +34,15 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def rows_of(name: str, rows: int, columns: int) -> np.ndarray:
+def rows_of(name: str, rows: int, columns: int, seed: int = 0) -> np.ndarray:
     """Rows of a distribution; "factors" has five common factors and log-normal columns in its second half."""
     if name == "gaussian":
-        return AutoregressiveGaussian(columns).sample(rows, 0)
+        return AutoregressiveGaussian(columns).sample(rows, seed)
     if name == "clayton":
-        return ClaytonCopula(columns).sample(rows, 0)
+        return ClaytonCopula(columns).sample(rows, seed)
     rng = np.random.default_rng(0)
     loadings = rng.standard_normal((columns, 5))
+    rng = rng if seed == 0 else np.random.default_rng(seed)  # other rows of the same distribution
     x = (rng.standard_normal((rows, 5)) @ loadings.T + 2 * rng.standard_normal((rows, columns))) / 3
     x[:, columns // 2 :] = np.exp(x[:, columns // 2 :])
     return x

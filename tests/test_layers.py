@@ -57,6 +57,7 @@ LAYERS = (
         "files",
         "archives",
         "outputs",
+        "parallel",
         "parquet",
         "persistence",
         "progress",

@@ -80,7 +80,13 @@ class ParquetTable:
 
 
 def _frame(batches: list[pa.RecordBatch]) -> pd.DataFrame:
-    return pa.Table.from_batches(batches).to_pandas()
+    """Make a table of all batches, whose memory is given back at once: the list is empty afterwards."""
+    table = pa.Table.from_batches(batches)
+    batches.clear()
+    frame = table.to_pandas(split_blocks=True, self_destruct=True)
+    del table
+    pa.default_memory_pool().release_unused()
+    return frame
 
 
 def write_batches(frames: Iterable[pd.DataFrame], path: str | os.PathLike[str]) -> int:

@@ -22,7 +22,7 @@ from knockoffs.conditioning import conditioned_columns
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, enough_rows
-from knockoffs.diagnostics.source import find_source, reads_tables, table_for
+from knockoffs.diagnostics.source import find_source, may_run_aside, table_for
 from knockoffs.effects import describe_effects
 from knockoffs.engine.training import Report
 from knockoffs.generator_choice import (
@@ -109,8 +109,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     random_state : int, numpy Generator or None, default=None
         Seed for generator and statistic, where they have none of their own.
     n_jobs : int, default=None
-        Number of cores for the statistic, where it has no setting of its own. Beside it, the check runs in threads
-        where there are cores for them (as torch sees it: `OMP_NUM_THREADS=1` keeps all work on one).
+        Number of cores for the check and the statistic (its draws, and its folds unless it has its own `n_jobs`).
+        With one, the check still runs beside the statistic in a thread of its own, where torch may use several
+        (`OMP_NUM_THREADS=1` forbids it).
     progress : bool, default=False
         Show progress bars.
 
@@ -258,7 +259,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 seed=for_draws,
             )
             knockoffs = [rows.all_rows(own) for own in drawn]
-            if not (checks and reads_tables(self.generator_)):  # another generator may have a state of its own
+            if not (checks and may_run_aside(self.generator_, self.n_jobs)):
                 threads = 1
             check = partial(self._check, distinct, drawn[0], rows.groups, target, for_checks, threads)
             with (
@@ -267,7 +268,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             ):
                 work.begin(COMPARE)
                 groups = rows.kept_together
-                found = compute_draws(self.statistic_, X, table, knockoffs, y, groups=groups, report=report)
+                found = compute_draws(
+                    self.statistic_, X, table, knockoffs, y, groups=groups, n_jobs=self.n_jobs, report=report
+                )
                 if checks:
                     work.begin(CHECK)
                     self.expectation_, certificate = checked()
@@ -383,6 +386,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             task=target.task,
             shares=target.shares,
             seed=seed,
+            n_jobs=self.n_jobs,
             threads=threads,
             report=report,
         )

@@ -75,6 +75,7 @@ def choose_statistic(
         task=task,
         shares=shares,
         groups=groups,
+        n_jobs=n_jobs,
         report=report,
     )
     level = (expected[0].judged(fdr) or expected[0].rate(fdr)).level

@@ -58,7 +58,7 @@ SHOWN = 10
     show_default=True,
     help="What is to be used with the knockoffs.",
 )
-@click.option("--n-jobs", type=int, help="Cores for the dry run.")
+@click.option("--n-jobs", type=int, help="Cores for the simulated responses and the dry run.")
 @click.option("--out", type=click.Path(dir_okay=False), help="Write the certificate to this JSON file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the certificate as JSON.")
 @click.option("--strict", is_flag=True, help=f"Exit with {NOT_PASSED} unless the verdict is pass.")

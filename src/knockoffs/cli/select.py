@@ -85,7 +85,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     show_default=True,
     help="A missing cell is a value of its own, or is filled in by a draw given the rest of its row.",
 )
-@click.option("--n-jobs", type=int, help="Cores for the models of a statistic.")
+@click.option("--n-jobs", type=int, help="Cores for the statistic and the check of the knockoffs.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False),

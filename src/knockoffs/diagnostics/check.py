@@ -23,7 +23,7 @@ from knockoffs.diagnostics.features import PerFeature, compare_features, near_du
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.joint import SwapTest, compare_swaps, covariance_errors
 from knockoffs.diagnostics.randomisation import draw_signs
-from knockoffs.diagnostics.source import Source, find_source, reads_tables
+from knockoffs.diagnostics.source import Source, find_source, may_run_aside
 from knockoffs.engine.training import Report
 from knockoffs.phases import CHECK
 from knockoffs.progress import Phase, job, progress_bars
@@ -96,7 +96,7 @@ def check_swap(
     random_state : int, numpy Generator or None, default=None
         Seed.
     n_jobs : int, default=None
-        Number of cores for the dry run.
+        Number of cores for the simulated responses and the dry run.
     progress : bool, default=False
         Show progress bars.
     subject : str, default=""
@@ -132,17 +132,21 @@ def check_swap(
     if subject:
         source = source._replace(subject=subject)
     phases = [Phase(CHECK, stages=2), *([Phase("dry run", 10)] * dry_run)]
-    with job(progress, phases) as work, progress_bars(progress) as report:
+    with suited_threads(source.table) as most, job(progress, phases) as work, progress_bars(progress) as report:
         work.begin(CHECK)
         expect_of = partial(
-            expect, source.table, offset=offset, seed=int(rng.integers(2**31)), task=task, groups=source.groups
+            expect,
+            source.table,
+            offset=offset,
+            seed=int(rng.integers(2**31)),
+            task=task,
+            groups=source.groups,
+            n_jobs=n_jobs,
         )
-        aside = reads_tables(generator)  # other functions may have a state of their own
-        with suited_threads(source.table) as most:
-            threads = most if aside else 1
-            _, found = expect_and_examine(
-                source, statistic, fdr, rng, expect_of=expect_of, threads=threads, report=report
-            )
+        threads = most if may_run_aside(generator, n_jobs) else 1
+        _, found = expect_and_examine(
+            source, statistic, fdr, rng, expect_of=expect_of, threads=threads, report=report
+        )
         if dry_run:
             work.begin("dry run")
             rates = simulate(

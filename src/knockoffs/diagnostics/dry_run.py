@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from knockoffs.arrays import Array, Flags, Indices
@@ -17,6 +17,7 @@ from knockoffs.design import expand
 from knockoffs.diagnostics.simulated import KINDS, as_target, simulated_response
 from knockoffs.engine.training import Report
 from knockoffs.filtering import fdp, knockoff_select, power
+from knockoffs.parallel import in_parallel
 from knockoffs.statistics.problem import Task
 from knockoffs.statistics.targets import Target
 from knockoffs.tables import Table, read_table
@@ -25,6 +26,7 @@ LEVELS = (0.05, 0.1, 0.2, 0.3)
 STEPS = 20  # levels that a calibration tries, up to the level that is asked for
 EVERY_KIND = "all"
 COINS = 8  # tosses for each response
+AHEAD = 4  # responses per core whose knockoffs are in memory together
 AT_LEVEL = 3  # responses that the level itself counts for in the share of false discoveries of selections
 
 
@@ -159,20 +161,20 @@ def simulate(
     design = expand(table.schema, table.codes, units=table.units)
     tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in KINDS]
 
-    def one(kind: str, seed: int) -> Any:
+    def one(kind: str, seed: int) -> tuple[Table, Target, int]:
         y, relevant = simulated_response(design, kind, seed, groups)
-        knockoffs = like(table, draw_knockoffs(seed))
-        return delayed(_replicate)(
-            table, knockoffs, as_target(y, task, shares, seed), relevant, statistic, groups, seed
-        )
-
-    ws, truths = [], []
-    results: Iterator[Any] = Parallel(n_jobs, return_as="generator")(one(*own) for own in tasks)
-    for done, (w, relevant) in enumerate(results, start=1):
-        ws.append(w)
         truths.append(relevant)
-        if report is not None:
-            report("dry run", done, len(tasks), None)
+        return like(table, draw_knockoffs(seed)), as_target(y, task, shares, seed), seed
+
+    ws: list[Array] = []
+    truths: list[Flags] = []
+    some = AHEAD * effective_n_jobs(n_jobs)
+    for start in range(0, len(tasks), some):
+        own = (one(*task) for task in tasks[start : start + some])
+        for w in in_parallel(_replicate, own, shared=(table, statistic, groups), n_jobs=n_jobs):
+            ws.append(w)
+            if report is not None:
+                report("dry run", len(ws), len(tasks), None)
     return DryRun(np.stack(ws), np.stack(truths), tuple(kind for kind, _ in tasks), offset)
 
 
@@ -184,28 +186,16 @@ def like(table: Table, drawn: Any) -> Table:
 
 
 def _replicate(
-    table: Table,
-    knockoffs: Table,
-    target: Target,
-    relevant: Flags,
-    statistic: Any,
-    groups: Indices | None,
-    seed: int,
-) -> tuple[Array, Flags]:
-    with collect_cautions():  # given once, by the selection itself
-        return _compute(statistic, table, knockoffs, target, groups, seed), relevant
-
-
-def _compute(
-    statistic: Any, table: Table, knockoffs: Table, target: Target, groups: Indices | None, seed: int
+    table: Table, statistic: Any, groups: Indices | None, knockoffs: Table, target: Target, seed: int
 ) -> Array:
     y = target.to_native()
-    if not hasattr(statistic, "compute"):
-        return np.asarray(statistic(table.to_native(), knockoffs.to_native(), y), dtype=np.float64)
-    own = clone(statistic)
-    settings = {"random_state": seed, "task": target.task}
-    own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)})
-    return own.compute(table, knockoffs, y, groups=groups)
+    with collect_cautions():  # given once, by the selection itself
+        if not hasattr(statistic, "compute"):
+            return np.asarray(statistic(table.to_native(), knockoffs.to_native(), y), dtype=np.float64)
+        own = clone(statistic)
+        settings = {"random_state": seed, "task": target.task}
+        own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)})
+        return own.compute(table, knockoffs, y, groups=groups)
 
 
 def _power(selected: Flags, relevant: Flags) -> float:

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.design import aligned, copied_features, expand, paired_design
 from knockoffs.diagnostics.dry_run import EVERY_KIND, DryRun, Rate, calibrated_level, like
 from knockoffs.diagnostics.simulated import KINDS, as_target, simulated_response
 from knockoffs.engine.training import Report
+from knockoffs.parallel import in_parallel
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
 from knockoffs.statistics.lasso import LassoStatistic
@@ -97,6 +98,7 @@ def expect(
     task: Task = "regression",
     shares: Sequence[float] = (0.5, 0.5),
     groups: Indices | None = None,
+    n_jobs: int | None = None,
     report: Report | None = None,
 ) -> list[Expectation]:
     """Simulate responses of all kinds on the rows of a table, and select for them with quick statistics.
@@ -122,32 +124,45 @@ def expect(
         The shares of the rows of these classes, or of censored rows and of events.
     groups : array of int, default=None
         The group of each row. Each group adds a normal number of its own to the response.
+    n_jobs : int, default=None
+        Number of cores, which share the draws of knockoffs.
     report : callable, default=None
         Is told how far the work is.
     """
-    design = expand(table.schema, table.codes, units=table.units)
     kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
-    rng = np.random.default_rng(seed)
-    ws: list[list[Array]] = [[] for _ in statistics]
-    truths = []
-    for draw in range(DRAWS):
-        own_seed = int(rng.integers(2**31))
-        knockoffs = like(table, draw_knockoffs(own_seed))
-        responses = [
-            simulated_response(design, kind, own_seed + k, groups) for k, kind in enumerate(kinds, start=1)
-        ]
-        targets = [as_target(own.y, task, shares, own_seed + k) for k, own in enumerate(responses, start=1)]
-        problem, y = _problem(table, knockoffs, targets, groups)
-        copied = copied_features(table, knockoffs)
-        for own, statistic in zip(ws, statistics, strict=True):
-            own.append(np.where(copied, 0.0, _stand_in(statistic)(problem, y, np.random.default_rng(own_seed))))
-        truths += [response.relevant for response in responses]
+    seeds = np.random.default_rng(seed).integers(2**31, size=DRAWS).tolist()
+    tasks = ((like(table, draw_knockoffs(own)), own) for own in seeds)
+    shared = (table, kinds, statistics, task, shares, groups)
+    ws, truths = [], []
+    for done, (w, relevant) in enumerate(in_parallel(_of_a_draw, tasks, shared=shared, n_jobs=n_jobs), start=1):
+        ws.append(w)
+        truths.append(relevant)
         if report is not None:
-            report("simulated responses", draw + 1, DRAWS, None)
+            report("simulated responses", done, DRAWS, None)
     return [
-        Expectation(DryRun(np.concatenate(own), np.stack(truths), tuple(kinds * DRAWS), offset), statistic)
-        for own, statistic in zip(ws, statistics, strict=True)
+        Expectation(DryRun(own, np.concatenate(truths), tuple(kinds * DRAWS), offset), statistic)
+        for own, statistic in zip(np.concatenate(ws, axis=1), statistics, strict=True)
     ]
+
+
+def _of_a_draw(
+    table: Table,
+    kinds: Sequence[str],
+    statistics: Sequence[Any],
+    task: Task,
+    shares: Sequence[float],
+    groups: Indices | None,
+    knockoffs: Table,
+    seed: int,
+) -> tuple[Array, Flags]:
+    """Return w of each statistic and response, `[statistics, responses, features]`, and the relevant features."""
+    design = expand(table.schema, table.codes, units=table.units)
+    responses = [simulated_response(design, kind, seed + k, groups) for k, kind in enumerate(kinds, start=1)]
+    targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
+    problem, y = _problem(table, knockoffs, targets, groups)
+    copied = copied_features(table, knockoffs)
+    ws = [_stand_in(own)(problem, y, np.random.default_rng(seed)) for own in statistics]
+    return np.where(copied, 0.0, np.stack(ws)), np.stack([response.relevant for response in responses])
 
 
 def _stand_in(statistic: Any) -> Callable[[Problem, Array, np.random.Generator], Array]:

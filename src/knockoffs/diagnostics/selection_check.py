@@ -43,6 +43,7 @@ def check_selection(
     task: Task,
     shares: Sequence[float],
     seed: int,
+    n_jobs: int | None = None,
     threads: int = 1,
     report: Report | None = None,
 ) -> SelectionCheck:
@@ -64,6 +65,7 @@ def check_selection(
         task=task,
         shares=shares,
         groups=source.groups,
+        n_jobs=n_jobs,
     )
     if not enough_rows(table, groups):
         (expectation,) = expect_of(source.draw, [statistic], report=report)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from joblib import effective_n_jobs
 from sklearn.frozen import FrozenEstimator
 
 from knockoffs.arrays import Array, Flags, Indices
@@ -80,6 +81,14 @@ def reads_tables(generator: Any) -> bool:
     """Return whether the generator is one of this package, which take a `Table` and return one like it."""
     inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
     return isinstance(inner, KnockoffGenerator)
+
+
+def may_run_aside(generator: Any, n_jobs: int | None) -> bool:
+    """Return whether knockoffs may be drawn in a thread of its own, beside other work.
+
+    Generators and functions of others may have a state, and processes are not started from several threads.
+    """
+    return reads_tables(generator) and effective_n_jobs(n_jobs) == 1
 
 
 def table_for(generator: Any, table: Table) -> Any:

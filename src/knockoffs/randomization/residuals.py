@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.special import ndtri
 from scipy.stats import rankdata
 from sklearn.model_selection import KFold
 
 from knockoffs.arrays import Array, Indices
+from knockoffs.parallel import in_parallel
 from knockoffs.randomization.columns import Columns, in_standard_units, standard_units
 from knockoffs.statistics.units import standardise
 
@@ -127,10 +127,11 @@ class Residuals:
         blocks = np.array_split(rng.permutation(tested), min(MOST_BLOCKS, len(tested)))
         for k, block in enumerate(blocks):
             self._block[block] = k
-        self._predicted = Parallel(n_jobs)(
-            delayed(_trees)(columns.without(block), self._ridge.residuals(y, block), make_model, own)
+        tasks = (
+            (block, self._ridge.residuals(y, block), own)
             for block, own in zip(blocks, rng.spawn(len(blocks)), strict=True)
         )
+        self._predicted = list(in_parallel(_trees, tasks, shared=(columns, make_model), n_jobs=n_jobs))
 
     def of(self, feature: int) -> Array:
         """Residuals `[rows, outputs]` that are a function of y and of all other features."""
@@ -139,11 +140,14 @@ class Residuals:
         return self._ridge.residuals(y, np.array([feature]))
 
 
-def _trees(others: Array, left: Array, make_model: MakeModel, rng: np.random.Generator) -> Array:
-    """Predictions of what is left, by models of other rows, shrunk to the share of them that is of use.
+def _trees(
+    columns: Columns, make_model: MakeModel, block: Indices, left: Array, rng: np.random.Generator
+) -> Array:
+    """Predictions of what is left without a block, by models of other rows, shrunk to the share that is of use.
 
     An output of which the first fold's model predicts nothing of use gets no models of the other folds.
     """
+    others = columns.without(block)
     x = in_standard_units(others, *standard_units(others))
     predicted = np.zeros_like(left)
     if x.shape[1] == 0:

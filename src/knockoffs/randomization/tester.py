@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Self, get_args
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,6 +16,7 @@ from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.conditioning import conditioned_columns
+from knockoffs.parallel import in_parallel
 from knockoffs.parts import described
 from knockoffs.progress import progress_bars
 from knockoffs.randomization.choices import (
@@ -244,7 +244,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
 
     def _tests(self, study: Study, tested: Indices, seed: int) -> list[Tested]:
         jobs = self._jobs(study.redraws)
-        work = Parallel(jobs, return_as="generator")(delayed(study.test)(int(j), seed) for j in tested)
+        work = in_parallel(Study.test, ((int(j), seed) for j in tested), shared=(study,), n_jobs=jobs)
         found: list[Tested] = []
         with progress_bars(self.progress) as report:
             for done, one in enumerate(work, start=1):

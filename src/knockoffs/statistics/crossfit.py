@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
@@ -23,6 +23,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.engine.training import Report
+from knockoffs.parallel import in_parallel
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for, say_nothing
 from knockoffs.statistics.models import NAMED, make_model
@@ -119,7 +120,7 @@ class CrossFitted(Statistic):
             problem = problem.with_gaps()
         splits = [Split(*split) for split in self._splits(problem, rng)]
         steps = len(splits) * self._steps(problem)
-        done, differences = 0, []
+        done, total = 0, np.zeros(problem.features)
         report("statistic", done, steps, None)
         for split, parts in zip(splits, self._parts(problem, splits, rng, others), strict=True):
             found = np.empty((len(split.test), problem.features))
@@ -127,8 +128,9 @@ class CrossFitted(Statistic):
                 found[:, part.features] = part.values
                 done += 1
                 report("statistic", done, steps, None)
-            differences.append(found)
-        return np.concatenate(differences).mean(0)
+            found[0] += total  # so that rows are summed one after the other, whatever fold they are in
+            total = found.sum(0)
+        return total / sum(len(split.test) for split in splits)
 
     def _parts(
         self, problem: Problem, splits: list[Split], rng: np.random.Generator, others: Array | None
@@ -138,10 +140,9 @@ class CrossFitted(Statistic):
             features = np.arange(problem.features)
             on_gpu = torch_device(self.device).type == "cuda"  # which serves one process best
             cores = None if on_gpu else self.n_jobs
-            found = Parallel(cores, return_as="generator")(
-                delayed(self._network_differences)(problem, split, own, predict=others is not None)
-                for split, own in zip(splits, rng.spawn(len(splits)), strict=True)
-            )
+            compute = partial(self._network_differences, predict=others is not None)
+            tasks = zip(splits, rng.spawn(len(splits)), strict=True)
+            found = in_parallel(compute, tasks, shared=(problem,), n_jobs=cores)
             for split, held_out in zip(splits, found, strict=True):
                 if others is not None:
                     others[split.test] = held_out.predictions

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.engine.training import Report
+from knockoffs.parallel import in_parallel
 from knockoffs.progress import report_of_draw
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.tables import Table
@@ -39,23 +41,55 @@ def compute_draws(
     y: Any,
     *,
     groups: Indices | None,
-    report: Report | None,
+    n_jobs: int | None = None,
+    report: Report | None = None,
 ) -> Draws:
-    """Compute w of each draw; a function is given X itself, whose cells `table` holds."""
-    rows, features = len(table), len(table.units)
-    ws, others = [], None
-    for k, own in enumerate(knockoffs):
-        told = report and report_of_draw(report, k, len(knockoffs))
-        if not hasattr(statistic, "compute"):
-            w = np.asarray(statistic(X, own.to_native(), y), dtype=np.float64)
-        elif k == 0 and isinstance(statistic, CrossFitted) and rows * features <= MOST_PREDICTIONS:
-            w, others = statistic.compute_with_predictions(table, own, y, groups=groups, report=told)
-        else:
-            w = statistic.compute(table, own, y, groups=groups, report=told)
+    """Compute w of each draw; a function is given X itself, whose cells `table` holds.
+
+    Several draws share the cores; those of a single draw are left to its statistic.
+    """
+    shared, draws = (statistic, X, table, y, groups), len(knockoffs)
+    if draws == 1 or effective_n_jobs(n_jobs) == 1 or not _is_seeded(statistic):
+        found = (
+            _of_a_draw(*shared, k, own, report and report_of_draw(report, k, draws))
+            for k, own in enumerate(knockoffs)
+        )
+    else:
+        found = in_parallel(_of_a_draw, enumerate(knockoffs), shared=shared, n_jobs=n_jobs)
+    ws, others, features = [], None, len(table.units)
+    for draw, (w, own) in enumerate(found):
         if w.shape != (features,) or not np.isfinite(w).all():
             raise ValueError(
                 f"statistic returned w of shape {w.shape}: return one finite number for each of the {features} "
                 "features (a group of features is one)."
             )
         ws.append(w)
+        others = own if draw == 0 else others
+        if report is not None:
+            report_of_draw(report, draw, draws)("statistic", 1, 1, None)
     return Draws(np.stack(ws), others)
+
+
+def _is_seeded(statistic: Any) -> bool:
+    """Return whether draws do not depend on each other: functions and random generators may have a state."""
+    seed = getattr(statistic, "random_state", None)
+    return hasattr(statistic, "compute") and (seed is None or isinstance(seed, (int, np.integer)))
+
+
+def _of_a_draw(
+    statistic: Any,
+    X: Any,
+    table: Table,
+    y: Any,
+    groups: Indices | None,
+    draw: int,
+    knockoffs: Table,
+    report: Report | None = None,
+) -> tuple[Array, Array | None]:
+    """Return w, and what all features but one predict, which the first draw alone is asked for."""
+    if not hasattr(statistic, "compute"):
+        return np.asarray(statistic(X, knockoffs.to_native(), y), dtype=np.float64), None
+    few = len(table) * len(table.units) <= MOST_PREDICTIONS
+    if draw == 0 and few and isinstance(statistic, CrossFitted):
+        return statistic.compute_with_predictions(table, knockoffs, y, groups=groups, report=report)
+    return statistic.compute(table, knockoffs, y, groups=groups, report=report), None

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from knockoffs.arrays import Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.checks import check_count, check_number
 from knockoffs.engine.devices import DeviceName, torch_device
+from knockoffs.parallel import in_parallel
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
 from knockoffs.statistics.networks import network_differences
@@ -146,11 +146,11 @@ class HoldoutStatistic(CrossFitted):
             model.fit(fitted.x, fitted.y)
             return [differences_of(model, seen.x, seen, np.arange(problem.features), self.scoring)]
         coins = rng.random((len(fitted.x), problem.features)) < self.mixture
-        return Parallel(self.n_jobs, return_as="generator")(
-            delayed(_block_differences)(
-                model, fitted, seen, problem.per_column(coins, problem.columns_of(block)), block, self.scoring
-            )
-            for block in self._blocks(problem, rng)
+        tasks = (
+            (problem.per_column(coins, problem.columns_of(block)), block) for block in self._blocks(problem, rng)
+        )
+        return in_parallel(
+            _block_differences, tasks, shared=(model, fitted, seen, self.scoring), n_jobs=self.n_jobs
         )
 
     def _blocks(self, problem: Problem, rng: np.random.Generator) -> list[Indices]:
@@ -162,7 +162,7 @@ class HoldoutStatistic(CrossFitted):
 
 
 def _block_differences(
-    model: Any, fitted: Problem, seen: Problem, coins: Flags, block: Indices, scoring: Any
+    model: Any, fitted: Problem, seen: Problem, scoring: Any, coins: Flags, block: Indices
 ) -> Part:
     """The differences of the block's features, by a model fitted on mixtures of these alone."""
     columns = fitted.columns_of(block)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
 from knockoffs.arrays import Array, Indices
+from knockoffs.parallel import in_parallel
 
 FIRST_STEPS = 256  # of a path; it is followed further while its best penalty may still lie ahead
 BEHIND = 0.5  # share of a path, in steps, behind which its best penalty must lie
@@ -43,7 +43,7 @@ def lars_lasso(x: Array, y: Array, cv: Sequence[tuple[Indices, Indices]], *, n_j
     followed until its fold's loss was smallest in the first half of the steps. With strongly correlated columns a
     grid of penalties that is set beforehand stops too early.
     """
-    paths = Parallel(n_jobs)(delayed(_fold_path)(x, y, train, test) for train, test in cv)
+    paths = list(in_parallel(_fold_path, cv, shared=(x, y), n_jobs=n_jobs))
     largest = max(path.penalties[0] for path in paths)
     if largest == 0:
         return np.zeros(x.shape[1])

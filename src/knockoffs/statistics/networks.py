@@ -164,7 +164,7 @@ def _quantity(
     problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
     """y in units of what straight lines leave of it, so that one penalty suits strong and weak responses."""
-    y = torch.as_tensor(problem.y, device=train.device)
+    y = torch.tensor(problem.y, device=train.device)
     found = [ridge for _, ridge in fit_ridges(tables, y[train, None], held_out)]
     left = max(float(np.mean([ridge.loss for ridge in found])), LEAST_RESIDUAL)
     lines = [Line(ridge.line.slope / left**0.5, ridge.line.intercept / left**0.5) for ridge in found]
@@ -176,7 +176,7 @@ def _classes(
     problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
     """Classes, and lines to their logits from lines to their indicators."""
-    y = torch.as_tensor(problem.y, device=train.device).long()
+    y = torch.tensor(problem.y, device=train.device).long()
     outputs = int(y.max()) + 1
     lines = _logits(tables, y[train], outputs, held_out)
     return _Task(y, outputs, cross_entropy, 1.0, 1.0), lines

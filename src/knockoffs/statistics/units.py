@@ -31,12 +31,17 @@ def standardise(*tables: Array) -> Standardised:
     low, high = _range(tables)
     middle, reach = low / 2 + high / 2, high / 2 - low / 2
     divisor = np.where(varies(low, high), reach, np.inf)
-    within = [(table - middle) / divisor for table in tables]
-    mean = sum(table.mean(0) for table in within) / len(tables)
-    centred = [table - mean for table in within]
-    spread = np.sqrt(sum(np.square(table).mean(0) for table in centred) / len(tables))
+    found = tuple(table - middle for table in tables)  # changed in place from here on: tables may be large
+    for table in found:
+        np.divide(table, divisor, out=table)
+    mean = sum(table.mean(0) for table in found) / len(found)
+    for table in found:
+        np.subtract(table, mean, out=table)
+    spread = np.sqrt(sum(np.square(table).mean(0) for table in found) / len(found))
     unit = np.where(spread > 0, spread, 1.0)
-    return Standardised(tuple(table / unit for table in centred), middle + mean * reach, spread * reach)
+    for table in found:
+        np.divide(table, unit, out=table)
+    return Standardised(found, middle + mean * reach, spread * reach)
 
 
 def varies(low: Any, high: Any) -> Flags:
