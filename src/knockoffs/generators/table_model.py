@@ -83,11 +83,12 @@ class TableModel(BaseEstimator):
     def _describe(self, table: Table, rng: np.random.Generator) -> None:
         """Choose how the model sees each column."""
         self.schema_ = schema = table.schema
-        core = table.codes
-        alike = first_alike(core) if self.has_given_model() or self._handles_discrete else first_recoded(core)
-        self._warn_of_special_columns(schema, core, alike)
-        varied = schema.varies & (alike == np.arange(len(alike)))
-        self._require_columns(varied)
+        core, equal = table.codes, first_alike(table.codes)
+        alike = equal if self.has_given_model() or self._handles_discrete else first_recoded(core)
+        self._warn_of_special_columns(schema, equal)
+        different = schema.varies & (equal == np.arange(len(equal)))
+        varied = different & (alike == np.arange(len(alike)))
+        self._require_columns(different)
         self._require_sane_range(core, varied)
         if self.has_given_model() and not self._handles_discrete:
             self._require_numbers(schema)
@@ -101,7 +102,7 @@ class TableModel(BaseEstimator):
             self.encoding_ = with_units(fit_encoding(core, schema, alike, rng), schema)
             self._keep_combinations(core, varied)
             self._require_free_features()
-            self._warn_of_determined(varied)
+            self._warn_of_determined(different, alike[alike != equal])
         self._warn_of_dependence(core, varied & ~self.encoding_.copied)
 
     def _read(self, X: Any) -> Table:
@@ -314,9 +315,10 @@ class TableModel(BaseEstimator):
                 "what the others add up to."
             )
 
-    def _warn_of_determined(self, varied: Flags) -> None:
-        """Warn of features that follow from others, by a relation that `relations.py` has found."""
-        determined = np.flatnonzero(varied & ~self.modelled_ & self.encoding_.copied)
+    def _warn_of_determined(self, varied: Flags, recoded: Indices) -> None:
+        """Warn of features that follow from others, by relations that `relations.py` or `recoded.py` has found."""
+        in_relation = ~self.modelled_ | np.isin(self.encoding_.alike, recoded)
+        determined = np.flatnonzero(varied & in_relation & self.encoding_.copied)
         if len(determined):
             caution(
                 f"{listing([column_name(self._names, j) for j in determined])}: determined by other columns. The "
@@ -324,7 +326,7 @@ class TableModel(BaseEstimator):
                 "or what determines it."
             )
 
-    def _warn_of_special_columns(self, schema: Schema, core: Array, alike: Indices) -> None:
+    def _warn_of_special_columns(self, schema: Schema, alike: Indices) -> None:
         constant = ~schema.varies
         if constant.any():
             which = listing(
@@ -340,15 +342,16 @@ class TableModel(BaseEstimator):
         unit = schema.units.of
         duplicate = (unit[alike] != unit) & ~constant
         if duplicate.any():
-            which = listing([self._same_as(core, j, alike[j]) for j in np.flatnonzero(duplicate)])
+            which = listing(
+                [
+                    f"{column_name(self._names, j)} (same as {column_name(self._names, alike[j])})"
+                    for j in np.flatnonzero(duplicate)
+                ]
+            )
             caution(
                 f"{which}: duplicates. The only valid {self._draw_word} of a duplicated column is a copy, so "
                 f"neither can be {self._use_word}. Keep one of each."
             )
-
-    def _same_as(self, core: Array, j: int | np.integer[Any], first: int | np.integer[Any]) -> str:
-        said = f"{column_name(self._names, j)} (same as {column_name(self._names, first)}"
-        return said + (")" if np.array_equal(core[:, j], core[:, first], equal_nan=True) else ", in other values)")
 
 
 def _cells_in_words(table: Table, j: int | np.integer[Any], rows: Flags) -> str:
