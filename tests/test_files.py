@@ -548,6 +548,17 @@ def test_empty_columns_without_names_are_left_out(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read_frame(str(tmp_path / "t.csv")), expected)
 
 
+def test_a_first_column_that_pandas_has_named_holds_row_names(tmp_path: Path) -> None:
+    """It is what becomes of row names when a file is read and written again; no row number is a feature."""
+    (tmp_path / "t.csv").write_text("Unnamed: 0,a,b\n7,1,2\n3,3,4\n4,5,6\n")
+    frame = read_frame(str(tmp_path / "t.csv"))
+    pd.testing.assert_frame_equal(
+        frame, pd.DataFrame({"a": [1, 3, 5], "b": [2, 4, 6]}, index=[7, 3, 4]), check_names=False
+    )
+    write_frame(frame, tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_text() == (tmp_path / "t.csv").read_text()
+
+
 @pytest.mark.parametrize(
     ("suffix", "kind"), [("xlsx", "a spreadsheet program"), ("dta", "Stata"), ("RDS", "R"), ("sav", "SPSS")]
 )

@@ -36,6 +36,12 @@ BAD: dict[str, tuple[Any, str]] = {
     "dates": (pd.date_range("2020", periods=ROWS), r"has type datetime64\[.*only numbers.*days since a date"),
     "dates as text": ([f"2020-01-{i % 9 + 1:02d}" for i in range(ROWS)], r"dates as text.*days since a date"),
     "dates with the day first": (["1.2.2020", "13.2.2020"] * 30, r"dates as text"),
+    "dates in other forms": (["17-08-1984", "25-4-85", "2012/01/01", "2012/1/2"] * 15, r"dates as text"),
+    "months by name": (["17 Aug 1984", "3-sep-84", "17AUG1984", "September 3, 1984"] * 15, r"dates as text"),
+    "codes of digits and letters": (
+        [*map(str, range(ROWS - 1)), "136A"],
+        r"numbers, but for '136A' \(row 60\).*If these are codes, pass the kind \"nominal\" in kinds= \(--kind\)",
+    ),
     "times as text": (["2020-01-01T10:00:00Z", None] * 30, r"dates as text"),
     "durations": (pd.to_timedelta(range(ROWS), unit="D"), r"has type timedelta64.*Encode it as numbers"),
     "periods": (pd.period_range("2020", periods=ROWS, freq="D"), r"has type period\[D\]"),
@@ -86,6 +92,8 @@ GOOD: dict[str, tuple[Any, str, int]] = {
     "entirely missing text": (pd.Series([None] * ROWS, dtype="str"), "constant", 0),
     "few numbers with signs": (["5 %", "10 %", "20 %"] * 20, "nominal", 3),
     "a date now and then": (["2020-01-01", "never"] * 30, "binary", 2),
+    "codes with dashes": (["50-00-1", "64-17-5", "67-56-1"] * 20, "nominal", 3),
+    "months": (["May", "June", "July"] * 20, "nominal", 3),
 }
 
 
@@ -115,7 +123,14 @@ def test_all_problems_are_in_one_message() -> None:
     for name in BAD:
         assert f"column {name!r}" in said
     assert "good too" not in said
-    assert "column 'dates as text', column 'dates with the day first', column 'times as text': dates as" in said
+    dates = (
+        "dates as text",
+        "dates with the day first",
+        "dates in other forms",
+        "months by name",
+        "times as text",
+    )
+    assert ", ".join(f"column {name!r}" for name in dates) + ": dates as" in said
 
 
 def test_a_long_list_of_columns_is_cut() -> None:

@@ -29,6 +29,7 @@ from knockoffs.parquet import ParquetTable
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.words import listing
 
+PANDAS_NAMELESS = "Unnamed: 0"  # what pandas calls a first column without a name
 DELIMITERS = (",", "\t", ";", "|")
 OTHER_FORMATS = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), "a spreadsheet program"),
@@ -55,9 +56,9 @@ def read_frame(
     """The table in a file, in a folder of Parquet files, or in standard input for `-`.
 
     Compression and Parquet are known by content, the delimiter of text by its first line unless it is given. A
-    first column without a name holds row names. What an archive may hold is limited (`knockoffs.archives`); unpack
-    it to lift the limit. Of a table with more than `max_rows` rows so many are drawn at random, in their order; in
-    a folder the others are never in memory.
+    first column without a name, or with the one that pandas gives it, holds row names. What an archive may hold is
+    limited (`knockoffs.archives`); unpack it to lift the limit. Of a table with more than `max_rows` rows so many
+    are drawn at random, in their order; in a folder the others are never in memory.
     """
     name = "standard input" if path == "-" else path
     if Path(path).is_dir():
@@ -282,7 +283,9 @@ def _with_named_columns(frame: pd.DataFrame, header: list[str], name: str) -> pd
             f"{name} has columns without a name (number {listing(holding)}). Name them in the first line."
         )
     kept = frame.drop(columns=frame.columns[unnamed])
-    return kept.set_index(kept.columns[0]).rename_axis(None) if header[0] == "" else kept
+    if header[0] not in ("", PANDAS_NAMELESS):
+        return kept
+    return kept.set_index(kept.columns[0]).rename_axis(header[0] or None)
 
 
 def _holds_data(header: list[str]) -> bool:

@@ -19,7 +19,12 @@ from knockoffs.words import column_name, listing
 FREE_TEXT = 0.5  # share of different texts among the cells from which on a column is no category
 FEW_LEVELS = 20  # so many levels are never too many
 MARKS = frozenset({"na", "n/a", "nan", "nil", "null", "none", "unknown", "missing", "n/k", "not known"})
-DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([/.])\d\d?\2\d{2,4}")
+_DAY, _MONTH = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+DATE = re.compile(
+    rf"(?:\d{{4}}([-/.])\d\d?\1\d\d?|{_DAY}([-/.]){_DAY}\2(?:\d{{4}}|\d\d)"  # either of them may be the month
+    rf"|{_DAY}[- ]?{_MONTH}[-, ]*\d{{2,4}}|{_MONTH} {_DAY},? \d{{4}})(?:[ T].*)?",
+    re.IGNORECASE,
+)
 
 # Currency, per cent, marks of thousands, decimal commas, and limits of detection around digits.
 SIGNED_NUMBER = re.compile(r"\s*[<>≤≥~]?=?\s*[-+(]?\s*[$€£¥]?\s*[-+]?\d[\d.,' ]*(?:[eE][-+]?\d+)?\s*[%$€£¥)]?\s*")
@@ -149,7 +154,8 @@ def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: i
             return (
                 f"numbers, but for {listing(quoted)}. Replace what is no number by missing cells, and convert the "
                 'column to numbers (pd.to_numeric(X[COL], errors="coerce") in pandas; --na-value VALUE at the '
-                "command line does both)"
+                'command line does both). If these are codes, pass the kind "nominal" in kinds= (--kind), or drop '
+                "the column (--drop)"
             )
         signs = [text for text in texts if not _is_mark(text)]
         if len(odd) and len(texts) > FEW_LEVELS and all(map(SIGNED_NUMBER.fullmatch, signs)):

@@ -404,6 +404,15 @@ def test_an_identifier_is_warned_of(invoke: Invoke, table: pd.DataFrame) -> None
     assert re.match(said, result.stderr)
 
 
+def test_rows_without_a_target_are_left_out(invoke: Invoke, table: pd.DataFrame) -> None:
+    gaps = np.arange(len(table)) % 10 == 3
+    table.assign(y=table["y"].mask(gaps)).drop(columns="patient").to_csv("gaps.csv", index=False)
+    result = invoke("select", "gaps.csv", *FAST, "--json")
+    assert result.exit_code == 0
+    assert "the target 'y' is missing in 30 of 300 rows, which are left out" in result.stderr
+    assert w_of(json.loads(result.stdout)) == by_hand(table[~gaps]).w.tolist()
+
+
 # bad input: one line, no file
 
 
@@ -429,7 +438,6 @@ BAD_TABLES: dict[str, tuple[Callable[[pd.DataFrame], bytes], str]] = {
     "one number": (lambda t: edited(t, y=1), r"target 'y'.*one class only \(1\).*at least two classes"),
     "constant target": (lambda t: edited(t, y=0.5), r"target 'y'.*constant \(0\.5\)"),
     "no target values": (lambda t: edited(t, y=np.nan), r"the target 'y' has no values at all\. Pass another"),
-    "a target value lacks": (with_cell("y", 7, None), r"'y' lacks 1 of 300 values\. Drop those rows"),
     "an infinite target": (with_cell("y", 7, np.inf), r"target 'y'.*infinite values\. Drop those rows"),
     "a target of numbers and text": (with_cell("y", 7, "n/k"), r"'y'.*'n/k'.*row 8"),
     "mixed cells": (

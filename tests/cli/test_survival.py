@@ -53,6 +53,21 @@ def test_a_file_to_an_answer_as_in_python(invoke: Invoke, survival_file: Path, p
     assert again["settings"]["target"] == "time to status=dead"
 
 
+def test_rows_without_time_or_event_are_left_out(invoke: Invoke, patients: pd.DataFrame) -> None:
+    """Beside gaps whole numbers come from a file as 1.0 and 2.0; --event may name them as they were written."""
+    late, lost = np.arange(200) % 20 == 3, np.arange(200) % 25 == 4
+    status = (patients["died"] + 1).mask(lost)
+    patients.assign(days=patients["days"].mask(late), died=status).to_csv("gaps.csv", index=False)
+    result = invoke("select", "gaps.csv", *FAST, "--event", "died=2", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert "the target 'days' is missing in 10 of 200 rows, which are left out" in result.stderr
+    assert "--event 'died' is missing in 8 of 190 rows, which are left out" in result.stderr
+    selector = KnockoffSelector("gaussian", "lasso", fdr=0.2, certify=False, random_state=0)
+    known = patients[~late & ~lost]
+    by_hand = selector.fit(known[FEATURES], known[["died", "days"]]).selection_
+    assert [f["w"] for f in json.loads(result.stdout)["features"]] == by_hand.w.tolist()
+
+
 def test_p_values(invoke: Invoke, survival_file: Path) -> None:
     drop = [word for name in FEATURES[14:] for word in ("--drop", name)]
     result = invoke(

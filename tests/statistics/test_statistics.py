@@ -341,6 +341,24 @@ def test_targets_of_all_types(y: Any, task: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "counts", "task"),
+    [
+        (
+            [0, 1, 2, 3, 4, 8],
+            [500, 260, 120, 80, 39, 1],
+            "regression",
+        ),  # visits: no class of one row can be learned
+        ([0, 1, 2], [5, 15, 20], "classification"),
+        ([0, 1], [998, 2], "classification"),
+        (["0", "1", "2"], [600, 398, 2], "classification"),
+    ],
+)
+def test_whole_numbers_that_become_rare_are_counts(values: list[Any], counts: list[int], task: str) -> None:
+    y = np.repeat(values, counts)
+    assert Target.read(y, "auto", rows=len(y), who="T").task == task
+
+
+@pytest.mark.parametrize(
     ("y", "said"),
     [
         (np.ma.array(WHOLE, mask=WHOLE == 1), "10 missing values"),

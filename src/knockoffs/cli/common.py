@@ -136,9 +136,10 @@ def read_features(
 ) -> pd.DataFrame:
     """The table without the columns to drop, and without the marks of missing cells."""
     frame = read_file(file, delimiter, na_values, warn_of_absent=True, max_rows=max_rows, seed=seed)
-    for column in drop:
+    dropped = [column for column in drop if column != frame.index.name]  # row names are no feature anyway
+    for column in dropped:
         require_column(frame, "--drop", column)
-    return frame.drop(columns=list(drop))
+    return frame.drop(columns=dropped)
 
 
 def read_file(

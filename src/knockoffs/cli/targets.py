@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from knockoffs.cautions import caution
 from knockoffs.cli.common import not_numbers, options, require_column, take_groups
 from knockoffs.words import listing
 
@@ -48,21 +49,26 @@ def split_columns(
 ) -> tuple[Any, Any, Any]:
     """Target, features and groups, or an error that says what is wrong with them.
 
-    With an event the target is a data frame of two columns, times and whether the event was seen.
+    With an event the target is a data frame of two columns, times and whether the event was seen. Rows in which
+    the target is missing are left out.
     """
     require_column(frame, "--target", target)
-    _require_values(frame[target], f"the target {target!r}")
     if event is None and task == "survival":
         raise ValueError("--task survival needs --event, the column that says whether the event was seen.")
     if event is not None and task not in ("auto", "survival"):
         raise ValueError(
             f"--event {event!r} makes the target a time, not a {task} one. Leave --task or --event out."
         )
-    y = _quantity_or_classes(frame[target], target, task)
-    used = [target]
+    _require_quantity_or_classes(frame[target], target, task)
+    frame = _with_known(frame, target, f"the target {target!r}")
+    y, used = frame[target], [target]
     if event is not None:
-        column, seen = _events(frame, event)
-        y, used = _with_events(y, seen, target, event), [target, column]
+        column, value = _event_column(frame, event)
+        frame = _with_known(frame, column, f"--event {column!r}")
+        y, used = (
+            _with_events(frame[target], _events(frame[column], value, event), target, event),
+            [target, column],
+        )
     X, labels = take_groups(frame, groups)
     return y, X.drop(columns=used), labels
 
@@ -83,15 +89,21 @@ def refuse_copies(
         raise ValueError(f"the features hold a copy of the target {target!r}: {named}. Leave it out with --drop.")
 
 
-def _require_values(column: pd.Series, what: str) -> None:
-    missing = int(column.isna().sum())
-    if missing == len(column):
+def _with_known(frame: pd.DataFrame, column: str, what: str) -> pd.DataFrame:
+    """The rows in which a part of the target is known."""
+    missing = frame[column].isna()
+    if missing.all():
         raise ValueError(f"{what} has no values at all. Pass another column.")
-    if missing:
-        raise ValueError(f"{what} lacks {missing} of {len(column)} values. Drop those rows.")
+    if not missing.any():
+        return frame
+    caution(
+        f"{what} is missing in {missing.sum():,} of {len(frame):,} rows, which are left out: the answer is about "
+        "rows in which it is known."
+    )
+    return frame[~missing]
 
 
-def _quantity_or_classes(y: pd.Series, target: str, task: TaskChoice) -> pd.Series:
+def _require_quantity_or_classes(y: pd.Series, target: str, task: TaskChoice) -> None:
     wrong = not_numbers(y)
     if (
         task != "classification" and wrong.any() and wrong.mean() < 0.5
@@ -101,28 +113,33 @@ def _quantity_or_classes(y: pd.Series, target: str, task: TaskChoice) -> pd.Seri
             f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it, or "
             "pass --task classification."
         )
-    return y
 
 
-def _events(frame: pd.DataFrame, event: str) -> tuple[str, pd.Series]:
-    """The column that --event names, and whether each row has the event."""
+def _event_column(frame: pd.DataFrame, event: str) -> tuple[str, str]:
+    """The column that --event names, and the value that stands for the event; no text where it names none."""
     column, _, value = (event, "", "") if event in frame.columns else event.rpartition("=")
     require_column(frame, "--event", column or event)
-    cells = frame[column]
-    _require_values(cells, f"--event {column!r}")
+    return column, value
+
+
+def _events(cells: pd.Series, value: str, event: str) -> pd.Series:
+    """Whether each row has the event."""
+    column = str(cells.name)
     if value:
-        seen = cells.astype(str).str.strip() == value
+        from knockoffs.files import without_mark
+
+        seen = without_mark(cells.to_frame(), value, [column])[column].isna()  # 2 also stands for 2.0
         if not seen.any():
             held = listing([repr(own) for own in cells.astype(str).unique().tolist()], 5)
             raise ValueError(f"--event {event!r}: no cell of {column!r} holds {value!r}. It holds {held}.")
-        return column, seen
+        return seen
     if not cells.isin([0, 1]).all():
         held = listing([repr(own) for own in cells.unique().tolist()], 5)
         raise ValueError(
             f"--event {column!r} holds {held}, not true and false or 1 and 0. Say which value stands for the "
             f"event: --event {column}=VALUE."
         )
-    return column, cells.astype(bool)
+    return cells.astype(bool)
 
 
 def _with_events(time: pd.Series, seen: pd.Series, target: str, event: str) -> pd.DataFrame:

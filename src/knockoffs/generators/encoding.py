@@ -15,7 +15,7 @@ from knockoffs.generators.feature_units import FeatureUnit, Intervals, WithGaps
 from knockoffs.generators.joined import Joint, joined
 from knockoffs.generators.latent import DRAW_SWEEPS, draw_latents, start_latents
 from knockoffs.generators.relations import Context
-from knockoffs.generators.value_units import Exact, Measured, Plain, Spread
+from knockoffs.generators.value_units import Exact, Measured, Plain, Recoded, Spread
 
 SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent
 CHUNK = 4_096  # rows whose random numbers are held at once
@@ -45,7 +45,7 @@ class TableEncoding:
     units : tuple of units
         One per feature. A feature without internal columns is copied: its only valid knockoff is a copy.
     alike : array of int
-        Per feature the first one that is equal to it, mostly itself.
+        Per feature the first one that is equal to it or a function of it (`recoded.py`), mostly itself.
     contexts : tuple of Context
         Classes of rows that knockoffs keep. Each has internal columns behind those of the features. They have
         knockoffs like any other, which are not used: a row's knockoff stays in its class.
@@ -57,6 +57,8 @@ class TableEncoding:
         Per feature the unit that it is swapped with, where groups of features are; None where each is a unit.
     joints : tuple of Joint
         Features of a group that are one feature to the model: the first has internal columns for all of them.
+    kept : tuple of int
+        Features that others determine: their knockoff is a copy, and their internal columns tell of the others.
     """
 
     units: tuple[Unit, ...]
@@ -66,6 +68,7 @@ class TableEncoding:
     correlation: Array | None = None
     swapped: Indices | None = None
     joints: tuple[Joint, ...] = ()
+    kept: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         # now, so that no later use changes it
@@ -74,14 +77,15 @@ class TableEncoding:
 
     @cached_property
     def copied(self) -> Flags:
-        """Features whose knockoff is a copy: duplicates, and those without internal columns."""
+        """Features whose knockoff is a copy: duplicates, those without internal columns, and the kept ones."""
         own = np.arange(len(self.units))
         swapped = own if self.swapped is None else self.swapped
         duplicate = swapped[self.alike] != swapped  # within a unit, the knockoff of one is that of the other
         empty = np.array([unit.width == 0 for unit in self.units])
         for joint in self.joints:  # which cannot be drawn one by one
             empty[joint.columns] = empty[joint.columns[0]] or self.swapped is None
-        return np.isin(self.alike, self.alike[duplicate]) | empty
+        empty[list(self.kept)] = True
+        return np.isin(self.alike, self.alike[duplicate]) | empty[self.alike]
 
     @cached_property
     def _places(self) -> list[slice]:
@@ -265,7 +269,10 @@ class TableEncoding:
                 cells[:, j] = unit.decode(encoded[:, place])
         for joint in self.joints:
             cells[:, joint.columns] = joint.cells(cells[:, joint.columns[0]])
-        cells = cells[:, self.alike]
+        for j, (unit, first) in enumerate(zip(self.units, self.alike, strict=True)):
+            if j != first:
+                other = cells[:, first]
+                cells[:, j] = unit.decode(other[:, None]) if isinstance(unit, Recoded) else other
         if original is not None:
             copied = self.copied | ~self.knows(original)  # a copy is valid, also where a constant varies by now
             cells = np.where(copied, original, cells)

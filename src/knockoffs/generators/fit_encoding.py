@@ -22,6 +22,7 @@ from knockoffs.generators.feature_units import (
 from knockoffs.generators.joined import find_joints, joined, joined_schema
 from knockoffs.generators.latent import fit_correlation
 from knockoffs.generators.nominal import nominal_boxes
+from knockoffs.generators.recoded import with_recoded
 from knockoffs.generators.relations import (
     LEAST_ROWS,
     Context,
@@ -61,9 +62,11 @@ def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding
 def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
     """Describe all features, find relations between them, and learn the correlations of latents."""
     joints = find_joints(core, schema, alike)
-    if joints:
-        found = fit_encoding(joined(core, joints), joined_schema(schema, joints), alike, rng)
-        return replace(found, joints=joints)
+    found = _fit_features(joined(core, joints), joined_schema(schema, joints), alike, rng)
+    return with_recoded(replace(found, joints=joints), core)
+
+
+def _fit_features(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
     distinct = alike == np.arange(len(alike))
     if not any(_is_latent(column) for column, own in zip(schema, distinct, strict=True) if own):
         units = [
@@ -83,7 +86,10 @@ def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Gen
         context_units.append(others.classes(classes, context.members))
     free = distinct & [column.kind != "constant" for column in schema]
     free[[j for context in contexts for j in context.members]] = False
-    kept = find_kept_states(core, schema.columns) | {int(j): np.empty(0) for j in features_with_few_gaps(core)}
+    own = np.flatnonzero(distinct)  # not by their duplicates
+    kept = find_kept_states(core[:, own], [schema[int(j)] for j in own])
+    kept = {int(own[k]): atoms for k, atoms in kept.items()}
+    kept |= {int(j): np.empty(0) for j in features_with_few_gaps(core)}
     for j, atoms in kept.items():
         context = context_of_states(j, core[:, j], atoms)
         classes = context.classes(core)

@@ -12,7 +12,7 @@ from knockoffs.generators.encoding import Classed, TableEncoding
 from knockoffs.generators.feature_units import Boxes, Constant, FeatureUnit, Intervals, WithGaps
 from knockoffs.generators.joined import Joint
 from knockoffs.generators.relations import Context
-from knockoffs.generators.value_units import Exact, Measured, Plain, Spread
+from knockoffs.generators.value_units import Exact, Measured, Plain, Recoded, Spread
 from knockoffs.typed_json import as_type
 
 
@@ -63,6 +63,7 @@ def pack_encoding(encoding: TableEncoding) -> tuple[dict[str, Any], Array]:
             }
             for context, unit in zip(encoding.contexts, encoding.context_units, strict=True)
         ],
+        "kept": list(encoding.kept),
         "joints": [
             {"columns": joint.columns.tolist(), "numbers": writer.add(joint.states)} for joint in encoding.joints
         ],
@@ -97,7 +98,10 @@ def unpack_encoding(description: Any, numbers: Array, features: int) -> TableEnc
     joints = tuple(_unpack_joint(spec, reader, features) for spec in description.get("joints", []))
     reader.require_end()
     _require_classes(units, contexts)
-    return TableEncoding(units, alike, tuple(contexts), tuple(context_units), joints=joints)
+    kept = tuple(as_type(list[int], description.get("kept", []), "kept"))
+    if not np.isin(kept, np.arange(features)).all():
+        raise ValueError("columns that are kept do not exist")
+    return TableEncoding(units, alike, tuple(contexts), tuple(context_units), joints=joints, kept=kept)
 
 
 def _unpack_joint(spec: Any, reader: _Reader, features: int) -> Joint:
@@ -126,6 +130,8 @@ def _pack(unit: FeatureUnit | Classed, writer: _Writer) -> dict[str, Any]:
             }
         case Measured():
             return {"is": "measured", "values": writer.add([unit.values, unit.scores])}
+        case Recoded():
+            return {"is": "recoded", "values": writer.add([unit.given, unit.values])}
         case Plain():
             intervals = None if unit.intervals is None else _pack(unit.intervals, writer)
             return {"is": "plain", "intervals": intervals, "typical": writer.add(unit.typical)}
@@ -188,6 +194,14 @@ def _measured(spec: Any, reader: _Reader) -> Measured:
     return Measured(values, scores)
 
 
+def _recoded(spec: Any, reader: _Reader) -> Recoded:
+    given, values = reader.take(spec["values"]).reshape(2, -1)
+    checked_levels(given, missing=True)
+    if np.isinf(values).any():
+        raise ValueError("a column that is a function of another one has values that are not finite")
+    return Recoded(given, values)
+
+
 def _plain(spec: Any, reader: _Reader) -> Plain:
     intervals = None if spec["intervals"] is None else _intervals(spec["intervals"], reader)
     (typical,) = reader.take(spec["typical"])
@@ -248,7 +262,7 @@ def require_levels(unit: FeatureUnit | Classed, levels: int) -> None:
             codes = unit.codes
         case Constant():
             codes = np.array([unit.value])
-        case Spread() | Exact():
+        case Spread() | Exact() | Recoded():
             codes = unit.values
         case Intervals() if unit.atom.all():
             codes = unit.values
@@ -265,6 +279,7 @@ _UNPACK: dict[str, Callable[[Any, _Reader], FeatureUnit | Classed]] = {
     "boxes": _boxes,
     "measured": _measured,
     "plain": _plain,
+    "recoded": _recoded,
     "spread": _values(Spread),
     "exact": _values(Exact),
     "classed": _classed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
+from knockoffs.generators.dependence import Dependence, linear_dependence
 from knockoffs.generators.encoding import TableEncoding
 from knockoffs.generators.fit_encoding import (
     exact_encoding,
@@ -22,6 +24,7 @@ from knockoffs.generators.fit_encoding import (
     spread_encoding,
     with_units,
 )
+from knockoffs.generators.recoded import first_recoded
 from knockoffs.randomness import RandomState
 from knockoffs.schema import Kind, Schema
 from knockoffs.swap_units import FeatureGroups, Units
@@ -80,10 +83,12 @@ class TableModel(BaseEstimator):
     def _describe(self, table: Table, rng: np.random.Generator) -> None:
         """Choose how the model sees each column."""
         self.schema_ = schema = table.schema
-        core, alike = table.codes, first_alike(table.codes)
-        self._warn_of_special_columns(schema, alike)
-        varied = schema.varies & (alike == np.arange(len(alike)))
-        self._require_columns(varied)
+        core, equal = table.codes, first_alike(table.codes)
+        alike = equal if self.has_given_model() or self._handles_discrete else first_recoded(core)
+        self._warn_of_special_columns(schema, equal)
+        different = schema.varies & (equal == np.arange(len(equal)))
+        varied = different & (alike == np.arange(len(alike)))
+        self._require_columns(different)
         self._require_sane_range(core, varied)
         if self.has_given_model() and not self._handles_discrete:
             self._require_numbers(schema)
@@ -95,9 +100,10 @@ class TableModel(BaseEstimator):
             self.encoding_ = with_units(spread_encoding(core, schema, alike), schema)
         else:
             self.encoding_ = with_units(fit_encoding(core, schema, alike, rng), schema)
+            self._keep_combinations(core, varied)
             self._require_free_features()
-            self._warn_of_determined(varied)
-        self._warn_of_dependence(core, varied & self.modelled_)
+            self._warn_of_determined(different, alike[alike != equal])
+        self._warn_of_dependence(core, varied & ~self.encoding_.copied)
 
     def _read(self, X: Any) -> Table:
         """Read a table that must have the columns of the fit; levels are numbered as in the fit."""
@@ -278,29 +284,41 @@ class TableModel(BaseEstimator):
                 "and near these columns with care."
             )
 
-    def _warn_of_dependence(self, core: Array, varied: Flags) -> None:
+    def _dependence(self, core: Array, varied: Flags) -> tuple[Indices, Dependence]:
+        """Columns of numbers without gaps, and how far they are linear combinations of each other."""
         numbers = varied & ~np.isnan(core).any(0) & np.array([c.kind != "nominal" for c in self.schema_])
         columns = np.flatnonzero(numbers)
         if len(columns) < MIN_COLUMNS or len(core) <= 2 * len(columns):
-            return  # with so few rows every column is almost a combination of the others
-        correlation = np.corrcoef(core[:, columns].T) + 1e-9 * np.eye(len(columns))
-        precision = np.linalg.inv(correlation)
-        own = 1 / np.diag(precision)  # share of the variance that the others do not explain
-        unit = self.schema_.units.of[columns]
-        for group in np.flatnonzero(np.bincount(unit) > 1):
-            block = unit == group
-            own[block] = np.diag(np.linalg.inv(precision[np.ix_(block, block)]))  # that other units do not explain
-        if (own < DEPENDENT).any():
-            which = listing([column_name(self._names, columns[k]) for k in np.flatnonzero(own < DEPENDENT)])
+            columns = columns[:0]  # with so few rows every column is almost a combination of the others
+        return columns, linear_dependence(core[:, columns], self.schema_.units.of[columns])
+
+    def _keep_combinations(self, core: Array, varied: Flags) -> None:
+        """Keep columns that add up, such as an indicator of each category, as they are: nothing else is valid."""
+        columns, dependence = self._dependence(core, varied & self.modelled_)
+        kept = columns[dependence.exact]
+        if len(kept):
+            self.encoding_ = replace(self.encoding_, kept=tuple(kept.tolist()))
+            caution(
+                f"{listing([column_name(self._names, j) for j in kept])}: a linear combination of other columns, "
+                f"which determine it. The only valid {self._draw_word} is a copy, so such a feature cannot be "
+                f"{self._use_word}. Drop one column of each set that adds up, such as one category's indicator."
+            )
+
+    def _warn_of_dependence(self, core: Array, varied: Flags) -> None:
+        columns, dependence = self._dependence(core, varied)
+        few = dependence.own < DEPENDENT
+        if few.any():
+            which = listing([column_name(self._names, j) for j in columns[few]])
             caution(
                 f"{which}: a linear combination of other columns (less than {DEPENDENT:g} of its variance is "
                 f"its own). Its {self._draw_word} is all but a copy, so it can hardly be {self._use_word}. Drop "
                 "what the others add up to."
             )
 
-    def _warn_of_determined(self, varied: Flags) -> None:
-        """Warn of features that follow from others, by a relation that `relations.py` has found."""
-        determined = np.flatnonzero(varied & ~self.modelled_ & self.encoding_.copied)
+    def _warn_of_determined(self, varied: Flags, recoded: Indices) -> None:
+        """Warn of features that follow from others, by relations that `relations.py` or `recoded.py` has found."""
+        in_relation = ~self.modelled_ | np.isin(self.encoding_.alike, recoded)
+        determined = np.flatnonzero(varied & in_relation & self.encoding_.copied)
         if len(determined):
             caution(
                 f"{listing([column_name(self._names, j) for j in determined])}: determined by other columns. The "

@@ -89,6 +89,26 @@ def _line_through(x: Array, y: Array, at: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
+class Recoded:
+    """A feature that is a one-to-one function of an earlier one, whose internal columns stand for both."""
+
+    given: Array  # values of the other feature, increasing, nan last
+    values: Array  # those of this one
+    width: int = 0
+
+    def bounds(self, codes: Array) -> tuple[Array, Array]:
+        return np.empty((len(codes), 0)), np.empty((len(codes), 0))
+
+    def decode(self, z: Array) -> Array:
+        """The cells of this feature by those of the other one, the only column of z."""
+        missing, present = np.isnan(z[:, 0]), ~np.isnan(self.given)
+        return np.where(missing, self.values[-1], np.interp(z[:, 0], self.given[present], self.values[present]))
+
+    def knows(self, codes: Array) -> Flags:
+        return ~np.isnan(codes) | bool(np.isnan(self.values).any())
+
+
+@dataclass(frozen=True, slots=True)
 class Spread:
     """A discrete feature in its own units: each value is spread evenly over the cell around it.
 

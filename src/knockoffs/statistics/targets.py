@@ -19,6 +19,8 @@ from knockoffs.words import listing
 
 MOST_CLASSES = 20
 SAID_CLASSES = 4
+LEAST_OF_CLASS = 5  # rows, by which a model may learn a class and be tested
+RARER = 10  # times than in even shares
 TASKS = ("auto", *get_args(Task))
 TaskChoice = Literal["auto", "regression", "classification", "survival"]
 
@@ -148,10 +150,15 @@ def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:
 
 
 def _is_quantity(target: NDArray[Any]) -> bool:
-    """Return whether y is a number, not a class: any fraction, or over 20 different whole numbers (counts)."""
+    """Return whether y is a number, not a class: a fraction, over 20 different whole numbers, or a count.
+
+    Counts become rare on the way up, classes that are numbered are all frequent enough to be told from others.
+    """
     if target.dtype.kind not in "iuf":
         return False
-    return bool((target != np.rint(target)).any()) or len(np.unique(target)) > MOST_CLASSES
+    values, counts = np.unique(target, return_counts=True)
+    rare = counts.min(initial=LEAST_OF_CLASS) < min(LEAST_OF_CLASS, len(target) / (RARER * max(len(values), 1)))
+    return bool((target != np.rint(target)).any()) or len(values) > MOST_CLASSES or bool(len(values) > 2 and rare)
 
 
 def _classes(target: NDArray[Any], who: str) -> Array:
