@@ -399,3 +399,16 @@ def test_a_hundred_columns_take_less_than_a_second(method: str) -> None:
         GaussianKnockoffs(method, random_state=0).fit(x).sample(x)
         seconds.append(time.perf_counter() - begin)
     assert min(seconds) < 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("own", [1e-4, 1e-8, 1e-11])
+def test_gaps_where_others_all_but_determine_some_columns(method: str, own: float) -> None:
+    """Such as totals beside rounded parts: no warning, and gaps as small as they must be, no smaller."""
+    loadings = np.random.default_rng(0).normal(size=(20, 3))
+    unique = np.r_[np.full(10, own), np.ones(10)]
+    covariance = loadings @ loadings.T + np.diag(unique)
+    gaps = knockoff_gaps(covariance, method)
+    given_others = 1 / np.diag(np.linalg.inv(covariance))
+    assert (gaps[:10] > 0.1 * given_others[:10]).all()
+    assert (gaps <= 2 * given_others * (1 + 1e-3)).all()

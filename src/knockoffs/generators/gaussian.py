@@ -193,7 +193,9 @@ def _most_entropy(correlation: Array, gaps: Array, *, steps: int, tol: float) ->
     for _ in range(steps):
         inverse = cho_solve((root, True), np.eye(len(gaps)))
         slope = 1 / gaps - np.diag(inverse)
-        step = solve(inverse**2 + np.diag(1 / gaps**2), slope, assume_a="pos")
+        # In multiples of the gaps: those of columns that others all but determine are many orders smaller.
+        curvature = inverse**2 * np.outer(gaps, gaps) + np.eye(len(gaps))
+        step = gaps * solve(curvature, gaps * slope, assume_a="pos")
         falls = step < 0
         length = min(1.0, 0.9 * float((gaps[falls] / -step[falls]).min(initial=np.inf)))
         entropy = _entropy(root, gaps)

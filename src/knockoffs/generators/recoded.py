@@ -7,8 +7,11 @@ knockoffs of both are copies, however many values there are. To the model one of
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.fingerprints import one_pattern
@@ -29,8 +32,14 @@ def first_recoded(core: Array) -> Indices:
     seen: dict[bytes, int] = {}
     first = np.arange(core.shape[1])
     for j, column in enumerate(one_pattern(core).T):
-        first[j] = min(first[seen.setdefault(key, j)] for key in (column.tobytes(), *_in_common(column)))
+        keys = (_digest(column), *_in_common(column))
+        first[j] = min(first[seen.setdefault(key, j)] for key in keys)
     return first
+
+
+def _digest(*arrays: NDArray[Any]) -> bytes:
+    """Return a few bytes that no other arrays of these lengths have, as far as anybody knows."""
+    return sha256(b"".join(array.tobytes() for array in arrays)).digest()
 
 
 def _in_common(column: Array) -> list[bytes]:
@@ -46,9 +55,9 @@ def _in_common(column: Array) -> list[bytes]:
     from_middle = 2 * place - place.max(initial=0)
     if (from_middle[from_middle != 0][:1] > 0).any():
         place = place.max() - place
-    found = [b"ranks" + np.where(ordered, -1, group).tobytes() + place.tobytes()]
+    found = [_digest(np.where(ordered, -1, group), place)]
     if np.mean(size == 1) <= MOST_SINGLE:
-        found.append(b"rows" + group.tobytes())
+        found.append(_digest(group))
     return found
 
 
