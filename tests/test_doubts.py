@@ -160,6 +160,45 @@ def test_patients_seen_several_times_are_groups() -> None:
     assert said_of(pd.DataFrame({"age": visits, "town": [f"t{k}" for k in visits]})) is None
 
 
+def seen_four_times(name: str) -> pd.DataFrame:
+    """Rows of 75 persons whose sex and birthplace do not change, whose age rises, and who are measured anew."""
+    rng = np.random.default_rng(3)
+    person = np.repeat(rng.permutation(ROWS // 4), 4)
+    sex, place = rng.integers(2, size=ROWS // 4), rng.integers(9, size=ROWS // 4)
+    columns = {name: person, "sex": sex[person], "birthplace": place[person], "x": MEASURED}
+    return pd.DataFrame(columns).assign(age=40 + person % 7 + np.arange(ROWS) % 4)
+
+
+def test_codes_of_groups_are_known_by_what_their_rows_have_in_common() -> None:
+    said = said_of(seen_four_times("nr"))
+    assert said is not None
+    assert "column 'nr': rows with the same value also agree in column 'sex', column 'birthplace'" in said
+    assert "--groups" in said
+    by_name = said_of(seen_four_times("patient_id"))  # said once
+    assert by_name is not None
+    assert "also agree" not in by_name
+
+
+def test_steps_of_a_quantity_and_rare_levels_are_no_groups() -> None:
+    rng = np.random.default_rng(4)
+    age = np.sort(rng.integers(20, 80, size=ROWS)).astype(float)
+    steps = pd.DataFrame({"age": rng.permutation(age)})
+    steps["born"], steps["decade"], steps["square"] = 2020 - steps["age"], steps["age"] // 10, steps["age"] ** 2
+    rare = rng.random((ROWS, 20)) < 0.01  # hardly any two rows differ in them
+    counts = pd.DataFrame(rng.poisson(30, size=(ROWS, 5))).add_prefix("count")
+    assert said_of(pd.concat([steps, counts, pd.DataFrame(rare).add_prefix("rare")], axis=1)) is None
+
+
+def test_a_code_of_places_that_decides_on_prices_is_named() -> None:
+    """`birthplace` of nhefs is a number of a state of the USA, on which prices and taxes depend."""
+    said = said_of(load_nhefs(folder_with("nhefs"))[0])
+    assert said is not None
+    assert said.startswith(
+        "Some columns may not mean what they say. column 'birthplace': rows with the same value"
+    )
+    assert said.count(" column 'birthplace': ") == 1
+
+
 def test_null_and_nan_become_one() -> None:
     column = pl.Series([None, float("nan"), *np.random.default_rng(0).normal(size=18)], dtype=pl.Float64)
     said = said_of(pl.DataFrame({"x": column, "y": column.fill_nan(None), "z": column.fill_null(0.5)}))
@@ -190,7 +229,6 @@ def test_silence_on_tables_of_scikit_learn(name: str) -> None:
     ("folder", "load"),
     [
         ("support2", lambda data: load_support2(data)[0]),
-        ("nhefs", lambda data: load_nhefs(data)[0]),
         ("acic2016", load_acic2016),
         ("hiv", lambda data: load_hiv(data)[0]),
         ("physionet2012", lambda data: load_icu(data)[0]),

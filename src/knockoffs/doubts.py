@@ -12,6 +12,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy.stats import spearmanr
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.tables import Table
@@ -24,6 +25,11 @@ GAP = 5  # times the usual step from one value to the next
 MORE = 3  # times as frequent as the value next to it
 MANY_VALUES = 10  # so many values above zero make a single negative one conspicuous
 FEW_GROUPS = 20  # a name such as "site_id" with so few values is that of categories
+PAIRS = 500  # of rows with the same value of a column, by which it is known what else they have in common
+AGREE = 0.98  # share of these pairs
+BY_CHANCE = 0.7  # at most so many of any two rows agree
+ORDERED = 0.7  # rank correlation from which on a column is a step function of another one, such as an age group
+LEAST_COMMON = 2  # columns; one may be a coarser code of the same thing
 
 _DIGITS = range(1, 7)
 NUMBER_MARKS = frozenset(
@@ -55,6 +61,8 @@ def doubts(table: Table, target: Array | None = None) -> str | None:
       these or much more frequent than it.
     * Identifiers: whole numbers, all different, that number the rows or have the name of an identifier; and
       columns with the name of an identifier whose values repeat, as those of patients who were seen several times.
+    * Codes of groups, whatever their name: many values that repeat, and rows with the same one agree in several
+      other columns, as the rows of a patient do in sex and date of birth.
     * Columns of polars with both kinds of missing cells, null and NaN, which become one.
 
     Parameters
@@ -172,6 +180,16 @@ def _about_identifiers(table: Table) -> Iterator[str]:
             named.append(name)
         elif table.names is not None and _repeats(table.codes[:, j]) and _names_rows(column.name):
             repeated.append(name)
+    known = {*running, *named, *repeated}
+    for j, common in group_codes(table.codes):
+        name, others = column_name(table.names, j), [column_name(table.names, k) for k in common]
+        if name not in known:
+            yield (
+                f"{name}: rows with the same value also agree in {listing(others, 3)}, as those of one patient, "
+                "family or place do. If they belong together, pass it as groups= instead of as a feature "
+                "(--groups at the command line). If it is a code without an order, say so (kinds=, --kind "
+                "COL=nominal)."
+            )
     if running:
         yield (
             f"{listing(running)}: a different whole number in every row, with few numbers left out or in the "
@@ -198,6 +216,48 @@ def _repeats(column: Array) -> bool:
     """Return whether there are too many values for categories, and most of them occur several times."""
     values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
     return len(values) > FEW_GROUPS and bool(np.mean(counts > 1) > 0.5)
+
+
+def group_codes(codes: Array) -> list[tuple[int, list[int]]]:
+    """Return the columns whose values seem to stand for groups of rows, with those that a group has in common.
+
+    Two rows with the same value agree in several other columns, which hardly any two rows do otherwise. Columns
+    that rise or fall with the values do not count: a birth year or an age group also follows from the age.
+    """
+    chance = np.array([_agree_by_chance(column) for column in codes.T])
+    found = []
+    for j in (j for j, column in enumerate(codes.T) if _repeats(column) and _are_codes(column)):
+        order = np.argsort(codes[:, j], kind="stable")
+        same = np.flatnonzero(np.diff(codes[order, j]) == 0)
+        some = same[np.linspace(0, len(same) - 1, min(PAIRS, len(same))).astype(np.intp)]
+        one, other = codes[order[some]], codes[order[some + 1]]
+        agree = ((one == other) | (np.isnan(one) & np.isnan(other))).mean(0)
+        common = [
+            k
+            for k in np.flatnonzero((agree >= AGREE) & (chance <= BY_CHANCE)).tolist()
+            if k != j and not _rises_or_falls(codes[:, j], codes[:, k])
+        ]
+        if len(common) >= LEAST_COMMON:
+            found.append((j, common))
+    return found
+
+
+def _agree_by_chance(column: Array) -> float:
+    """Return the share of any two rows that agree in a column."""
+    counts = np.unique(column, return_counts=True)[1]
+    return float(np.square(counts / len(column)).sum())
+
+
+def _are_codes(column: Array) -> bool:
+    present = column[~np.isnan(column)]
+    return bool(np.all(present == np.rint(present)))
+
+
+def _rises_or_falls(code: Array, other: Array) -> bool:
+    known = ~np.isnan(code) & ~np.isnan(other)
+    if not other[known].size or np.ptp(other[known]) == 0:
+        return False
+    return bool(abs(spearmanr(code[known], other[known]).statistic) > ORDERED)
 
 
 def _all_different(column: Array) -> bool:

@@ -39,12 +39,17 @@ class ParquetTable:
         try:
             self._dataset = ds.dataset(files, format="parquet")
             self.rows: int = self._dataset.count_rows()
+            parts = {part.path: part.physical_schema.names for part in self._dataset.get_fragments()}
         except (pa.ArrowException, OSError, ValueError) as error:
             reason = (str(error).splitlines() or [""])[0] or type(error).__name__
             raise TableFileError(f"{name} is not a table in Parquet ({reason}). Write or copy it again.") from None
         if self.rows == 0:
             raise TableFileError(f"{name} holds no rows. Pass a table with data.")
         known = self._dataset.schema.names
+        for part, found in parts.items():
+            if set(found) != set(known):  # cells of columns that it lacks would count as missing
+                other = listing([repr(column) for column in sorted(set(found) ^ set(known))])
+                raise TableFileError(f"{name}: {part} differs from the first file in its columns: {other}.")
         self.columns = list(known if columns is None else columns)
         unknown = [repr(column) for column in self.columns if column not in known]
         if unknown:

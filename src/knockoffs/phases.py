@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from knockoffs.diagnostics.check import CHECK
 from knockoffs.generator_choice import is_ready
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.parts import is_auto
@@ -13,7 +14,6 @@ from knockoffs.statistics.crossfit import CrossFitted
 LEARN = "learning the distribution"
 CHOOSE = "choosing the statistic"
 COMPARE = "comparing with knockoffs"
-CHECK = "checking the knockoffs"
 DESCRIBE = "describing the effects"
 
 

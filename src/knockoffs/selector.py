@@ -20,6 +20,7 @@ from knockoffs.completion import complete_rows
 from knockoffs.conclusion import conclude, warn_of_certificate, warn_of_kept
 from knockoffs.conditioning import conditioned_columns
 from knockoffs.diagnostics.certificate import Certificate
+from knockoffs.diagnostics.check import CHECK
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, enough_rows
 from knockoffs.diagnostics.source import find_source, may_run_aside, table_for
@@ -37,7 +38,7 @@ from knockoffs.generators.hierarchical import fit_generator
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.parts import by_name, check_parts, is_auto
-from knockoffs.phases import CHECK, CHOOSE, COMPARE, DESCRIBE, LEARN, selection_phases
+from knockoffs.phases import CHOOSE, COMPARE, DESCRIBE, LEARN, selection_phases
 from knockoffs.pictured import pictured
 from knockoffs.progress import Job, job, progress_bars
 from knockoffs.randomness import RandomState, random_generator, reported_seed

@@ -44,6 +44,7 @@ UNITS = {
 }
 
 pytestmark = pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
+ROUNDING = 1e-5  # draws are made in single precision, whose last digits depend on the processor
 each_file = pytest.mark.parametrize("name", GENERATORS)
 
 
@@ -61,7 +62,7 @@ def test_a_file_of_before_gives_the_same_knockoffs(name: str, tmp_path: Path) ->
     model = loaded(name, unpacked(name), tmp_path)
     assert [type(unit) for unit in model.encoding_.units] == UNITS[name]
     drawn = model.sample(table(name), random_state=1)
-    np.testing.assert_allclose([*drawn[:2], drawn.sum(0)], DRAWN[name], atol=1e-5)
+    np.testing.assert_allclose([*drawn[:2], drawn.sum(0)], DRAWN[name], rtol=ROUNDING, atol=ROUNDING)
     model.save(tmp_path / "again")
     again = GENERATORS[name].load(tmp_path / "again")
     np.testing.assert_array_equal(again.sample(table(name), random_state=1), drawn)
@@ -75,7 +76,7 @@ def test_a_file_of_version_1_had_neither_checksum_nor_fingerprints(name: str, tm
     model.header["params"]["device"] = "cuda:7"
     before = loaded(name, model.content("removed"), tmp_path)
     drawn = before.sample(table(name), random_state=1)
-    np.testing.assert_allclose([*drawn[:2], drawn.sum(0)], DRAWN[name], atol=1e-5)
+    np.testing.assert_allclose([*drawn[:2], drawn.sum(0)], DRAWN[name], rtol=ROUNDING, atol=ROUNDING)
     assert np.isnan(before.share_of_fit(table(name)))
 
 

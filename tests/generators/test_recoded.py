@@ -40,10 +40,12 @@ def table() -> pd.DataFrame:
 
 
 def test_one_to_one_relations_are_found_however_many_values_there_are(table: pd.DataFrame) -> None:
-    codes = read_table(table, who="test").codes
-    np.testing.assert_array_equal(first_recoded(codes), [0, 1, 2, 0, 2, 0, 6])
+    codes, category = read_table(table, who="test").codes, table.columns == "town"
+    np.testing.assert_array_equal(first_recoded(codes, category), [0, 1, 2, 0, 2, 0, 6])
     shuffled = codes[np.random.default_rng(1).permutation(ROWS)]
-    np.testing.assert_array_equal(first_recoded(shuffled), first_recoded(codes))
+    np.testing.assert_array_equal(first_recoded(shuffled, category), first_recoded(codes, category))
+    turned = first_recoded(codes[:, ::-1], category[::-1])  # whichever comes first
+    np.testing.assert_array_equal(turned, [0, 1, 2, 1, 2, 5, 1])
 
 
 def test_what_could_look_like_a_relation_and_is_none() -> None:
@@ -61,8 +63,17 @@ def test_what_could_look_like_a_relation_and_is_none() -> None:
         "rare events of nine rows": (np.arange(ROWS) < 9, np.arange(ROWS) >= 9),
     }
     for name, pair in pairs.items():
-        found = first_recoded(np.column_stack(pair).astype(np.float64))
+        found = first_recoded(np.column_stack(pair).astype(np.float64), np.array([True, False]))
         np.testing.assert_array_equal(found, [0, 1], err_msg=name)
+
+
+def test_quantities_of_patients_with_several_rows_are_no_relation() -> None:
+    """Each patient has a height and a weight of its own, so that one tells the other: in these rows alone."""
+    rng = np.random.default_rng(0)
+    patients = np.repeat(rng.normal(size=(ROWS // 4, 2)), 4, axis=0)
+    np.testing.assert_array_equal(first_recoded(patients, np.array([False, False])), [0, 1])
+    named = np.column_stack([np.repeat(np.arange(ROWS // 4), 4), patients])  # by a name one does know both
+    np.testing.assert_array_equal(first_recoded(named, np.array([True, False, False])), [0, 0, 0])
 
 
 @pytest.mark.parametrize("generator", [GaussianKnockoffs(random_state=0), DDLK(hidden=(4,), random_state=0)])

@@ -624,9 +624,10 @@ def test_a_rare_class_is_named_with_its_remedy(kind: Any) -> None:
 def test_few_counts_are_told_of_the_other_task() -> None:
     y = np.where(np.arange(400) < 4, 9, np.digitize(Y, [-1, 1]))
     with pytest.raises(ValueError, match='pass task="regression" if y is a quantity'):
-        MidpointStatistic(LogisticRegression()).compute(X, X_TILDE, y)
-    w = MidpointStatistic(LinearRegression(), task="regression").compute(X, X_TILDE, y)
-    assert w[RELEVANT].min() > 0
+        MidpointStatistic(LogisticRegression(), task="classification").compute(X, X_TILDE, y)
+    for task in ("auto", "regression"):
+        w = MidpointStatistic(LinearRegression(), task=task).compute(X, X_TILDE, y)
+        assert w[RELEVANT].min() > 0
 
 
 @pytest.mark.parametrize("kind", [HoldoutStatistic, MidpointStatistic])

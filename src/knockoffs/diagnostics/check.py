@@ -25,7 +25,6 @@ from knockoffs.diagnostics.joint import SwapTest, compare_swaps, covariance_erro
 from knockoffs.diagnostics.randomisation import draw_signs
 from knockoffs.diagnostics.source import Source, find_source, may_run_aside
 from knockoffs.engine.training import Report
-from knockoffs.phases import CHECK
 from knockoffs.progress import Phase, job, progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.holdout import HoldoutStatistic
@@ -34,6 +33,7 @@ from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table
 from knockoffs.threads import suited_threads
 
+CHECK = "checking the knockoffs"  # the phase, in words
 MIN_ROWS = 20
 FEATURE_ROWS, FEATURE_DRAWS = 10_000, 4_000  # the most rows that tests use, and random swaps for their p-values
 SWAP_ROWS, SWAP_DRAWS = 2_000, 5_000

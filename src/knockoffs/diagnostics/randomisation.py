@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.arrays import Array
-from knockoffs.randomization.sequential import sequential_pvalue
+from knockoffs.sequential import sequential_pvalue
 
 Signs = NDArray[np.float32]
 

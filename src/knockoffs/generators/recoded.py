@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.fingerprints import one_pattern
 from knockoffs.generators.encoding import TableEncoding
 from knockoffs.generators.feature_units import GRID
@@ -23,17 +23,24 @@ from knockoffs.generators.value_units import Recoded
 MOST_SINGLE = 0.05  # share of rows with a value of their own, which say nothing of a relation without an order
 
 
-def first_recoded(core: Array) -> Indices:
+def first_recoded(core: Array, category: Flags) -> Indices:
     """Return, per column, the number of the first column that is a one-to-one function of it, mostly itself.
 
     Relations in which values keep their order, or turn it round, are no coincidence. One without an order, as
-    between names and codes, says something where hardly any row has a value of its own.
+    between names and codes, says something where one of the two is a `category` and hardly any row has a value of
+    its own: quantities that are the same in all rows of a patient are different for each patient anyway.
     """
     seen: dict[bytes, int] = {}
+    same_rows: dict[bytes, list[int]] = {}
     first = np.arange(core.shape[1])
     for j, column in enumerate(one_pattern(core).T):
-        keys = (_digest(column), *_in_common(column))
-        first[j] = min(first[seen.setdefault(key, j)] for key in keys)
+        order, rows = _in_common(column)
+        first[j] = min(first[seen.setdefault(key, j)] for key in (_digest(column), order) if key is not None)
+        if rows is not None:
+            same_rows.setdefault(rows, []).append(j)
+    for columns in same_rows.values():
+        if category[columns].any():
+            first[np.isin(first, first[columns])] = first[columns].min()
     return first
 
 
@@ -42,23 +49,24 @@ def _digest(*arrays: NDArray[Any]) -> bytes:
     return sha256(b"".join(array.tobytes() for array in arrays)).digest()
 
 
-def _in_common(column: Array) -> list[bytes]:
-    """What columns in a one-to-one relation have in common: equal rows, and ranks up to their direction."""
+def _in_common(column: Array) -> tuple[bytes | None, bytes | None]:
+    """What columns in a one-to-one relation have in common: ranks up to their direction, and equal rows.
+
+    None where that says nothing.
+    """
     _, row, rank, counts = np.unique(column, return_index=True, return_inverse=True, return_counts=True)
     group = np.argsort(np.argsort(row))[rank]  # rows with equal cells, numbered by the first of them
     size = counts[rank]
     others = group != group[size.argmax()]
     if np.count_nonzero(others) < LEAST_ROWS:
-        return []
+        return None, None
     ordered = others & ~np.isnan(column)  # the logarithm of nothing is missing: the commonest cells have no rank
     place = np.unique(rank[ordered], return_inverse=True)[1]
     from_middle = 2 * place - place.max(initial=0)
     if (from_middle[from_middle != 0][:1] > 0).any():
         place = place.max() - place
-    found = [_digest(np.where(ordered, -1, group), place)]
-    if np.mean(size == 1) <= MOST_SINGLE:
-        found.append(_digest(group))
-    return found
+    order = _digest(np.where(ordered, -1, group), place)
+    return order, _digest(group) if np.mean(size == 1) <= MOST_SINGLE else None
 
 
 def with_recoded(encoding: TableEncoding, core: Array) -> TableEncoding:

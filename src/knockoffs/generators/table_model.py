@@ -84,7 +84,9 @@ class TableModel(BaseEstimator):
         """Choose how the model sees each column."""
         self.schema_ = schema = table.schema
         core, equal = table.codes, first_alike(table.codes)
-        alike = equal if self.has_given_model() or self._handles_discrete else first_recoded(core)
+        alike = equal
+        if not (self.has_given_model() or self._handles_discrete):
+            alike = first_recoded(core, np.array([column.levels is not None for column in schema]))
         self._warn_of_special_columns(schema, equal)
         different = schema.varies & (equal == np.arange(len(equal)))
         varied = different & (alike == np.arange(len(alike)))

@@ -16,9 +16,9 @@ from knockoffs.randomization.holdout import WORK, Part, holdout_pvalue
 from knockoffs.randomization.redraws import Redraws
 from knockoffs.randomization.refitted import UsedColumns
 from knockoffs.randomization.residuals import Curves, Residuals
-from knockoffs.randomization.sequential import FIRST_BATCH, Found, sequential_pvalue
 from knockoffs.randomness import torch_generator
 from knockoffs.schema import Schema
+from knockoffs.sequential import FIRST_BATCH, Found, sequential_pvalue
 from knockoffs.statistics.crossfit import losses
 from knockoffs.statistics.problem import ModelTask, Problem
 

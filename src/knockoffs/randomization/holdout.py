@@ -17,7 +17,7 @@ from scipy.stats import chi2
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.randomization.columns import in_standard_units, standard_units
-from knockoffs.randomization.sequential import Found, sequential_pvalue
+from knockoffs.sequential import Found, sequential_pvalue
 
 PARTS = 5
 WORK = 2**24

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knockoffs.randomization.corrections import adjust_pvalues
-from knockoffs.randomization.sequential import sequential_pvalue
+from knockoffs.sequential import sequential_pvalue
 
 
 def pvalue(ranks: np.ndarray, resamples: int, exceedances: int, first: int = 3) -> float:
