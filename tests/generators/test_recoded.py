@@ -120,7 +120,9 @@ def test_a_model_file_keeps_the_relation(table: pd.DataFrame, tmp_path: Path) ->
 
 def test_a_description_of_a_relation_must_be_one(table: pd.DataFrame) -> None:
     read = read_table(table[["income", "debt", "age"]], who="test")
-    encoding = fit_encoding(read.codes, read.schema, first_recoded(read.codes), np.random.default_rng(0))
+    encoding = fit_encoding(
+        read.codes, read.schema, first_recoded(read.codes, np.zeros(3, dtype=bool)), np.random.default_rng(0)
+    )
     description, numbers = pack_encoding(encoding)
     assert unpack_encoding(description, numbers, 3).alike.tolist() == [0, 0, 2]
     with pytest.raises(ValueError, match="increasing order"):
