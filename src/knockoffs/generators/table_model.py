@@ -303,7 +303,8 @@ class TableModel(BaseEstimator):
             caution(
                 f"{listing([column_name(self._names, j) for j in kept])}: a linear combination of other columns, "
                 f"which determine it. The only valid {self._draw_word} is a copy, so such a feature cannot be "
-                f"{self._use_word}. Drop one column of each set that adds up, such as one category's indicator."
+                f"{self._use_word}. Drop one column of each set that adds up, such as one category's indicator, "
+                "or ask about the set as a whole (feature_groups=, --feature-groups)."
             )
 
     def _warn_of_dependence(self, core: Array, varied: Flags) -> None:
