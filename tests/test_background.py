@@ -81,11 +81,11 @@ def test_work_ends_at_its_next_report_where_the_caller_fails() -> None:
 
 
 def test_nothing_begins_with_one_thread_before_it_is_asked_for() -> None:
-    def work(report: Report) -> None:
-        raise AssertionError
-
-    with background(work, threads=1):
-        pass
+    begun: list[bool] = []
+    with background(lambda report: begun.append(True), threads=1) as result:
+        assert not begun
+        result()
+        assert begun == [True]
 
 
 @pytest.mark.usefixtures("two_threads")

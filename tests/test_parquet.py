@@ -123,3 +123,13 @@ def test_bad_folders_and_columns_are_named(tmp_path):
     folder = folder_of(table(10), tmp_path / "folder", 2)
     with pytest.raises(TableFileError, match=r"'d'.*a, b, c"):
         ParquetTable(folder, columns=["a", "d"])
+
+
+def test_files_of_a_folder_have_the_same_columns(tmp_path: Path) -> None:
+    """Columns that a file lacks would be read as missing cells."""
+    pd.DataFrame({"a": [1.0], "b": [2.0]}).to_parquet(tmp_path / "1.parquet")
+    pd.DataFrame({"b": [2.0], "a": [1.0]}).to_parquet(tmp_path / "2.parquet")
+    assert ParquetTable(tmp_path).rows == 2  # in any order
+    pd.DataFrame({"a": [1.0], "c": [2.0]}).to_parquet(tmp_path / "3.parquet")
+    with pytest.raises(TableFileError, match=r"3\.parquet differs .*: 'b', 'c'\. Pass a folder"):
+        ParquetTable(tmp_path)

@@ -49,7 +49,10 @@ class ParquetTable:
         for part, found in parts.items():
             if set(found) != set(known):  # cells of columns that it lacks would count as missing
                 other = listing([repr(column) for column in sorted(set(found) ^ set(known))])
-                raise TableFileError(f"{name}: {part} differs from the first file in its columns: {other}.")
+                raise TableFileError(
+                    f"{name}: {part} differs from the first file in its columns: {other}. Pass a folder "
+                    "whose files have the same columns."
+                )
         self.columns = list(known if columns is None else columns)
         unknown = [repr(column) for column in self.columns if column not in known]
         if unknown:

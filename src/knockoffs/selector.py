@@ -22,10 +22,9 @@ from knockoffs.conditioning import conditioned_columns
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import CHECK
 from knockoffs.diagnostics.expectation import Expectation
-from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, enough_rows
+from knockoffs.diagnostics.selection_check import check_selection, enough_rows
 from knockoffs.diagnostics.source import find_source, may_run_aside, table_for
 from knockoffs.effects import describe_effects
-from knockoffs.engine.training import Report
 from knockoffs.generator_choice import (
     drawn_knockoffs,
     generator_for,
@@ -211,7 +210,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.__dict__.pop("selection_", None)  # of an earlier fit
         self.expectation_: Expectation | None = None
         self.certificate_: Certificate | None = None
-        self._check_settings()
+        self._check_settings(groups)
         if y is None:
             raise ValueError("KnockoffSelector requires y to be passed, but the target y is None.")
         table = read_table(X, who="KnockoffSelector", kinds=self.kinds)
@@ -223,7 +222,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True, reset=True)
         require_same_order(X, y=y, groups=groups, who="KnockoffSelector")
         target = Target.read(y, self.task, rows=len(table), who="KnockoffSelector")
-        self._check_groups(groups)
         self._conditioned = conditioned_columns(self.condition_on, table)
         table = table.grouped(
             self.feature_groups, who="KnockoffSelector", conditioned=self._conditioned, target=target.name
@@ -241,8 +239,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         distinct = rows.distinct_rows(table)
         checks = self.calibrate or (self.certify and enough_rows(distinct, rows.groups))
         statistic = HoldoutStatistic() if self.statistic is None else self.statistic
-        if not is_auto(statistic):
-            statistic = by_name(statistic, STATISTICS)
+        statistic = statistic if is_auto(statistic) else by_name(statistic, STATISTICS)
         phases = selection_phases(generator, statistic, checks=checks, n_draws=self.n_draws)
         with job(self.progress, phases) as work:
             work.begin(LEARN)
@@ -262,10 +259,27 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             knockoffs = [rows.all_rows(own) for own in drawn]
             if not (checks and may_run_aside(self.generator_, self.n_jobs)):
                 threads = 1
-            check = partial(self._check, distinct, drawn[0], rows.groups, target, for_checks, threads)
+            check = partial(
+                check_selection,
+                self.generator_,
+                distinct,
+                drawn[0],
+                groups=rows.groups,
+                conditioned=self._conditioned,
+                statistic=self.statistic_,
+                fdr=self.fdr,
+                offset=self.offset,
+                task=target.task,
+                shares=target.shares,
+                seed=for_checks,
+                n_jobs=self.n_jobs,
+                threads=threads,
+            )
             with (
                 progress_bars(self.progress) as report,
-                background(check, threads=threads, report=work.within(CHECK, report)) as checked,
+                background(
+                    lambda told: check(report=told), threads=threads, report=work.within(CHECK, report)
+                ) as checked,
             ):
                 work.begin(COMPARE)
                 groups = rows.kept_together
@@ -292,9 +306,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         """Filter, describe what the selected features do, and warn."""
         warn_of_certificate(self.certificate_)
         expectation = self.expectation_
-        level = float(self.fdr)
-        if self.calibrate and expectation is not None:
-            level = expectation.calibrated_level(self.fdr)
+        calibrated = self.calibrate and expectation is not None
+        level = expectation.calibrated_level(self.fdr) if calibrated else float(self.fdr)
         self.pictured_ = pictured(table, knockoffs, found.ws.mean(0))
         selection = conclude(
             found.ws,
@@ -342,15 +355,13 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         features = self.selection_.selected | np.isin(self.selection_.names, self.selection_.kept)
         return features[self.schema_.units.of]
 
-    def _check_settings(self) -> None:
+    def _check_settings(self, groups: Any) -> None:
         check_fraction("fdr", self.fdr)
         check_choice("offset", self.offset, (0, 1))
         check_count("n_draws", self.n_draws)
         check_count("keep_at_least", self.keep_at_least, least=0)
         check_choice("missing", self.missing, ("value", "complete"))
         check_parts(self.generator, self.statistic)
-
-    def _check_groups(self, groups: Any) -> None:
         if groups is not None and callable(self.statistic) and not hasattr(self.statistic, "compute"):
             raise ValueError("groups were passed, but the statistic is a function, which cannot take them.")
 
@@ -364,33 +375,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             return generator
         prepared = with_defaults(clone(generator), random_state=seed, progress=self.progress)
         return fit_generator(prepared, table_for(generator, table), groups)
-
-    def _check(
-        self,
-        table: Table,
-        knockoffs: Table,
-        groups: Indices | None,
-        target: Target,
-        seed: int,
-        threads: int,
-        report: Report,
-    ) -> SelectionCheck:
-        return check_selection(
-            self.generator_,
-            table,
-            knockoffs,
-            groups=groups,
-            conditioned=self._conditioned,
-            statistic=self.statistic_,
-            fdr=self.fdr,
-            offset=self.offset,
-            task=target.task,
-            shares=target.shares,
-            seed=seed,
-            n_jobs=self.n_jobs,
-            threads=threads,
-            report=report,
-        )
 
     def _prepared_statistic(
         self, statistic: Any, table: Table, groups: Indices | None, target: Target, seed: int, work: Job

@@ -123,7 +123,7 @@ def _event_column(frame: pd.DataFrame, event: str) -> tuple[str, str]:
 
 
 def _events(cells: pd.Series, value: str, event: str) -> pd.Series:
-    """Whether each row has the event."""
+    """Return which rows have the event."""
     column = str(cells.name)
     if value:
         from knockoffs.files import without_mark

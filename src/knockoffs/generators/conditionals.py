@@ -32,7 +32,8 @@ from knockoffs.engine.distributions import GaussianMixture
 from knockoffs.engine.grids import GridDensity, refined_density
 from knockoffs.engine.transforms import Scale
 from knockoffs.generators.batches import draw_noise
-from knockoffs.generators.encoding import FeatureCells, TableEncoding
+from knockoffs.generators.encoding import TableEncoding
+from knockoffs.generators.feature_cells import FeatureCells
 from knockoffs.generators.feature_units import FARTHEST
 from knockoffs.randomness import RandomState, random_generator
 
