@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, RandomizationTest
-from knockoffs.generators.dependence import linear_dependence
+from knockoffs.generators.dependence import equal_where_present, linear_dependence
 
 ROWS = 800
 TOWNS = ["Bath", "Ely", "York", "Wells"]
@@ -75,3 +75,37 @@ def test_what_others_determine_has_no_p_value(table: pd.DataFrame) -> None:
     assert (result.loc[[*TOWNS, "in", "out", "total"], "p"] == 1).all()
     for said in ("a linear combination of other columns", "its p-value is 1"):
         assert any(said in str(warning.message) for warning in warned)
+
+
+def test_columns_that_are_equal_where_both_are_there_are_copied_and_named(tmp_path: Path) -> None:
+    """One of them is the other with gaps filled in; one that differs in a single row is another column."""
+    rng = np.random.default_rng(3)
+    filled = rng.normal(size=ROWS)
+    raw = np.where(rng.random(ROWS) < 0.3, np.nan, filled)
+    nearly = raw.copy()
+    nearly[np.flatnonzero(~np.isnan(raw))[-1]] += 1
+    hardly_shared = np.where(np.isnan(raw) | (np.arange(ROWS) < 20), filled, np.nan)
+    free = filled + rng.normal(size=ROWS)
+    table = pd.DataFrame(
+        {"raw": raw, "free": free, "filled": filled, "nearly": nearly, "hardly shared": hardly_shared}
+    )
+    pairs = equal_where_present(table.to_numpy(), np.ones(5, dtype=bool))
+    assert pairs == [(0, 2), (4, 2)]  # `filled` is equal to both wherever they are there
+    with pytest.warns(KnockoffWarning, match=r"'raw' \(as column 'filled'\).*equal wherever both are there"):
+        model = GaussianKnockoffs(random_state=0).fit(table[["raw", "free", "filled"]])
+    drawn = model.sample(table[["raw", "free", "filled"]])
+    pd.testing.assert_frame_equal(drawn[["raw", "filled"]], table[["raw", "filled"]])
+    assert (drawn["free"] != table["free"]).all()
+    assert np.corrcoef(drawn["free"], filled)[0, 1] == pytest.approx(np.corrcoef(free, filled)[0, 1], abs=0.1)
+    model.save(tmp_path / "model")
+    again = GaussianKnockoffs.load(tmp_path / "model").sample(table[["raw", "free", "filled"]])
+    pd.testing.assert_frame_equal(again, drawn)
+
+
+def test_flags_that_are_nearly_always_off_say_too_little_to_be_the_same() -> None:
+    first, second = np.zeros((2, ROWS))
+    first[:9] = second[:9] = 1
+    second[ROWS // 2 :] = np.nan
+    assert equal_where_present(np.column_stack([first, second]), np.ones(2, dtype=bool)) == []
+    first[:12] = second[:12] = 1
+    assert equal_where_present(np.column_stack([first, second]), np.ones(2, dtype=bool)) == [(1, 0)]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
-from knockoffs.generators.dependence import Dependence, linear_dependence
+from knockoffs.generators.dependence import Dependence, equal_where_present, linear_dependence
 from knockoffs.generators.encoding import TableEncoding
 from knockoffs.generators.fit_encoding import (
     exact_encoding,
@@ -103,6 +103,7 @@ class TableModel(BaseEstimator):
         else:
             self.encoding_ = with_units(fit_encoding(core, schema, alike, rng), schema)
             self._keep_combinations(core, varied)
+            self._keep_filled_in(core, varied)
             self._require_free_features()
             self._warn_of_determined(different, alike[alike != equal])
         self._warn_of_dependence(core, varied & ~self.encoding_.copied)
@@ -305,6 +306,20 @@ class TableModel(BaseEstimator):
                 f"which determine it. The only valid {self._draw_word} is a copy, so such a feature cannot be "
                 f"{self._use_word}. Drop one column of each set that adds up, such as one category's indicator, "
                 "or ask about the set as a whole (feature_groups=, --feature-groups)."
+            )
+
+    def _keep_filled_in(self, core: Array, varied: Flags) -> None:
+        """Keep columns of which one is the other with some gaps filled in: swapping one alone would show."""
+        of = self.schema_.units.of
+        numbers = varied & self.modelled_ & np.array([column.levels is None for column in self.schema_])
+        pairs = [(j, k) for j, k in equal_where_present(core, numbers) if of[j] != of[k]]
+        if pairs:
+            kept = sorted({*self.encoding_.kept, *(j for pair in pairs for j in pair)})
+            self.encoding_ = replace(self.encoding_, kept=tuple(kept))
+            which = [f"{column_name(self._names, j)} (as {column_name(self._names, k)})" for j, k in pairs]
+            caution(
+                f"{listing(which)}: equal wherever both are there. The only valid {self._draw_word} of both is a "
+                f"copy, so neither can be {self._use_word}. Keep one of each."
             )
 
     def _warn_of_dependence(self, core: Array, varied: Flags) -> None:
