@@ -14,7 +14,7 @@ from knockoffs.cautions import caution
 from knockoffs.conditioning import keep_conditioned
 from knockoffs.design import aligned
 from knockoffs.diagnostics.source import table_for
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.base import KnockoffGenerator, unfrozen
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
 from knockoffs.row_labels import require_same_order
@@ -63,9 +63,9 @@ def row_handling(generator: Any, rows: RowStructure) -> RowHandling:
         return "groups modelled"
     if hasattr(generator, "sample"):
         raise ValueError(
-            f"groups were passed, but the generator {type(generator).__name__} is fitted already and draws "
-            "knockoffs row by row, which are less alike within a group than the data: most statistics then select "
-            "many false features (up to 0.6 of all, measured). Pass the generator unfitted, or a fitted "
+            f"groups were passed, but the generator {type(unfrozen(generator)).__name__} is fitted already and "
+            "draws knockoffs row by row, which are less alike within a group than the data: most statistics then "
+            "select many false features (up to 0.6 of all, measured). Pass the generator unfitted, or a fitted "
             "HierarchicalKnockoffs."
         )
     caution(
@@ -78,7 +78,7 @@ def row_handling(generator: Any, rows: RowStructure) -> RowHandling:
 
 def require_swaps_of(generator: Any, units: Units) -> None:
     """Refuse a generator that was fitted with groups of features which are not swapped as a whole here."""
-    inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
+    inner = unfrozen(generator)
     if isinstance(inner, KnockoffGenerator) and inner.__sklearn_is_fitted__():
         inner.require_swaps_of(units)
 

@@ -15,6 +15,7 @@ from knockoffs.diagnostics.check import MIN_ROWS, expect_and_examine
 from knockoffs.diagnostics.expectation import Expectation, expect
 from knockoffs.diagnostics.source import find_source
 from knockoffs.engine.training import Report
+from knockoffs.generators.base import unfrozen
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.randomness import random_generator
 from knockoffs.statistics.problem import Task
@@ -70,7 +71,7 @@ def check_selection(
     if not enough_rows(table, groups):
         (expectation,) = expect_of(source.draw, [statistic], report=report)
         return SelectionCheck(expectation, None)
-    exchangeable = learned and not isinstance(generator, GaussianKnockoffs) and not conditioned.any()
+    exchangeable = learned and not isinstance(unfrozen(generator), GaussianKnockoffs) and not conditioned.any()
     found = expect_and_examine(
         source,
         statistic,
@@ -92,6 +93,6 @@ def enough_rows(table: Table, groups: Indices | None) -> bool:
 
 def _subject(generator: Any, learned: bool, groups: Indices | None) -> str:
     """What is checked, in words."""
-    what = type(generator).__name__ if learned else "knockoffs of a function"
+    what = type(unfrozen(generator)).__name__ if learned else "knockoffs of a function"
     by = "" if groups is None else f", by one row of each of {groups.max() + 1} groups and the groups' means"
     return f"{what}, on the rows of the selection{by}"

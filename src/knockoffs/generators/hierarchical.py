@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count
 from knockoffs.engine.transforms import normal_scale
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.base import KnockoffGenerator, unfrozen
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import GENERATORS
@@ -316,8 +315,7 @@ def draw_knockoffs(generator: Any, X: Any, *, groups: Any, **settings: Any) -> A
 
 def knows_groups(generator: Any) -> bool:
     """Return whether the generator draws knockoffs of groups of rows instead of single rows."""
-    inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
-    return isinstance(inner, HierarchicalKnockoffs)
+    return isinstance(unfrozen(generator), HierarchicalKnockoffs)
 
 
 def _with_kinds_of_groups(table: Table, labels: Indices) -> Table:
