@@ -20,6 +20,7 @@ from knockoffs.engine.world import World
 # Projections that begin at good linear predictors move more slowly than the networks behind them.
 _PROJECTION_RATE = 0.3
 _GAIN_PER_COLUMN = 1e-4  # nats
+JOINT = "q_joint"  # how the names of stage 1's phases begin
 _TOLERANCE = 1e-4  # of draws while q_knockoff learns, on a scale where columns have standard deviation 1
 
 
@@ -63,7 +64,7 @@ def fit_joint(
         def validate() -> Tensor:
             return in_chunks(lambda rows: negative_log_likelihood(q_joint, rows), held_out)
 
-        stage = f"q_joint ({phase.name})"
+        stage = f"{JOINT} ({phase.name})"
         histories.append(
             train(
                 q_joint,

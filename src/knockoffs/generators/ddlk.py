@@ -17,7 +17,7 @@ from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.engine.losses import swap_loss
-from knockoffs.engine.stages import fit_knockoff
+from knockoffs.engine.stages import JOINT, fit_knockoff
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Report
@@ -391,7 +391,8 @@ class DDLK(RowwiseGenerator):
         shapes = header["networks"]
         self.history_ = restore_history(header["history"])
         joint = density(shapes["joint"], "joint", context=0)
-        self._joint = JointModel(restore_scale(arrays, columns), joint, None, self.history_)
+        history = [phase for phase in self.history_ if phase.stage.startswith(JOINT)]
+        self._joint = JointModel(restore_scale(arrays, columns), joint, None, history)
         self._knockoff = density(shapes["knockoff"], "knockoff", context=columns)
         modelled = int(self.modelled_.sum())
         self.swap_probability_ = self._of_features(take_array(arrays, "swap_probability", (modelled,)))
