@@ -117,6 +117,11 @@ class HierarchicalKnockoffs(KnockoffGenerator):
                 f"groups has {count} different label{'s' if count > 1 else ''}; at least {MIN_ROWS} groups are "
                 "needed, since only different groups are independent of each other. Collect more groups."
             )
+        if count == len(labels):
+            raise ValueError(
+                f"groups has a label of its own for each of the {count} rows, so that nothing says how rows of a "
+                "group differ. Pass labels that repeat, or use the generator itself, for independent rows."
+            )
         if count < max(2 * MIN_ROWS, table.shape[1]):
             caution(
                 f"There are only {count} groups for {table.shape[1]} columns: what the rows of a group have in "
