@@ -165,7 +165,7 @@ def show_certificate(certificate: Certificate) -> None:
     if found.divergence is not None and found.divergence.telling:
         total, error = found.divergence.total, found.divergence.total_error
         terminal.print(
-            text(f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats a row.")
+            text(f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats per row.")
         )
         worst = ", ".join(f"{name} ({chance:.2f})" for name, chance in certificate.worst_swap())
         terminal.print(text(f"The learned worst-case swap takes most often: {worst}"))
