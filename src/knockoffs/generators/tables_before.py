@@ -17,6 +17,7 @@ from knockoffs.generators.value_units import Exact, Plain, Spread
 from knockoffs.persistence import take_array
 from knockoffs.schema import Column, Kind, Schema
 from knockoffs.typed_json import as_record
+from knockoffs.words import called
 
 # Names of the arrays and kinds of their types.
 ARRAYS = {
@@ -76,9 +77,8 @@ def _unit(model: TableModel, levels: Array | None, intervals: Intervals | None) 
 
 
 def _schema(table: TableHeader, flags: dict[str, NDArray[Any]], levels: dict[int, Array | None]) -> Schema:
-    names = [f"x{j}" for j in range(table.n_features)] if table.names is None else [str(n) for n in table.names]
     columns = []
-    for j, name in enumerate(names):
+    for j, name in enumerate(called(table.names, table.n_features)):
         first = int(flags["first_alike"][j])
         own = levels.get(first)
         kind: Kind = "constant" if flags["constant"][j] else ("continuous" if own is None else "ordinal")

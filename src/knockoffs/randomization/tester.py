@@ -299,12 +299,11 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         adjusted = pvalues.copy()
         adjusted[~conditioned] = adjust_pvalues(pvalues[~conditioned], self.correction)
         selected = ~conditioned & (adjusted <= self.level)
-        names = [f"x{j}" for j in range(features)] if table.names is None else [str(name) for name in table.names]
         warn_of_copies(table, copies)
         if self.variant != "holdout":  # whose parts have a p-value each
             warn_of_resolution(self.resamples, self.level, self.correction, int((~conditioned).sum()))
         self.result_ = RandomizationResult(
-            names=tuple(names),
+            names=table.schema.names,
             pvalues=pvalues,
             adjusted=adjusted,
             selected=selected,
