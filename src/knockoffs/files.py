@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from knockoffs.archives import TableFileError, expanded, megabytes
 from knockoffs.cautions import caution
+from knockoffs.memory import FLOAT64, memory_limit
 from knockoffs.outputs import write_atomically
 from knockoffs.parquet import ParquetTable
 from knockoffs.randomness import RandomState, random_generator
@@ -307,11 +308,11 @@ def _has_decimal_commas(frame: pd.DataFrame) -> bool:
 
 def _require_memory(rows: int, columns: int, name: str) -> None:
     """Refuse a table that this machine cannot hold: a few bytes of Parquet stand for any number of equal cells."""
-    needed = 8 * rows * columns
-    if hasattr(os, "sysconf") and needed > (memory := os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")):
+    limit, needed = memory_limit(), FLOAT64 * rows * columns
+    if limit is not None and needed > limit:
         raise TableFileError(
             f"{name} has {rows:,} rows and {columns:,} columns, which need {megabytes(needed)} as numbers; this "
-            f"machine has {megabytes(memory)} of memory. Pass fewer rows or columns, or use a larger machine."
+            f"machine has {megabytes(limit)} of memory. Pass fewer rows or columns, or use a larger machine."
         )
 
 
