@@ -21,7 +21,7 @@ from knockoffs.cells import (
     Levels,
     Precision,
     array_cells,
-    array_column,
+    fits_array,
     frame_cells,
     frame_column,
     gap_like,
@@ -158,7 +158,7 @@ class Table:
     def _to_array(self, like: Any) -> NDArray[Any]:
         if all(levels is None for levels in self.levels):
             dtype = getattr(like, "dtype", None)
-            return self.codes.astype(dtype) if array_column(dtype, self.codes) else self.codes
+            return self.codes.astype(dtype) if fits_array(self.codes, dtype) else self.codes
         cells = np.asarray(_as_array(like), dtype=object)
         columns = [
             codes.astype(object) if levels is None else labels_of(codes, levels, gap_like(cells[:, j]))
