@@ -24,14 +24,24 @@ from knockoffs.words import listing
 class Source(NamedTuple):
     """Rows and where their knockoffs come from.
 
-    table : the rows.
-    draw : gives knockoffs of all rows by a seed.
-    swap_pairs : gives rows and knockoffs as the generator's densities see them, by a seed; None without densities.
-    swap_probability : how often the worst-case swap of the fit takes each feature; None where none was learned.
-    learned : whether knockoffs come from a generator or a function.
-    subject : what it is, in words.
-    groups : the group of each row, from 0 on.
-    share_of_fit : share of the rows that the generator was fitted on, where known.
+    Attributes
+    ----------
+    table : Table
+        The rows.
+    draw : callable
+        Returns knockoffs of all rows by a seed.
+    swap_pairs : callable or None
+        Returns rows and knockoffs as the generator's densities see them, by a seed; None without densities.
+    swap_probability : array of float of shape (features,) or None
+        How often the worst-case swap of the fit takes each feature; None where none was learned.
+    learned : bool
+        Whether knockoffs come from a generator or a function.
+    subject : str
+        What it is, in words.
+    groups : array of int of shape (rows,) or None
+        The group of each row, from 0 on.
+    share_of_fit : float
+        The share of the rows that the generator was fitted on; nan where it is not known.
     """
 
     table: Table
