@@ -59,13 +59,19 @@ def read_frame(
     Compression and Parquet are known by content, the delimiter of text by its first line unless it is given. A
     first column without a name, or with the one that pandas gives it, holds row names. What an archive may hold is
     limited (`knockoffs.archives`); unpack it to lift the limit. Of a table with more than `max_rows` rows so many
-    are drawn at random, in their order; in a folder the others are never in memory.
+    are drawn at random, in their order, and a caution says so; in a folder the others are never in memory.
     """
     name = "standard input" if path == "-" else path
     if Path(path).is_dir():
-        frame = _from_folder(path, max_rows, random_state)
+        frame, rows = _from_folder(path, max_rows, random_state)
     else:
-        frame = _some_rows(_from_file(path, name, delimiter), max_rows, random_state)
+        frame = _from_file(path, name, delimiter)
+        frame, rows = _some_rows(frame, max_rows, random_state), len(frame)
+    if len(frame) < rows:
+        caution(
+            f"{name} has {rows:,} rows, of which {len(frame):,} are looked at, drawn at random. Raise max_rows= "
+            "(--max-rows at the command line) for more."
+        )
     if frame.empty:
         raise TableFileError(
             f"{name} has {frame.shape[0]} rows and {frame.shape[1]} columns. Pass a table with data."
@@ -74,12 +80,13 @@ def read_frame(
     return frame
 
 
-def _from_folder(path: str, max_rows: int | None, random_state: RandomState) -> pd.DataFrame:
+def _from_folder(path: str, max_rows: int | None, random_state: RandomState) -> tuple[pd.DataFrame, int]:
+    """The table, and how many rows there are in the folder."""
     table = ParquetTable(path)
     rows = table.rows if max_rows is None else min(table.rows, max_rows)
     _require_memory(rows, len(table.columns), path)
     _require_different(table.columns, path)
-    return table.read(max_rows, random_state=random_state)
+    return table.read(max_rows, random_state=random_state), table.rows
 
 
 def _some_rows(frame: pd.DataFrame, most: int | None, random_state: RandomState) -> pd.DataFrame:
