@@ -105,9 +105,8 @@ def fit_knockoff(
     q_joint.requires_grad_(False)
     joint = in_chunks(q_joint.log_prob, x)  # does not change while q_knockoff learns
     held_out_noise, held_out_mask = _fixed_noise_and_swap(held_out, swaps.unit, generator)
-    world, histories = World.current(), []
+    world, smallest, histories = World.current(), smallest_gain(x.shape[1]), []
     for phase in phases:
-        smallest = smallest_gain(x.shape[1])
         if phase.follows_gains and all(history.gain <= smallest for history in (*before, *histories)):
             continue
         optimiser = _optimiser(q_knockoff, phase, world)
@@ -158,7 +157,7 @@ def fit_knockoff(
                 report,
                 variant=lambda: q_knockoff.rounds,
                 gained=sum(history.gain for history in histories),
-                smallest_gain=smallest_gain(x.shape[1]),
+                smallest_gain=smallest,
             )
         )
     return histories
@@ -230,10 +229,7 @@ def _temperature(share: Tensor) -> Tensor:
     return 1 - 0.5 * share
 
 
-def _noise_like(x: Tensor, generator: torch.Generator) -> Noise:
-    return Noise.draw(len(x), x.shape[1], generator=generator, dtype=x.dtype)
-
-
 def _fixed_noise_and_swap(x: Tensor, unit: Tensor, generator: torch.Generator) -> tuple[Noise, Tensor]:
     """The same for every epoch, so that held-out losses differ by the model alone."""
-    return _noise_like(x, generator), UniformSwaps(unit)(len(x), generator=generator)
+    noise = Noise.draw(len(x), x.shape[1], generator=generator, dtype=x.dtype)
+    return noise, UniformSwaps(unit)(len(x), generator=generator)

@@ -44,9 +44,6 @@ def restore_table_before(model: TableModel, header: Any, arrays: dict[str, NDArr
     """Give a model the columns of its table, and return the header; raises a ValueError for what is no table."""
     table = as_record(TableHeader, header)
     flags = {k: take_array(arrays, f"table.{k}", (table.n_features,), kind) for k, kind in ARRAYS.items()}
-    model.fingerprints_ = None  # files of version 1 have none
-    if "table.fingerprints" in arrays:
-        model.fingerprints_ = take_array(arrays, "table.fingerprints", (None,), "u")
     _require_consistent(flags, table)
     modelled = np.flatnonzero(flags["modelled"])
     found = zip(modelled, table.levels, strict=True)
