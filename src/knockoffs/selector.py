@@ -47,6 +47,7 @@ from knockoffs.schema import Kind
 from knockoffs.selection import RowHandling
 from knockoffs.statistic_choice import choose_statistic
 from knockoffs.statistics import HoldoutStatistic
+from knockoffs.statistics.base import is_statistic
 from knockoffs.statistics.draws import Draws, compute_draws
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.statistics.targets import Target, TaskChoice
@@ -237,9 +238,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         with job(self.progress, phases) as work:
             work.begin(LEARN)
             self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
-            self.statistic_ = self._prepared_statistic(
-                statistic, distinct, rows.groups, target, for_statistic, work
-            )
+            self.statistic_ = self._ready_statistic(statistic, distinct, rows.groups, target, for_statistic, work)
             drawn = drawn_knockoffs(
                 self.generator_,
                 rows.distinct_rows(X),
@@ -367,7 +366,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         check_count("keep_at_least", self.keep_at_least, least=0)
         check_choice("missing", self.missing, ("value", "complete"))
         check_parts(self.generator, self.statistic)
-        if groups is not None and callable(self.statistic) and not hasattr(self.statistic, "compute"):
+        if groups is not None and callable(self.statistic) and not is_statistic(self.statistic):
             raise ValueError("groups were passed, but the statistic is a function, which cannot take them.")
 
     def _fitted(self, generator: Any, table: Table, groups: Indices | None, seed: int) -> Any:
@@ -376,7 +375,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         prepared = with_defaults(clone(generator), random_state=seed, progress=self.progress)
         return fit_generator(prepared, table_for(generator, table), groups)
 
-    def _prepared_statistic(
+    def _ready_statistic(
         self, statistic: Any, table: Table, groups: Indices | None, target: Target, seed: int, work: Job
     ) -> Any:
         self.statistic_reason_ = None
@@ -395,6 +394,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                     n_jobs=self.n_jobs,
                     report=report,
                 )
-        if not hasattr(statistic, "compute"):
+        if not is_statistic(statistic):
             return statistic
         return with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=target.task)

@@ -15,7 +15,7 @@ from knockoffs.diagnostics.check import MIN_ROWS, expect_and_examine
 from knockoffs.diagnostics.expectation import Expectation, expect
 from knockoffs.diagnostics.source import find_source
 from knockoffs.engine.training import Report
-from knockoffs.generators.base import unfrozen
+from knockoffs.generators.base import is_generator, unfrozen
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.randomness import random_generator
 from knockoffs.statistics.problem import Task
@@ -52,7 +52,7 @@ def check_selection(
 
     A function that makes knockoffs is not called again: those that it has made are checked.
     """
-    learned = hasattr(generator, "sample")
+    learned = is_generator(generator)
     source = find_source(generator, table, groups) if learned else find_source((table, knockoffs), None, groups)
     source = source.given(conditioned)
     # These are the rows that matter here, whether the generator was fitted on them or not.

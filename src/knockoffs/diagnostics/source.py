@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.conditioning import keep_conditioned
 from knockoffs.diagnostics.divergence import EncodedPairs, has_densities
-from knockoffs.generators.base import KnockoffGenerator, unfrozen
+from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.row_labels import require_same_order
 from knockoffs.schema import Kind
@@ -78,7 +78,7 @@ def find_source(generator: Any, X: Any, groups: Any, feature_groups: FeatureGrou
     if X is None:
         raise ValueError("check_swap: X is missing. Pass rows that the generator was not fitted on.")
     is_table = hasattr(generator, "shape")  # two tables, which were to be a pair
-    if isinstance(generator, type) or is_table or not (hasattr(generator, "sample") or callable(generator)):
+    if isinstance(generator, type) or is_table or not (is_generator(generator) or callable(generator)):
         raise ValueError(
             f"check_swap: generator of type {type(generator).__name__} is not valid: pass a fitted generator, a "
             "function f(X), or one pair (X, X_tilde)."
@@ -135,7 +135,7 @@ def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroup
         swap_pairs=(lambda seed: generator.swap_pairs(given, seed)) if has_densities(generator) else None,
         swap_probability=getattr(generator, "swap_probability_", None),
         learned=True,
-        subject=type(inner).__name__ if hasattr(inner, "sample") else "a function",
+        subject=type(inner).__name__ if is_generator(inner) else "a function",
         groups=_labels(X, groups, len(table)),
         share_of_fit=inner.share_of_fit(table) if isinstance(inner, KnockoffGenerator) else math.nan,
     )

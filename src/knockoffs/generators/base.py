@@ -227,6 +227,11 @@ class RowwiseGenerator(KnockoffGenerator):
     def _sample(self, core: Array, rng: np.random.Generator) -> Array: ...
 
 
+def is_generator(part: Any) -> bool:
+    """Return whether knockoffs are drawn by `sample`, also by classes of others, and not by calling a function."""
+    return hasattr(part, "sample")
+
+
 def unfrozen(generator: Any) -> Any:
     """Return the generator inside of a `FrozenEstimator`, and anything else as it is."""
     return generator.estimator if isinstance(generator, FrozenEstimator) else generator

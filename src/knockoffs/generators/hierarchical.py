@@ -15,7 +15,7 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count
 from knockoffs.engine.transforms import normal_scale
-from knockoffs.generators.base import KnockoffGenerator, unfrozen
+from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import GENERATORS
@@ -311,7 +311,7 @@ def fit_generator(generator: Any, X: Any, groups: Any) -> Any:
 
 def draw_knockoffs(generator: Any, X: Any, *, groups: Any, **settings: Any) -> Any:
     """Knockoffs of X from a generator, or from a function `f(X)`, which has no settings."""
-    if not hasattr(generator, "sample"):
+    if not is_generator(generator):
         return generator(X)
     if knows_groups(generator):
         settings["groups"] = groups
