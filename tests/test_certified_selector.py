@@ -126,7 +126,7 @@ def test_a_fitted_generator_is_checked_as_it_is() -> None:
     for generator in (model, FrozenEstimator(model)):
         found = selector(generator).fit(X, Y).certificate_
         assert found.found.rows == 200
-        assert found.found.subject == f"{type(generator).__name__}, on the rows of the selection"
+        assert found.found.subject == "GaussianKnockoffs, on the rows of the selection"
 
 
 def test_a_generator_with_a_seed_of_its_own_is_left_alone() -> None:

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knockoffs import archives, infer_schema
+from knockoffs import archives, infer_schema, memory
 from knockoffs.cautions import KnockoffWarning
 from knockoffs.files import TableFileError, read_frame, without_mark, write_frame
 
@@ -311,6 +311,13 @@ def test_a_parquet_that_no_memory_holds_is_refused(read: Read, monkeypatch: pyte
     monkeypatch.setattr(os, "sysconf", lambda _: 2_000)  # a page and their number: 4 MB
     with pytest.raises(TableFileError, match=r"1,000,000 rows and 2 columns.* 16\.0 MB.* 4\.0 MB of memory"):
         read(content)
+
+
+def test_the_memory_of_a_container_counts(read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "limit").write_text("4000000")
+    monkeypatch.setattr(memory, "_CGROUP_LIMITS", (tmp_path / "limit",))
+    with pytest.raises(TableFileError, match=r"16\.0 MB.* 4\.0 MB of memory"):
+        read(parquet(pd.DataFrame({"a": np.zeros(1_000_000), "b": 1.0})))
 
 
 def test_a_name_twice_among_many_is_found_in_a_moment(read: Read) -> None:

@@ -218,6 +218,26 @@ def test_shares() -> None:
         fdp([0, 1], [True, False])
 
 
+@pytest.mark.parametrize("share", [fdp, power])
+def test_a_share_takes_one_flag_per_feature_on_both_sides(share) -> None:
+    """numpy would repeat a single flag: the share of false ones would be 2 here."""
+    with pytest.raises(ValueError, match=r"selected has shape \(1,\), relevant \(3,\)"):
+        share([True], [True, False, False])
+
+
+@pytest.mark.parametrize("evalues", [[1.0, -1.0], [6.0, np.nan, 0.0], [[1.0]]])
+def test_bad_evalues(evalues) -> None:
+    """A negative one would select everything, and nan nothing."""
+    with pytest.raises(ValueError, match="evalues must be a list of numbers of at least 0"):
+        select_by_evalues(evalues, 0.5)
+
+
+@pytest.mark.parametrize("ws", [[], [[1.0, 2.0], [1.0, 2.0, 3.0]]])
+def test_draws_must_agree_in_their_features(ws) -> None:
+    with pytest.raises(ValueError, match=r"ws has draws of .* statistics: pass at least one draw"):
+        combine_draws(ws, 0.5)
+
+
 @pytest.mark.parametrize("fdr", [0, 1, -0.1, "a", True])
 def test_bad_levels(fdr):
     with pytest.raises(ValueError, match=r"fdr=.* is not valid: pass a number above 0 and below 1"):

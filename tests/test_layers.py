@@ -22,6 +22,7 @@ LAYERS = (
         "selection",
         "pictured",
         "conclusion",
+        "inputs",
         "twins",
         "figures",
         "phases",

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knockoffs import GaussianKnockoffs
+from knockoffs import GaussianKnockoffs, KnockoffWarning
 from knockoffs.archives import TableFileError
 from knockoffs.cli import main
 from knockoffs.files import read_frame
@@ -94,9 +94,14 @@ def test_a_table_with_many_rows_is_drawn_from(tmp_path):
     frame = table(500)
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False)
-    some = read_frame(str(path), max_rows=50, random_state=3)
+    with pytest.warns(KnockoffWarning, match=r"has 500 rows, of which 50 are looked at, drawn at random"):
+        some = read_frame(str(path), max_rows=50, random_state=3)
     assert len(some) == 50
     assert some.a.isin(read_frame(str(path)).a).all()
+    assert len(read_frame(str(path), max_rows=500)) == 500  # all of them, so that there is nothing to say
+    with pytest.warns(KnockoffWarning, match="has 500 rows, of which 50"):
+        in_parts = read_frame(str(folder_of(frame, tmp_path / "folder", 2)), max_rows=50, random_state=3)
+    assert in_parts.a.tolist() == some.a.tolist()
 
 
 def test_an_interrupted_write_leaves_the_old_file(tmp_path):

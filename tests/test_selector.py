@@ -778,6 +778,15 @@ def test_several_draws_are_combined_by_e_values(ws: list[np.ndarray], fdr: float
     assert ((found.frequency >= 0) & (found.frequency <= 1)).all()
 
 
+def test_levels_of_several_draws_do_not_count_columns_that_are_conditioned_on() -> None:
+    """An e-value is a share of the number of tested features, and so is the bar that it has to pass."""
+    w = np.array([5.0, 4, 3, 2, 0, 0])
+    found = quiet_fit(selector(upside_down, gives(w, w), n_draws=2, fdr=0.26, condition_on=[4, 5]), SMALL, Y[:40])
+    selection = found.selection_
+    assert selection.selected.tolist() == [True] * 4 + [False] * 2
+    np.testing.assert_array_equal(selection.smallest_levels, [0.25] * 4 + [1, 1])
+
+
 def test_the_order_of_draws_does_not_matter() -> None:
     rng = np.random.default_rng(0)
     ws = list(rng.normal(0.7, 1, size=(5, 12)))

@@ -6,11 +6,18 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knockoffs.typed_json import as_record, as_type
+from knockoffs.typed_json import as_record, as_type, plain
+
+
+def test_plain_values_are_what_json_gives_back() -> None:
+    value = {"a": np.float32(0.5), 1: (np.int64(2), np.nan, -np.inf, [np.bool_(True), None, "x"])}
+    expected = {"a": 0.5, "1": [2, None, None, [True, None, "x"]]}
+    assert plain(value) == json.loads(json.dumps(plain(value), allow_nan=False)) == expected
 
 
 @dataclass

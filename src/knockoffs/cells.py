@@ -318,7 +318,7 @@ def _numpy_type(dtype: Any) -> np.dtype[Any]:
     return np.dtype(name if name in NUMPY_TYPES else object)  # decimals and numbers of 128 bits are none
 
 
-def array_column(dtype: Any, codes: Array) -> bool:
+def fits_array(codes: Array, dtype: Any) -> bool:
     """Return whether numbers fit into an array of this type."""
     return isinstance(dtype, np.dtype) and dtype.kind in NUMERIC and _fits(codes, dtype, nullable=False)
 

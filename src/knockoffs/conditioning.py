@@ -9,24 +9,21 @@ import numpy as np
 
 from knockoffs.arrays import Flags
 from knockoffs.tables import Table
-from knockoffs.words import listing
+from knockoffs.words import column_number, listing
 
 
 def conditioned_columns(condition_on: Sequence[Any] | None, table: Table) -> Flags:
     """Return which columns are conditioned on."""
-    features = table.shape[1]
-    names = list(table.names or [])
+    features, names = table.shape[1], table.names
     conditioned = np.zeros(features, dtype=bool)
     if isinstance(condition_on, str):
         raise ValueError(f"condition_on={condition_on!r} is not valid: pass a list of columns.")
     for column in condition_on or ():
-        if column in names:
-            conditioned[names.index(column)] = True
-        elif isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < features:
-            conditioned[int(column)] = True
-        else:
+        j = column_number(column, table.names, features)
+        if j is None:
             known = listing([repr(name) for name in names]) if names else f"numbers from 0 to {features - 1}"
             raise ValueError(f"condition_on names {column!r}, which is no column of X: there are {known}.")
+        conditioned[j] = True
     if features and conditioned.all():
         raise ValueError("condition_on names all columns of X, so that none is left to test. Name fewer.")
     return conditioned

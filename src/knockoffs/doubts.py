@@ -262,14 +262,14 @@ def _rises_or_falls(code: Array, other: Array) -> bool:
 
 def _all_different(column: Array) -> bool:
     present = column[~np.isnan(column)]
-    whole = bool(np.all(present == np.rint(present)))
-    return whole and len(present) > FEW_GROUPS and len(np.unique(present)) == len(present)
+    return _are_codes(column) and len(present) > FEW_GROUPS and len(np.unique(present)) == len(present)
 
 
 def identifiers(values: Array) -> Indices:
-    """Columns that number the rows: all whole, all different, and either in the order of the rows or with so few
-    numbers left out that independent measurements on that scale would almost certainly repeat one. Missing cells
-    do not count.
+    """Return the columns that number the rows; missing cells do not count.
+
+    Their numbers are all whole, all different, and either in the order of the rows or with so few numbers left out
+    that independent measurements on that scale would almost certainly repeat one.
     """
     found = [j for j, column in enumerate(values.T) if _numbers_the_rows(column[~np.isnan(column)])]
     return np.array(found, dtype=np.intp)

@@ -35,7 +35,7 @@ def statistics_figure(
         axes.legend(frameon=False, loc="lower right")
     more = f", the {len(order)} largest of {len(w)}" if len(w) > len(order) else ""
     axes.set_xlabel(f"w{more}")
-    _plain(axes)
+    without_frame(axes)
     return figure
 
 
@@ -51,7 +51,7 @@ def effects_figure(effects: Sequence[Any], target: str) -> Figure:
         about = "events above expectation" if effect.survival else target
         axes.set_title(about if curve.of is None else f"share of {curve.of}", fontsize=9, parse_math=False)
         axes.set_xlabel(effect.feature, parse_math=False)
-        _plain(axes)
+        without_frame(axes)
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     return figure
@@ -105,10 +105,11 @@ def certificate_figure(
     right.set_xlabel("distance of a feature from its knockoff (Kolmogorov-Smirnov)")
     figure.suptitle(title, fontsize=10)
     for axes in (left, right):
-        _plain(axes)
+        without_frame(axes)
     return figure
 
 
-def _plain(axes: Axes) -> None:
-    axes.tick_params(labelsize=8)
+def without_frame(axes: Axes, labels: int = 8) -> None:
+    """Leave out the lines above and to the right, and write the ticks in this size."""
+    axes.tick_params(labelsize=labels)
     axes.spines[["top", "right"]].set_visible(False)

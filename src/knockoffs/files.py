@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from knockoffs.archives import TableFileError, expanded, megabytes
 from knockoffs.cautions import caution
+from knockoffs.memory import FLOAT64, memory_limit
 from knockoffs.outputs import write_atomically
 from knockoffs.parquet import ParquetTable
 from knockoffs.randomness import RandomState, random_generator
@@ -58,13 +59,19 @@ def read_frame(
     Compression and Parquet are known by content, the delimiter of text by its first line unless it is given. A
     first column without a name, or with the one that pandas gives it, holds row names. What an archive may hold is
     limited (`knockoffs.archives`); unpack it to lift the limit. Of a table with more than `max_rows` rows so many
-    are drawn at random, in their order; in a folder the others are never in memory.
+    are drawn at random, in their order, and a caution says so; in a folder the others are never in memory.
     """
     name = "standard input" if path == "-" else path
     if Path(path).is_dir():
-        frame = _from_folder(path, max_rows, random_state)
+        frame, rows = _from_folder(path, max_rows, random_state)
     else:
-        frame = _some_rows(_from_file(path, name, delimiter), max_rows, random_state)
+        frame = _from_file(path, name, delimiter)
+        frame, rows = _some_rows(frame, max_rows, random_state), len(frame)
+    if len(frame) < rows:
+        caution(
+            f"{name} has {rows:,} rows, of which {len(frame):,} are looked at, drawn at random. Raise max_rows= "
+            "(--max-rows at the command line) for more."
+        )
     if frame.empty:
         raise TableFileError(
             f"{name} has {frame.shape[0]} rows and {frame.shape[1]} columns. Pass a table with data."
@@ -73,12 +80,13 @@ def read_frame(
     return frame
 
 
-def _from_folder(path: str, max_rows: int | None, random_state: RandomState) -> pd.DataFrame:
+def _from_folder(path: str, max_rows: int | None, random_state: RandomState) -> tuple[pd.DataFrame, int]:
+    """The table, and how many rows there are in the folder."""
     table = ParquetTable(path)
     rows = table.rows if max_rows is None else min(table.rows, max_rows)
     _require_memory(rows, len(table.columns), path)
     _require_different(table.columns, path)
-    return table.read(max_rows, random_state=random_state)
+    return table.read(max_rows, random_state=random_state), table.rows
 
 
 def _some_rows(frame: pd.DataFrame, most: int | None, random_state: RandomState) -> pd.DataFrame:
@@ -307,11 +315,11 @@ def _has_decimal_commas(frame: pd.DataFrame) -> bool:
 
 def _require_memory(rows: int, columns: int, name: str) -> None:
     """Refuse a table that this machine cannot hold: a few bytes of Parquet stand for any number of equal cells."""
-    needed = 8 * rows * columns
-    if hasattr(os, "sysconf") and needed > (memory := os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")):
+    limit, needed = memory_limit(), FLOAT64 * rows * columns
+    if limit is not None and needed > limit:
         raise TableFileError(
             f"{name} has {rows:,} rows and {columns:,} columns, which need {megabytes(needed)} as numbers; this "
-            f"machine has {megabytes(memory)} of memory. Pass fewer rows or columns, or use a larger machine."
+            f"machine has {megabytes(limit)} of memory. Pass fewer rows or columns, or use a larger machine."
         )
 
 

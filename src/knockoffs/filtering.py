@@ -123,8 +123,9 @@ def smallest_levels(w: ArrayLike, *, offset: int = 1) -> Array:
 
 
 def evalue_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
-    """The threshold of `knockoff_evalues`: that of the filter or, where none qualifies, the smallest positive w
-    that is larger than every |w| of the negative ones. `inf` where there is none.
+    """Return the threshold of `knockoff_evalues`: that of the filter or, where none qualifies, a weaker one.
+
+    That is the smallest positive w that is larger than every |w| of the negative ones; `inf` where there is none.
     """
     threshold = knockoff_threshold(w, fdr, offset=offset)
     if threshold < math.inf:
@@ -212,6 +213,11 @@ def smallest_evalue_levels(evalues: ArrayLike) -> Array:
     [0.5, 0.5, 1.0, 1.0, 1.0, 1.0]
     """
     e = np.asarray(evalues, dtype=np.float64)
+    if e.ndim != 1 or not (e >= 0).all():
+        raise ValueError(
+            f"evalues must be a list of numbers of at least 0, one for each feature; got shape {e.shape}"
+            f"{'' if (e >= 0).all() else ' with a number below 0 or nan'}."
+        )
     largest_first = np.argsort(-e, kind="stable")
     with np.errstate(divide="ignore"):
         of_the_k_largest = len(e) / (np.arange(1, len(e) + 1) * e[largest_first])
@@ -271,10 +277,17 @@ def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tu
     >>> selected.tolist(), evalues.round(2).tolist()
     ([True, True, True, False], [4.0, 4.0, 2.67, 1.33])
     """
-    level = draw_level(fdr, len(ws))
-    evalues = np.mean([knockoff_evalues(w, level, offset=offset) for w in ws], axis=0)
-    selected = knockoff_select(ws[0], fdr, offset=offset) if len(ws) == 1 else select_by_evalues(evalues, fdr)
-    return selected, evalues
+    draws = [read_statistics(w) for w in ws]
+    if len({len(w) for w in draws}) != 1:
+        raise ValueError(
+            f"ws has draws of {[len(w) for w in draws]} statistics: pass at least one draw, and one statistic for "
+            "each feature in all of them."
+        )
+    level = draw_level(fdr, len(draws))
+    evalues = np.mean([knockoff_evalues(w, level, offset=offset) for w in draws], axis=0)
+    if len(draws) == 1:
+        return knockoff_select(draws[0], fdr, offset=offset), evalues
+    return select_by_evalues(evalues, fdr), evalues
 
 
 def fdp(selected: ArrayLike, relevant: ArrayLike) -> float:
@@ -297,7 +310,7 @@ def fdp(selected: ArrayLike, relevant: ArrayLike) -> float:
     >>> fdp([True, True, False, False], [True, False, True, False])
     0.5
     """
-    chosen, true = read_flags("selected", selected), read_flags("relevant", relevant)
+    chosen, true = _paired_flags(selected, relevant)
     return float(np.count_nonzero(chosen & ~true) / max(np.count_nonzero(chosen), 1))
 
 
@@ -321,7 +334,7 @@ def power(selected: ArrayLike, relevant: ArrayLike) -> float:
     >>> power([True, True, False, False], [True, False, False, False])
     1.0
     """
-    chosen, true = read_flags("selected", selected), read_flags("relevant", relevant)
+    chosen, true = _paired_flags(selected, relevant)
     if not true.any():
         raise ValueError(
             "relevant has no true entry: power is the share of relevant features found, so name some."
@@ -336,6 +349,16 @@ def read_statistics(w: Any) -> Array:
             f"w must be a non-empty list of finite numbers, one for each feature; got shape {array.shape}."
         )
     return array
+
+
+def _paired_flags(selected: ArrayLike, relevant: ArrayLike) -> tuple[Flags, Flags]:
+    """Read two lists of flags, one of each per feature; numpy would repeat a single one for all."""
+    chosen, true = read_flags("selected", selected), read_flags("relevant", relevant)
+    if chosen.shape != true.shape:
+        raise ValueError(
+            f"selected has shape {chosen.shape}, relevant {true.shape}: pass one true/false for each feature."
+        )
+    return chosen, true
 
 
 def read_flags(name: str, value: Any) -> Flags:

@@ -14,7 +14,7 @@ from knockoffs.cautions import caution
 from knockoffs.conditioning import keep_conditioned
 from knockoffs.design import aligned
 from knockoffs.diagnostics.source import table_for
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
 from knockoffs.row_labels import require_same_order
@@ -61,11 +61,11 @@ def row_handling(generator: Any, rows: RowStructure) -> RowHandling:
         return "independent"
     if knows_groups(generator):
         return "groups modelled"
-    if hasattr(generator, "sample"):
+    if is_generator(generator):
         raise ValueError(
-            f"groups were passed, but the generator {type(generator).__name__} is fitted already and draws "
-            "knockoffs row by row, which are less alike within a group than the data: most statistics then select "
-            "many false features (up to 0.6 of all, measured). Pass the generator unfitted, or a fitted "
+            f"groups were passed, but the generator {type(unfrozen(generator)).__name__} is fitted already and "
+            "draws knockoffs row by row, which are less alike within a group than the data: most statistics then "
+            "select many false features (up to 0.6 of all, measured). Pass the generator unfitted, or a fitted "
             "HierarchicalKnockoffs."
         )
     caution(
@@ -78,7 +78,7 @@ def row_handling(generator: Any, rows: RowStructure) -> RowHandling:
 
 def require_swaps_of(generator: Any, units: Units) -> None:
     """Refuse a generator that was fitted with groups of features which are not swapped as a whole here."""
-    inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
+    inner = unfrozen(generator)
     if isinstance(inner, KnockoffGenerator) and inner.__sklearn_is_fitted__():
         inner.require_swaps_of(units)
 
@@ -94,7 +94,7 @@ def drawn_knockoffs(
     seed: int,
 ) -> list[Table]:
     """Draw knockoffs of the rows of X, which `table` holds too; a function is given X itself."""
-    if hasattr(generator, "sample"):
+    if is_generator(generator):
         own = getattr(generator, "random_state", None)
         drawn = draw_knockoffs(
             generator,
@@ -128,7 +128,7 @@ def checked_knockoffs(X: Any, table: Table, drawn: Any) -> Table:
 
 def is_ready(generator: Any) -> bool:
     """Return whether the generator is used as it is: a function, or fitted already."""
-    return not hasattr(generator, "sample") or isinstance(generator, FrozenEstimator) or _is_fitted(generator)
+    return not is_generator(generator) or isinstance(generator, FrozenEstimator) or _is_fitted(generator)
 
 
 def _is_fitted(generator: Any) -> bool:

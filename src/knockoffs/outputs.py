@@ -28,6 +28,12 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         _replace(Path(os.path.realpath(path)), content)
 
 
+def unfinished(target: Path) -> Path:
+    """Return a new path beside a file, for its content until that is complete."""
+    # Of a long name only the beginning, since file systems allow 255 bytes.
+    return target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
+
+
 def is_stream(path: str | os.PathLike[str]) -> bool:
     """Return whether `path` names a device, a pipe or an open descriptor, which has no content to replace."""
     if _descriptor(path) is not None:
@@ -70,8 +76,7 @@ def _write_to_device(path: str | os.PathLike[str], content: bytes) -> None:
 
 def _replace(target: Path, content: bytes) -> None:
     """Write a temporary file in the same folder, then give it the name of the target."""
-    # Of a long name only the beginning, since file systems allow 255 bytes.
-    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
+    temporary = unfinished(target)
     try:
         # Inside the `try`, so that a signal at any moment finds a way to the removal below.
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)

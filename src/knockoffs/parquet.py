@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from knockoffs.archives import TableFileError
+from knockoffs.outputs import unfinished
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.words import listing
 
@@ -100,7 +100,7 @@ def _frame(batches: list[pa.RecordBatch]) -> pd.DataFrame:
 def write_batches(frames: Iterable[pd.DataFrame], path: str | os.PathLike[str]) -> int:
     """Write tables one after the other to a Parquet file, which is complete or as it was; return the rows."""
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
+    temporary = unfinished(target)
     writer: pq.ParquetWriter | None = None
     rows = 0
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
+from knockoffs.generators.base import is_generator
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.statistic_choice import AUTO
 from knockoffs.statistics.registry import STATISTICS
@@ -16,7 +17,7 @@ def check_parts(generator: Any, statistic: Any) -> None:
     """Refuse a generator or a statistic that is none."""
     _check_part("generator", generator, "sample", GENERATORS)
     _check_part("statistic", statistic, "compute", [AUTO, *STATISTICS])
-    if is_auto(statistic) and callable(generator) and not hasattr(generator, "sample"):
+    if is_auto(statistic) and callable(generator) and not is_generator(generator):
         raise ValueError(
             "statistic='auto' needs knockoffs of its own, but the generator is a function. Pass a generator, or "
             "name the statistic."

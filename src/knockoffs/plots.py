@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from sklearn.neighbors import KernelDensity, NearestNeighbors
 
 from knockoffs.arrays import Array
-
-DATA, KNOCKOFF = "#20639b", "#d1495b"
+from knockoffs.figures import DATA, KNOCKOFF, without_frame
 
 
 def compare_knockoffs(x: Array, x_tilde: Array, names: Sequence[str], *, columns: int = 4) -> Figure:
@@ -33,8 +32,7 @@ def compare_knockoffs(x: Array, x_tilde: Array, names: Sequence[str], *, columns
         bottom[j].set_ylabel(names[j + 1], parse_math=False)
     bottom[0].legend(markerscale=3, frameon=False)
     for axes in (*top, *bottom):
-        axes.tick_params(labelsize=7)
-        axes.spines[["top", "right"]].set_visible(False)
+        without_frame(axes, labels=7)
     return figure
 
 
@@ -70,8 +68,7 @@ def _panels(count: int, *, shared: Literal["both", "x"]) -> tuple[Figure, Sequen
     figure = Figure(figsize=(2.6 * columns, 2.6 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=shared == "both").ravel()
     for axes in panels:
-        axes.tick_params(labelsize=7)
-        axes.spines[["top", "right"]].set_visible(False)
+        without_frame(axes, labels=7)
     for axes in panels[count:]:
         axes.set_visible(False)
     return figure, list(panels)

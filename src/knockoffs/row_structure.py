@@ -24,9 +24,14 @@ class RowStructure(NamedTuple):
     Rows that repeat another row exactly must share its knockoff: drawn row by row, their knockoffs would differ
     where the rows do not. So knockoffs are drawn for distinct rows alone.
 
-    distinct : a row number for each distinct row; None where no row repeats another.
-    place : for each row the position of its like among the distinct ones; None where no row repeats another.
-    groups : the group of each distinct row; None where distinct rows are independent of each other.
+    Attributes
+    ----------
+    distinct : array of int or None
+        A row number for each distinct row; None where no row repeats another.
+    place : array of int of shape (rows,) or None
+        For each row the position of its like among the distinct ones; None where no row repeats another.
+    groups : array of int or None
+        The group of each distinct row; None where distinct rows are independent of each other.
     """
 
     distinct: Indices | None

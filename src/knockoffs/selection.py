@@ -180,11 +180,16 @@ class Selection:
     def smallest_levels(self) -> Array:
         """Per feature the smallest level of the filter that selects it; 1.0 where no level below 1 does.
 
-        For several draws the smallest level at which e-BH selects it with `evalues` as they are.
+        For several draws the smallest level at which e-BH selects it with `evalues` as they are. Columns that were
+        conditioned on are not among the features that the filter is given.
         """
+        tested = ~np.isin(self.names, self.conditioned)
+        levels = np.ones(len(tested))
         if self.n_draws == 1:
-            return smallest_levels(self.draws[0], offset=self.offset)
-        return smallest_evalue_levels(self.evalues)
+            levels[tested] = smallest_levels(self.draws[0][tested], offset=self.offset)
+        else:
+            levels[tested] = smallest_evalue_levels(self.evalues[tested])
+        return levels
 
     @property
     def discoveries(self) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.background import background
@@ -22,7 +22,7 @@ from knockoffs.conditioning import conditioned_columns
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import CHECK
 from knockoffs.diagnostics.expectation import Expectation
-from knockoffs.diagnostics.selection_check import check_selection, enough_rows
+from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, enough_rows
 from knockoffs.diagnostics.source import find_source, may_run_aside, table_for
 from knockoffs.effects import describe_effects
 from knockoffs.generator_choice import (
@@ -36,24 +36,27 @@ from knockoffs.generator_choice import (
 from knockoffs.generators.hierarchical import fit_generator
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.hazards import warn_of_hazards
+from knockoffs.inputs import read_inputs
 from knockoffs.parts import by_name, check_parts, is_auto
 from knockoffs.phases import CHOOSE, COMPARE, DESCRIBE, LEARN, selection_phases
 from knockoffs.pictured import pictured
 from knockoffs.progress import Job, job, progress_bars
 from knockoffs.randomness import RandomState, random_generator, reported_seed
-from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import RowStructure, row_structure
 from knockoffs.schema import Kind
 from knockoffs.selection import RowHandling
 from knockoffs.statistic_choice import choose_statistic
 from knockoffs.statistics import HoldoutStatistic
+from knockoffs.statistics.base import is_statistic
 from knockoffs.statistics.draws import Draws, compute_draws
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.swap_units import FeatureGroups
-from knockoffs.tables import Table, read_table
+from knockoffs.tables import Table
 from knockoffs.threads import suited_threads
 from knockoffs.twins import find_twins
+
+WHO = "KnockoffSelector"
 
 
 class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
@@ -211,24 +214,15 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.expectation_: Expectation | None = None
         self.certificate_: Certificate | None = None
         self._check_settings(groups)
-        if y is None:
-            raise ValueError("KnockoffSelector requires y to be passed, but the target y is None.")
-        table = read_table(X, who="KnockoffSelector", kinds=self.kinds)
-        if 0 in table.shape:
-            raise ValueError(
-                f"KnockoffSelector: X has {table.shape[0]} sample(s) and {table.shape[1]} feature(s) "
-                f"(shape={table.shape}) while a minimum of 1 is required."
-            )
-        validate_data(self, X, skip_check_array=True, reset=True)
-        require_same_order(X, y=y, groups=groups, who="KnockoffSelector")
-        target = Target.read(y, self.task, rows=len(table), who="KnockoffSelector")
+        table, target = read_inputs(self, X, y, task=self.task, kinds=self.kinds, groups=groups, who=WHO)
         self._conditioned = conditioned_columns(self.condition_on, table)
-        table = table.grouped(
-            self.feature_groups, who="KnockoffSelector", conditioned=self._conditioned, target=target.name
-        )
+        table = table.grouped(self.feature_groups, who=WHO, conditioned=self._conditioned, target=target.name)
         self.schema_ = table.schema
-        seed, (for_fit, for_draws, for_statistic, for_checks) = self._seeds()
-        rows = row_structure(table.codes, groups, who="KnockoffSelector")
+        seed = reported_seed(self.random_state)
+        for_fit, for_draws, for_statistic, for_checks = map(
+            int, random_generator(seed, stream=4).integers(2**31, size=4)
+        )
+        rows = row_structure(table.codes, groups, who=WHO)
         if self.missing == "complete":
             table = complete_rows(table, rows, seed)
             X = table.to_native()
@@ -244,9 +238,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         with job(self.progress, phases) as work:
             work.begin(LEARN)
             self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
-            self.statistic_ = self._prepared_statistic(
-                statistic, distinct, rows.groups, target, for_statistic, work
-            )
+            self.statistic_ = self._ready_statistic(statistic, distinct, rows.groups, target, for_statistic, work)
             drawn = drawn_knockoffs(
                 self.generator_,
                 rows.distinct_rows(X),
@@ -256,9 +248,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 n_draws=self.n_draws,
                 seed=for_draws,
             )
-            knockoffs = [rows.all_rows(own) for own in drawn]
-            if not (checks and may_run_aside(self.generator_, self.n_jobs)):
-                threads = 1
+            threads = threads if checks and may_run_aside(self.generator_, self.n_jobs) else 1
             check = partial(
                 check_selection,
                 self.generator_,
@@ -275,23 +265,37 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 n_jobs=self.n_jobs,
                 threads=threads,
             )
-            with (
-                progress_bars(self.progress) as report,
-                background(
-                    lambda told: check(report=told), threads=threads, report=work.within(CHECK, report)
-                ) as checked,
-            ):
-                work.begin(COMPARE)
-                groups = rows.kept_together
-                found = compute_draws(
-                    self.statistic_, X, table, knockoffs, y, groups=groups, n_jobs=self.n_jobs, report=report
-                )
-                if checks:
-                    work.begin(CHECK)
-                    self.expectation_, certificate = checked()
-                    self.certificate_ = certificate if self.certify else None
+            knockoffs = [rows.all_rows(own) for own in drawn]
+            compute = partial(
+                compute_draws,
+                self.statistic_,
+                X,
+                table,
+                knockoffs,
+                y,
+                groups=rows.kept_together,
+                n_jobs=self.n_jobs,
+            )
+            found = self._compare(compute, check if checks else None, threads, work)
             work.begin(DESCRIBE)
             self._conclude(found, table, knockoffs[0], target, rows, handling, seed)
+
+    def _compare(
+        self, compute: Callable[..., Draws], check: Callable[..., SelectionCheck] | None, threads: int, work: Job
+    ) -> Draws:
+        """Compute the statistic of all draws; where there are several `threads` the check goes on beside it."""
+        with progress_bars(self.progress) as report:
+            if check is None:
+                work.begin(COMPARE)
+                return compute(report=report)
+            aside = background(lambda told: check(report=told), threads=threads, report=work.within(CHECK, report))
+            with aside as checked:
+                work.begin(COMPARE)
+                found = compute(report=report)
+                work.begin(CHECK)
+                self.expectation_, certificate = checked()
+            self.certificate_ = certificate if self.certify else None
+            return found
 
     def _conclude(
         self,
@@ -362,13 +366,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         check_count("keep_at_least", self.keep_at_least, least=0)
         check_choice("missing", self.missing, ("value", "complete"))
         check_parts(self.generator, self.statistic)
-        if groups is not None and callable(self.statistic) and not hasattr(self.statistic, "compute"):
+        if groups is not None and callable(self.statistic) and not is_statistic(self.statistic):
             raise ValueError("groups were passed, but the statistic is a function, which cannot take them.")
-
-    def _seeds(self) -> tuple[int, list[int]]:
-        """The seed to report, and those for the fit, the draws and the statistic."""
-        seed = reported_seed(self.random_state)
-        return seed, [int(s) for s in random_generator(seed, stream=4).integers(2**31, size=4)]
 
     def _fitted(self, generator: Any, table: Table, groups: Indices | None, seed: int) -> Any:
         if is_ready(generator):
@@ -376,7 +375,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         prepared = with_defaults(clone(generator), random_state=seed, progress=self.progress)
         return fit_generator(prepared, table_for(generator, table), groups)
 
-    def _prepared_statistic(
+    def _ready_statistic(
         self, statistic: Any, table: Table, groups: Indices | None, target: Target, seed: int, work: Job
     ) -> Any:
         self.statistic_reason_ = None
@@ -395,6 +394,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                     n_jobs=self.n_jobs,
                     report=report,
                 )
-        if not hasattr(statistic, "compute"):
+        if not is_statistic(statistic):
             return statistic
         return with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=target.task)

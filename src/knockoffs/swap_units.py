@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.words import listing
+from knockoffs.words import called, column_number, listing
 
 MOST_PROBLEMS = 10  # that an error names
 
@@ -102,7 +102,7 @@ def read_feature_groups(
             f"{who}: feature_groups={feature_groups!r} is not valid: pass a dict of group names to lists of "
             'columns, such as {"liver": ["alt", "ast"]}.'
         )
-    called = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
+    known = called(names, columns)
     problems: list[str] = []
     group_of: dict[int, str] = {}
     seen: set[str] = set()
@@ -118,36 +118,26 @@ def read_feature_groups(
             problems.append(f"group {group!r} has no columns")
         members = []
         for column in given:
-            j = _number(column, names, columns)
+            j = column_number(column, names, columns)
             if j is None:
                 is_target = target is not None and str(column) == str(target)
                 what = "the target" if is_target else "no column of X"
                 problems.append(f"group {group!r}: {column!r} is {what}")
             elif j in group_of:
                 again = "twice" if group_of[j] == group else f"in group {group_of[j]!r} as well"
-                problems.append(f"group {group!r}: column {called[j]!r} is there {again}")
+                problems.append(f"group {group!r}: column {known[j]!r} is there {again}")
             else:
                 if conditioned is not None and conditioned[j]:
-                    problems.append(
-                        f"group {group!r}: column {called[j]!r} is conditioned on, and so never tested"
-                    )
+                    problems.append(f"group {group!r}: column {known[j]!r} is conditioned on, and so never tested")
                 group_of[j] = group
-                members.append(called[j])
-        if group in called and members != [group]:
+                members.append(known[j])
+        if group in known and members != [group]:
             problems.append(f"group {group!r} has the name of a column")
     if problems:
         more = f"; and {len(problems) - MOST_PROBLEMS} more" if len(problems) > MOST_PROBLEMS else ""
-        known = f"X has {listing([repr(name) for name in called])}" if columns else "X has no columns"
+        has = f"X has {listing([repr(name) for name in known])}" if columns else "X has no columns"
         raise ValueError(
             f"{who}: feature_groups: {'; '.join(problems[:MOST_PROBLEMS])}{more}. Give each group a name of its "
-            f"own and a list of columns of X ({known}), each in one group."
+            f"own and a list of columns of X ({has}), each in one group."
         )
     return group_of
-
-
-def _number(column: Any, names: Sequence[Any] | None, columns: int) -> int | None:
-    """The number of a column that is given by its name or its number."""
-    if names is not None and column in names:
-        return list(names).index(column)
-    whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
-    return int(column) if whole and 0 <= column < columns else None

@@ -21,7 +21,7 @@ from knockoffs.cells import (
     Levels,
     Precision,
     array_cells,
-    array_column,
+    fits_array,
     frame_cells,
     frame_column,
     gap_like,
@@ -34,7 +34,7 @@ from knockoffs.checks import check_choice
 from knockoffs.schema import CHOICES, Kind, Schema, describe_columns
 from knockoffs.swap_units import FeatureGroups, Units, read_feature_groups
 from knockoffs.table_problems import Problems
-from knockoffs.words import listing
+from knockoffs.words import called, column_number, listing
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +94,7 @@ class Table:
 
     @property
     def _called(self) -> list[str]:
-        return (
-            [f"x{j}" for j in range(self.shape[1])] if self.names is None else [str(name) for name in self.names]
-        )
+        return called(self.names, self.shape[1])
 
     def grouped(
         self, feature_groups: FeatureGroups, *, who: str, conditioned: Flags | None = None, target: Any = None
@@ -160,7 +158,7 @@ class Table:
     def _to_array(self, like: Any) -> NDArray[Any]:
         if all(levels is None for levels in self.levels):
             dtype = getattr(like, "dtype", None)
-            return self.codes.astype(dtype) if array_column(dtype, self.codes) else self.codes
+            return self.codes.astype(dtype) if fits_array(self.codes, dtype) else self.codes
         cells = np.asarray(_as_array(like), dtype=object)
         columns = [
             codes.astype(object) if levels is None else labels_of(codes, levels, gap_like(cells[:, j]))
@@ -279,13 +277,11 @@ def _asked_for(kinds: Mapping[Any, Kind], names: list[str] | None, columns: int,
     asked: dict[int, Kind] = {}
     for key, kind in kinds.items():
         check_choice(f"kinds[{key!r}]", kind, CHOICES)
-        if names is not None and key in names:
-            asked[names.index(key)] = kind
-        elif isinstance(key, (int, np.integer)) and 0 <= key < columns:
-            asked[int(key)] = kind
-        else:
+        j = column_number(key, names, columns)
+        if j is None:
             known = f"one of {listing([repr(name) for name in names])}" if names else f"a number below {columns}"
             raise ValueError(f"{who}: kinds names {key!r}, which is no column of X. Pass {known}.")
+        asked[j] = kind
     return asked
 
 

@@ -1,12 +1,26 @@
-"""Values read from JSON, checked against the types that the code declares for them."""
+"""Values of JSON: results as plain ones, and values that are read, checked against their declared types."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 Record = TypeVar("Record")
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: numbers of Python, None for those that are not finite, lists for tuples."""
+    if isinstance(value, dict):
+        return {str(name): plain(own) for name, own in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(own) for own in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_record(kind: type[Record], value: Any) -> Record:

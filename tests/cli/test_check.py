@@ -75,6 +75,12 @@ def test_reasons_and_advice_are_printed(invoke: Invoke, file: Path, knockoffs: p
     assert "→" in result.stdout
 
 
+def test_of_many_rows_those_of_both_tables_are_drawn(invoke: Invoke, file: Path, knockoffs: pd.DataFrame) -> None:
+    result = invoke("check", file, *PAIR, "--max-rows", 200)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("PASS  (a pair of tables, 200 rows)")
+
+
 def test_strict_exits_with_3_unless_the_verdict_is_pass(
     invoke: Invoke, file: Path, features: pd.DataFrame, knockoffs: pd.DataFrame
 ) -> None:

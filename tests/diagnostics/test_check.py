@@ -265,7 +265,10 @@ def test_generators_of_all_kinds_agree() -> None:
     frame = pd.DataFrame(X, columns=NAMES)
     model = GaussianKnockoffs(random_state=0).fit(frame[:100])
     expected = check_swap(model, frame[100:], random_state=0)
-    assert same(check_swap(FrozenEstimator(model), frame[100:], random_state=0), expected, but=("subject",))
+    for rows in (frame[100:], frame[50:]):  # some of the latter were used for the fit, which the verdict says
+        assert same(
+            check_swap(FrozenEstimator(model), rows, random_state=0), check_swap(model, rows, random_state=0)
+        )
     seeds = []
 
     class Told:

@@ -216,6 +216,8 @@ def test_wrong_arguments_are_named() -> None:
         HierarchicalKnockoffs().fit(x, groups=labels[:59])
     with pytest.raises(ValueError, match="groups has 3 different labels; at least 10 groups"):
         HierarchicalKnockoffs().fit(x, groups=labels % 3)
+    with pytest.raises(ValueError, match="groups has a label of its own for each of the 60 rows"):
+        HierarchicalKnockoffs().fit(x, groups=np.arange(60))
     with pytest.raises(ValueError, match=r"labels are missing in groups \(60\)"):
         HierarchicalKnockoffs().fit(x, groups=np.full(60, np.nan))
     masked = np.ma.array(labels, mask=labels == 3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,13 +76,16 @@ def test_samples_are_reproducible_and_new_rows_do_not_change_the_first(model: Jo
     assert len(np.unique(model.sample(500)[:, 0])) > 490
 
 
-def test_it_is_the_first_stage_of_ddlk() -> None:
+def test_it_is_the_first_stage_of_ddlk(tmp_path: Path) -> None:
     x = LAWS["clayton"].sample(200, random_state=0)
     ddlk = DDLK(hidden=(8,), joint_epochs=2, knockoff_epochs=0, random_state=0).fit(x)
     settings = {name: value for name, value in ddlk.get_params().items() if name in JointDensity().get_params()}
     settings |= {"learning_rate": ddlk.joint_learning_rate, "epochs": ddlk.joint_epochs}
     joint = JointDensity(**settings).fit(x)
     np.testing.assert_array_equal(joint.score_samples(x), ddlk.joint_log_prob(x))
+    ddlk.save(tmp_path / "model")
+    for model in (ddlk, DDLK.load(tmp_path / "model")):
+        assert [phase.stage for phase in model.joint_density().history_] == [p.stage for p in joint.history_]
 
 
 def test_frames_with_special_columns() -> None:

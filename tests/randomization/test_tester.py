@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import kstest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, Ridge
 
 from knockoffs import DDLK, JointDensity, KnockoffWarning, RandomizationTest
@@ -202,6 +203,9 @@ def test_one_fit_serves_knockoffs_and_tests() -> None:
     ours = RandomizationTest(generator, **settings).fit(x, x[:, 0])
     theirs = RandomizationTest(generator.joint_density(), **settings).fit(x, x[:, 0])
     np.testing.assert_array_equal(ours.pvalues_, theirs.pvalues_)
+    for frozen in (FrozenEstimator(generator), FrozenEstimator(generator.joint_density())):
+        found = clone(RandomizationTest(frozen, **settings)).fit(x, x[:, 0])
+        np.testing.assert_array_equal(found.pvalues_, ours.pvalues_)
 
 
 def test_it_warns_where_no_p_value_can_be_small_enough() -> None:

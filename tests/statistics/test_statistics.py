@@ -421,6 +421,9 @@ def test_bad_arguments() -> None:
         HoldoutStatistic(mixture=1).compute(X, X_TILDE, Y)
     with pytest.raises(ValueError, match=r"folds=1 is not valid"):
         HoldoutStatistic(folds=1).compute(X, X_TILDE, Y)
+    for cv in (1, "5"):
+        with pytest.raises(ValueError, match=rf"cv={cv!r} is not valid: pass a whole number of at least 2"):
+            LassoStatistic(cv=cv).compute(X, X_TILDE, Y)
     with pytest.raises(ValueError, match="has no predict_proba"):
         HoldoutStatistic(Ridge()).compute(X, X_TILDE, CLASSES)
 

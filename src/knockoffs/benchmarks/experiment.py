@@ -25,9 +25,18 @@ class Target(NamedTuple):
 class Study:
     """A table and one or more targets; where they are known, the relevant features and exact knockoffs.
 
-    responses : by name; knockoffs do not know them, so one fit serves all.
-    unit : what a discovery counts as, for each feature: itself, or for mutations their position.
-    oracle : exact knockoffs of X for a seed.
+    Attributes
+    ----------
+    X : DataFrame
+        The table.
+    responses : dict of str to Target
+        Targets by name; knockoffs do not know them, so one fit serves all.
+    oracle : callable or None
+        Returns exact knockoffs of X for a seed; None where these are not known.
+    unit : sequence of str or None
+        What a discovery counts as, for each feature: for mutations their position; None for the feature itself.
+    groups : array-like of shape (rows,) or None
+        One label per row, for rows that belong together.
     """
 
     X: pd.DataFrame
@@ -54,9 +63,24 @@ class Variant:
 class Experiment:
     """Methods and statistics compared on some variants, replicated.
 
-    marks : remarks on features.
-    files : what it reads from the folder of real data.
-    predicts : level at which each run also says how many false discoveries to expect; None where it does not.
+    Attributes
+    ----------
+    name, title, note : str
+        The name at the command line, what is compared, and a remark on it.
+    variants : tuple of Variant
+        The settings.
+    methods, statistics : tuple of str
+        Their names.
+    replicates : int
+        How often each is repeated, with other data.
+    levels : tuple of float
+        The levels at which selections are compared.
+    marks : dict of str to str
+        Remarks on features.
+    files : tuple of str
+        What it reads from the folder of real data.
+    predicts : float or None
+        The level at which each run also says how many false discoveries to expect; None where it does not.
     """
 
     name: str

@@ -101,7 +101,7 @@ def check(
         from knockoffs.statistics import registry
 
     found = check_swap(
-        *_subject(X, delimiter, na_values, model, knockoffs, kinds),
+        *_subject(X, delimiter, na_values, max_rows, seed, model, knockoffs, kinds),
         groups=labels,
         feature_groups=feature_sets,
         fdr=fdr,
@@ -125,11 +125,13 @@ def _subject(
     X: pd.DataFrame,
     delimiter: str | None,
     na_values: Sequence[str],
+    max_rows: int,
+    seed: int,
     model: str | None,
     knockoffs: str | None,
     kinds: Sequence[str],
 ) -> tuple[Any, ...]:
-    """The arguments of `check_swap`."""
+    """The arguments of `check_swap`; of two tables with as many rows the same ones are drawn by the seed."""
     from knockoffs.generators.loading import load_generator
     from knockoffs.tables import read_table
 
@@ -138,7 +140,7 @@ def _subject(
     if model is not None:
         refuse_kinds(kinds, model)
         return load_generator(model), X
-    table = read_file(str(knockoffs), delimiter, na_values)
+    table = read_file(str(knockoffs), delimiter, na_values, max_rows=max_rows, seed=seed)
     absent = [name for name in X.columns if name not in table.columns]
     if absent:
         raise ValueError(f"--knockoffs {knockoffs!r} lacks the column {absent[0]!r}. Leave it out with --drop.")
@@ -165,7 +167,7 @@ def show_certificate(certificate: Certificate) -> None:
     if found.divergence is not None and found.divergence.telling:
         total, error = found.divergence.total, found.divergence.total_error
         terminal.print(
-            text(f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats a row.")
+            text(f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats per row.")
         )
         worst = ", ".join(f"{name} ({chance:.2f})" for name, chance in certificate.worst_swap())
         terminal.print(text(f"The learned worst-case swap takes most often: {worst}"))

@@ -156,8 +156,6 @@ def read_file(
         from knockoffs.files import read_frame
 
     frame = read_frame(file, delimiter=delimiter, max_rows=max_rows, random_state=seed)
-    if len(frame) == max_rows:
-        caution(f"--max-rows {max_rows}: at most so many rows, drawn at random, are looked at. Raise it for more.")
     return with_gaps(frame, na_values, warn_of_absent=warn_of_absent)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.verdict import RULE, Judgement, Verdict, judge
 from knockoffs.notebook import html_table
+from knockoffs.typed_json import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,7 +162,7 @@ class Certificate:
                 "telling": found.divergence.telling,
                 "worst_swap": [{"feature": name, "chance": chance} for name, chance in self.worst_swap()],
             }
-        return _plain(
+        return plain(
             {
                 "verdict": self.verdict,
                 "validity": self.validity,
@@ -184,13 +184,3 @@ class Certificate:
                 "features": self.to_frame().to_dict(orient="records"),
             }
         )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_plain(v) for v in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -43,9 +43,14 @@ class EncodedPairs(Protocol):
 class Divergence(NamedTuple):
     """In nats per row, by the generator's own densities: it cannot see where these are wrong.
 
-    total : mean over random swaps of all features by coins, with its standard error.
-    single : mean for the swap of each feature alone, with standard errors.
-    worst : probability that the worst-case swap learned in the fit takes each feature; nan where none was learned.
+    Attributes
+    ----------
+    total, total_error : float
+        The mean over random swaps of all features by coins, with its standard error.
+    single, single_error : array of shape (features,)
+        The mean for the swap of each feature alone, with its standard error.
+    worst : array of shape (features,)
+        The probability that the worst-case swap learned in the fit takes each feature; nan where none was learned.
     """
 
     total: float

@@ -18,6 +18,7 @@ from knockoffs.diagnostics.simulated import KINDS, as_target, simulated_response
 from knockoffs.engine.training import Report
 from knockoffs.filtering import fdp, knockoff_select, power
 from knockoffs.parallel import in_parallel
+from knockoffs.statistics.base import is_statistic
 from knockoffs.statistics.problem import Task
 from knockoffs.statistics.targets import Target
 from knockoffs.tables import Table, read_table
@@ -190,7 +191,7 @@ def _replicate(
 ) -> Array:
     y = target.to_native()
     with collect_cautions():  # given once, by the selection itself
-        if not hasattr(statistic, "compute"):
+        if not is_statistic(statistic):
             return np.asarray(statistic(table.to_native(), knockoffs.to_native(), y), dtype=np.float64)
         own = clone(statistic)
         settings = {"random_state": seed, "task": target.task}

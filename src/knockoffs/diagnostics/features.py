@@ -21,12 +21,18 @@ class PerFeature(NamedTuple):
     A nominal feature is compared by the indicators of its levels, a quantity with missing cells by its values and
     the indicator of missing cells.
 
-    ks, ks_p : largest distance between the distributions of the feature and of its knockoff; for an indicator
-        this is the difference between the two shares of rows.
-    shift, shift_p : the largest of |z| for a difference in location and for one in spread, and for a feature with
-        several columns for a difference in how well it fits the other features.
-    correlation : of the feature with its knockoff; the mean over its columns where it has several.
-    freedom : variance of x - x̃ as a share of what it would be if both had the feature's own variance (what other
+    Attributes
+    ----------
+    ks, ks_p : array
+        The largest distance between the distributions of the feature and of its knockoff, and its p-value; for an
+        indicator this is the difference between the two shares of rows.
+    shift, shift_p : array
+        The largest of |z| for a difference in location and for one in spread, and for a feature with several
+        columns for a difference in how well it fits the other features; and its p-value.
+    correlation : array
+        The correlation of the feature with its knockoff; the mean over its columns where it has several.
+    freedom : array
+        The variance of x - x̃ as a share of what it would be if both had the feature's own variance (what other
         features do not explain) and nothing else in common. Near 0 the knockoff is a copy, which costs power.
     """
 

@@ -23,10 +23,17 @@ SCALE_ROWS = 500  # whose distances say what is far
 class SwapTest(NamedTuple):
     """One test of exact knockoffs against one swap.
 
-    told_apart : how well rows and swapped rows were told apart, 0.5 if not at all: the AUC of the classifier
-        (`low` and `high` are the limits of its 95 % confidence interval), or the share of rows that all others
-        put on the right side (covariance and kernel).
-    p_value : exact: chance of as much where knockoffs are exact.
+    Attributes
+    ----------
+    test, swap : str
+        The names of the test and of the swap.
+    told_apart : float
+        How well rows and swapped rows are distinguished, 0.5 if not at all: the AUC of the classifier, or the
+        share of rows that all others put on the right side (covariance and kernel).
+    low, high : float
+        The limits of the 95 % confidence interval of the AUC; nan for the other tests.
+    p_value : float
+        The probability of as much where knockoffs are exact.
     """
 
     test: str

@@ -15,6 +15,7 @@ from knockoffs.diagnostics.check import MIN_ROWS, expect_and_examine
 from knockoffs.diagnostics.expectation import Expectation, expect
 from knockoffs.diagnostics.source import find_source
 from knockoffs.engine.training import Report
+from knockoffs.generators.base import is_generator, unfrozen
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.randomness import random_generator
 from knockoffs.statistics.problem import Task
@@ -51,7 +52,7 @@ def check_selection(
 
     A function that makes knockoffs is not called again: those that it has made are checked.
     """
-    learned = hasattr(generator, "sample")
+    learned = is_generator(generator)
     source = find_source(generator, table, groups) if learned else find_source((table, knockoffs), None, groups)
     source = source.given(conditioned)
     # These are the rows that matter here, whether the generator was fitted on them or not.
@@ -70,7 +71,7 @@ def check_selection(
     if not enough_rows(table, groups):
         (expectation,) = expect_of(source.draw, [statistic], report=report)
         return SelectionCheck(expectation, None)
-    exchangeable = learned and not isinstance(generator, GaussianKnockoffs) and not conditioned.any()
+    exchangeable = learned and not isinstance(unfrozen(generator), GaussianKnockoffs) and not conditioned.any()
     found = expect_and_examine(
         source,
         statistic,
@@ -92,6 +93,6 @@ def enough_rows(table: Table, groups: Indices | None) -> bool:
 
 def _subject(generator: Any, learned: bool, groups: Indices | None) -> str:
     """What is checked, in words."""
-    what = type(generator).__name__ if learned else "knockoffs of a function"
+    what = type(unfrozen(generator)).__name__ if learned else "knockoffs of a function"
     by = "" if groups is None else f", by one row of each of {groups.max() + 1} groups and the groups' means"
     return f"{what}, on the rows of the selection{by}"

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from joblib import effective_n_jobs
-from sklearn.frozen import FrozenEstimator
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.conditioning import keep_conditioned
 from knockoffs.diagnostics.divergence import EncodedPairs, has_densities
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.row_labels import require_same_order
 from knockoffs.schema import Kind
@@ -25,14 +24,24 @@ from knockoffs.words import listing
 class Source(NamedTuple):
     """Rows and where their knockoffs come from.
 
-    table : the rows.
-    draw : gives knockoffs of all rows by a seed.
-    swap_pairs : gives rows and knockoffs as the generator's densities see them, by a seed; None without densities.
-    swap_probability : how often the worst-case swap of the fit takes each feature; None where none was learned.
-    learned : whether knockoffs come from a generator or a function.
-    subject : what it is, in words.
-    groups : the group of each row, from 0 on.
-    share_of_fit : share of the rows that the generator was fitted on, where known.
+    Attributes
+    ----------
+    table : Table
+        The rows.
+    draw : callable
+        Returns knockoffs of all rows by a seed.
+    swap_pairs : callable or None
+        Returns rows and knockoffs as the generator's densities see them, by a seed; None without densities.
+    swap_probability : array of float of shape (features,) or None
+        How often the worst-case swap of the fit takes each feature; None where none was learned.
+    learned : bool
+        Whether knockoffs come from a generator or a function.
+    subject : str
+        What it is, in words.
+    groups : array of int of shape (rows,) or None
+        The group of each row, from 0 on.
+    share_of_fit : float
+        The share of the rows that the generator was fitted on; nan where it is not known.
     """
 
     table: Table
@@ -69,7 +78,7 @@ def find_source(generator: Any, X: Any, groups: Any, feature_groups: FeatureGrou
     if X is None:
         raise ValueError("check_swap: X is missing. Pass rows that the generator was not fitted on.")
     is_table = hasattr(generator, "shape")  # two tables, which were to be a pair
-    if isinstance(generator, type) or is_table or not (hasattr(generator, "sample") or callable(generator)):
+    if isinstance(generator, type) or is_table or not (is_generator(generator) or callable(generator)):
         raise ValueError(
             f"check_swap: generator of type {type(generator).__name__} is not valid: pass a fitted generator, a "
             "function f(X), or one pair (X, X_tilde)."
@@ -79,8 +88,7 @@ def find_source(generator: Any, X: Any, groups: Any, feature_groups: FeatureGrou
 
 def reads_tables(generator: Any) -> bool:
     """Return whether the generator is one of this package, which take a `Table` and return one like it."""
-    inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
-    return isinstance(inner, KnockoffGenerator)
+    return isinstance(unfrozen(generator), KnockoffGenerator)
 
 
 def may_run_aside(generator: Any, n_jobs: int | None) -> bool:
@@ -110,7 +118,8 @@ def _pair(X: Any, X_tilde: Any, groups: Any, feature_groups: FeatureGroups) -> S
 
 
 def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups) -> Source:
-    table = _as_in_the_fit(generator, X, feature_groups)
+    inner = unfrozen(generator)
+    table = _as_in_the_fit(inner, X, feature_groups)
     # What was passed is what a function sees, with all that a table may carry beside its cells.
     given = table_for(generator, table) if reads_tables(generator) or isinstance(X, Table) else X
 
@@ -126,25 +135,24 @@ def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroup
         swap_pairs=(lambda seed: generator.swap_pairs(given, seed)) if has_densities(generator) else None,
         swap_probability=getattr(generator, "swap_probability_", None),
         learned=True,
-        subject=type(generator).__name__ if hasattr(generator, "sample") else "a function",
+        subject=type(inner).__name__ if is_generator(inner) else "a function",
         groups=_labels(X, groups, len(table)),
-        share_of_fit=generator.share_of_fit(table) if isinstance(generator, KnockoffGenerator) else math.nan,
+        share_of_fit=inner.share_of_fit(table) if isinstance(inner, KnockoffGenerator) else math.nan,
     )
 
 
 def _as_in_the_fit(generator: Any, X: Any, feature_groups: FeatureGroups) -> Table:
     """Read rows to check; the generator's fit tells which columns are categories, and the groups of features."""
-    inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
-    if not isinstance(inner, KnockoffGenerator) or not inner.__sklearn_is_fitted__():
+    if not isinstance(generator, KnockoffGenerator) or not generator.__sklearn_is_fitted__():
         return read_table(X, who="check_swap").grouped(feature_groups, who="check_swap")
-    columns = list(enumerate(inner.schema_))
+    columns = list(enumerate(generator.schema_))
     table = read_table(X, who="check_swap", categories=[j for j, column in columns if column.levels is not None])
     nominal: dict[int, Kind] = {j: "nominal" for j, c in columns if c.kind == "nominal" and j < table.shape[1]}
     table = replace(table, kinds={**table.kinds, **nominal}).grouped(feature_groups, who="check_swap")
     if not table.feature_groups and feature_groups is None:
         groups = {j: column.unit for j, column in columns if column.unit != column.name and j < table.shape[1]}
         table = replace(table, feature_groups=groups)
-    inner.require_swaps_of(table.units)
+    generator.require_swaps_of(table.units)
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from knockoffs.design import Design, aligned, expand, pooled_schema
 from knockoffs.effects.bins import MISSING, Bins, bins_of, within_bins
 from knockoffs.effects.hazard import hazard_ratio, survival_curves
 from knockoffs.effects.regression import Adjusted, Adjustment
-from knockoffs.effects.result import Curve, Effect, Effects
+from knockoffs.effects.result import Curve, Effect, Effects, HazardRatio, SurvivalCurves
 from knockoffs.effects.shape import shape_of
+from knockoffs.schema import Schema
+from knockoffs.statistics.survival import Times
 from knockoffs.statistics.targets import Target
 from knockoffs.statistics.units import standardise
 from knockoffs.tables import Table
@@ -59,70 +62,139 @@ def describe_effects(
     groups : array of int, default=None
         Rows that belong together.
     """
-    some = np.linspace(0, len(table) - 1, min(len(table), MOST_ROWS)).astype(int)
-    x, x_tilde = aligned(table.rows(some), knockoffs.rows(some), who="effects")
-    schema = pooled_schema(x, x_tilde)
-    design = expand(schema, x.codes, units=x.units)
-    y, kept = _columns(target)
-    times = None if target.times is None else target.times.rows(some)
-    groups = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
-    z, unit = _curved(standardise(design.tables[0]).tables[0], design)
-    adjustment = Adjustment(z, y[some], groups)
-    scale = 1.0 if target.classes else float(y.std())
+    observed = _Observed.of(table, knockoffs, target, others, groups)
+    each = []
+    for j in features:
+        found = max((observed.along(column, j) for column in observed.promising(j)), key=_strength)
+        each.append(
+            Effect(
+                feature=names[j],
+                selected=bool(selected[j]),
+                ordered=found.ordered,
+                bins=found.bins.labels,
+                places=tuple(None if p is None else _short(p) for p in found.bins.places),
+                rows=tuple(np.bincount(found.bins.x, minlength=len(found.bins.labels)).tolist()),
+                curves=found.curves,
+                importance=float(draws[:, j].mean()),
+                importance_error=float(draws[:, j].std(ddof=1)) if len(draws) > 1 else None,
+                hazard=found.hazard,
+                survival=found.survival,
+                column=None if names[j] == found.column else found.column,
+            )
+        )
+    return Effects(tuple(each), by_models=others is not None)
 
-    def describe(j: int, column: int) -> Effect:
-        """The effect of a feature along one of its columns."""
-        codes, codes_tilde = x.codes[:, column], x_tilde.codes[:, column]
-        bins = bins_of(schema[column], codes, codes_tilde)
-        by_others = np.empty((len(some), 0)) if others is None else others[some, j].astype(np.float64)
+
+class _Along(NamedTuple):
+    """The relation of y to one column of a feature."""
+
+    column: str
+    bins: Bins
+    ordered: bool
+    curves: tuple[Curve, ...]
+    hazard: HazardRatio | None
+    survival: tuple[SurvivalCurves, ...]
+
+
+class _Observed(NamedTuple):
+    """Rows beside their knockoffs, and what the descriptions of all their features share.
+
+    Attributes
+    ----------
+    x, x_tilde : Table
+        The rows and their knockoffs, with levels numbered alike.
+    schema : Schema
+        What the columns of both hold.
+    y : array of shape (rows, outputs)
+        What is explained: a quantity, or a column of 0 and 1 per class.
+    adjustment : Adjustment
+        The regression of y on all columns.
+    unit : array of int
+        The feature of each column of the regression.
+    explained : tuple of pairs of int and str or None
+        The columns of y that are described, each with the class that it stands for.
+    scale : float
+        The unit of y.
+    others : array of shape (rows, features, outputs) or None
+        What models predict from all features but one.
+    times : Times or None
+        The times of a survival target.
+    """
+
+    x: Table
+    x_tilde: Table
+    schema: Schema
+    y: Array
+    adjustment: Adjustment
+    unit: Indices
+    explained: tuple[tuple[int, str | None], ...]
+    scale: float
+    others: Array | None
+    times: Times | None
+
+    @classmethod
+    def of(
+        cls, table: Table, knockoffs: Table, target: Target, others: Array | None, groups: Indices | None
+    ) -> _Observed:
+        """Take some of the rows where there are many."""
+        some = np.linspace(0, len(table) - 1, min(len(table), MOST_ROWS)).astype(int)
+        x, x_tilde = aligned(table.rows(some), knockoffs.rows(some), who="effects")
+        schema = pooled_schema(x, x_tilde)
+        design = expand(schema, x.codes, units=x.units)
+        y = target.columns()
+        groups = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
+        z, unit = _curved(standardise(design.tables[0]).tables[0], design)
+        return cls(
+            x,
+            x_tilde,
+            schema,
+            y[some],
+            Adjustment(z, y[some], groups),
+            unit,
+            _explained(target, y),
+            scale=1.0 if target.classes else float(y.std()),
+            others=None if others is None else others[some],
+            times=None if target.times is None else target.times.rows(some),
+        )
+
+    def promising(self, feature: int) -> list[int]:
+        """The columns of a feature, those most correlated with y where there are many."""
+        columns = self.x.units.columns(feature)
+        if len(columns) <= MOST_COLUMNS:
+            return columns.tolist()
+        cells = np.nan_to_num(self.x.codes[:, columns])
+        (z,), (outputs,) = standardise(cells).tables, standardise(self.y).tables
+        order = np.argsort(-np.abs(z.T @ outputs).max(1), kind="stable")
+        return columns[order[:MOST_COLUMNS]].tolist()
+
+    def along(self, column: int, feature: int) -> _Along:
+        """Describe a feature along one of its columns."""
+        codes, codes_tilde = self.x.codes[:, column], self.x_tilde.codes[:, column]
+        bins = bins_of(self.schema[column], codes, codes_tilde)
+        by_others = np.empty((len(codes), 0))
+        if self.others is not None:
+            by_others = self.others[:, feature].astype(np.float64)
         sides = [_indicators(side, len(bins.labels)) for side in (bins.x, bins.x_tilde)]
-        own = np.flatnonzero(unit == j)
+        own = np.flatnonzero(self.unit == feature)
         within = [
             within_bins(cells, side)
             for cells, side in ((codes, bins.x), (codes_tilde, bins.x_tilde))
             if any(place is not None for place in bins.places)
         ]
-        found = adjustment.coefficients(np.hstack([*sides, *within, by_others]), own)
-        rows = np.bincount(bins.x, minlength=len(bins.labels))
+        found = self.adjustment.coefficients(np.hstack([*sides, *within, by_others]), own)
         ordered = sum(bins.ordered) > 2
         hazard, survival = None, ()
-        if times is not None:
-            said = by_others if by_others.size else adjustment.y - adjustment.leave(adjustment.y, own)
-            hazard = hazard_ratio(codes, bins, found.coefficients[:, 0], said, times, ordered=ordered)
-            survival = survival_curves(codes, codes_tilde, bins, times, ordered=ordered)
-        return Effect(
-            feature=names[j],
-            selected=bool(selected[j]),
-            ordered=ordered,
-            bins=bins.labels,
-            places=tuple(None if p is None else _short(p) for p in bins.places),
-            rows=tuple(rows.tolist()),
-            curves=tuple(_curve(found, k, bins, of, scale) for k, of in kept),
-            importance=float(draws[:, j].mean()),
-            importance_error=float(draws[:, j].std(ddof=1)) if len(draws) > 1 else None,
-            hazard=hazard,
-            survival=survival,
-            column=None if names[j] == schema[column].name else schema[column].name,
-        )
-
-    each = []
-    for j in features:
-        columns = _promising(x.codes, x.units.columns(j), y[some])
-        each.append(max((describe(j, column) for column in columns), key=_strength))
-    return Effects(tuple(each), by_models=others is not None)
+        if self.times is not None:
+            y = self.adjustment.y
+            said = by_others if by_others.size else y - self.adjustment.leave(y, own)
+            hazard = hazard_ratio(codes, bins, found.coefficients[:, 0], said, self.times, ordered=ordered)
+            survival = survival_curves(codes, codes_tilde, bins, self.times, ordered=ordered)
+        curves = tuple(_curve(found, k, bins, of, self.scale) for k, of in self.explained)
+        return _Along(self.schema[column].name, bins, ordered, curves, hazard, survival)
 
 
-def _promising(codes: Array, columns: Indices, y: Array) -> list[int]:
-    """The columns of a feature, those most correlated with y where there are many."""
-    if len(columns) <= MOST_COLUMNS:
-        return columns.tolist()
-    (z,), (outputs,) = (standardise(np.nan_to_num(part)).tables for part in (codes[:, columns], y))
-    order = np.argsort(-np.abs(z.T @ outputs).max(1), kind="stable")
-    return columns[order[:MOST_COLUMNS]].tolist()
-
-
-def _strength(effect: Effect) -> float:
-    return max(curve.strength for curve in effect.curves)
+def _strength(found: _Along) -> float:
+    return max(curve.strength for curve in found.curves)
 
 
 def _curved(z: Array, design: Design) -> tuple[Array, Indices]:
@@ -134,14 +206,13 @@ def _curved(z: Array, design: Design) -> tuple[Array, Indices]:
     return np.hstack([z, squares]), np.concatenate([design.unit, design.unit[several]])
 
 
-def _columns(target: Target) -> tuple[Array, list[tuple[int, str | None]]]:
-    """What is explained, and the columns of it that are described: of two classes the second, of many some."""
-    y = target.columns()
+def _explained(target: Target, y: Array) -> tuple[tuple[int, str | None], ...]:
+    """The columns of y that are described: of two classes the second, of many the most frequent."""
     if not target.classes:
-        return y, [(0, None)]
+        return ((0, None),)
     frequent = np.argsort(-y.mean(0), kind="stable")[:MOST_CLASSES]
     shown = [1] if len(target.classes) == 2 else sorted(frequent.tolist())
-    return y, [(k, target.classes[k]) for k in shown]
+    return tuple((k, target.classes[k]) for k in shown)
 
 
 def _indicators(which: Indices, bins: int) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from knockoffs.notebook import html_table
+from knockoffs.typed_json import plain
 from knockoffs.words import listing
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Effect:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON."""
-        return {"said": self.said} | _lists(asdict(self))
+        return {"said": self.said} | plain(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -240,13 +241,6 @@ class Effects:
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON."""
         return {"by_models": self.by_models, "each": [effect.to_dict() for effect in self.each]}
-
-
-def _lists(value: Any) -> Any:
-    """Return tuples as lists, as JSON has them."""
-    if isinstance(value, dict):
-        return {name: _lists(own) for name, own in value.items()}
-    return [_lists(own) for own in value] if isinstance(value, (list, tuple)) else value
 
 
 def _said(curve: Curve) -> str:

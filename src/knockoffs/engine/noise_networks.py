@@ -29,7 +29,7 @@ def mlp(widths: Sequence[int], activation: type[nn.Module], generator: torch.Gen
 
 
 class NoiseNetwork(nn.Module):
-    """x̃ = f(x, noise), with `noise` normal numbers a row."""
+    """x̃ = f(x, noise), with `noise` normal numbers per row."""
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ from knockoffs.engine.world import World
 # Projections that begin at good linear predictors move more slowly than the networks behind them.
 _PROJECTION_RATE = 0.3
 _GAIN_PER_COLUMN = 1e-4  # nats
+JOINT = "q_joint"  # how the names of stage 1's phases begin
 _TOLERANCE = 1e-4  # of draws while q_knockoff learns, on a scale where columns have standard deviation 1
 
 
@@ -63,7 +64,7 @@ def fit_joint(
         def validate() -> Tensor:
             return in_chunks(lambda rows: negative_log_likelihood(q_joint, rows), held_out)
 
-        stage = f"q_joint ({phase.name})"
+        stage = f"{JOINT} ({phase.name})"
         histories.append(
             train(
                 q_joint,
@@ -104,9 +105,8 @@ def fit_knockoff(
     q_joint.requires_grad_(False)
     joint = in_chunks(q_joint.log_prob, x)  # does not change while q_knockoff learns
     held_out_noise, held_out_mask = _fixed_noise_and_swap(held_out, swaps.unit, generator)
-    world, histories = World.current(), []
+    world, smallest, histories = World.current(), smallest_gain(x.shape[1]), []
     for phase in phases:
-        smallest = smallest_gain(x.shape[1])
         if phase.follows_gains and all(history.gain <= smallest for history in (*before, *histories)):
             continue
         optimiser = _optimiser(q_knockoff, phase, world)
@@ -157,7 +157,7 @@ def fit_knockoff(
                 report,
                 variant=lambda: q_knockoff.rounds,
                 gained=sum(history.gain for history in histories),
-                smallest_gain=smallest_gain(x.shape[1]),
+                smallest_gain=smallest,
             )
         )
     return histories
@@ -229,10 +229,7 @@ def _temperature(share: Tensor) -> Tensor:
     return 1 - 0.5 * share
 
 
-def _noise_like(x: Tensor, generator: torch.Generator) -> Noise:
-    return Noise.draw(len(x), x.shape[1], generator=generator, dtype=x.dtype)
-
-
 def _fixed_noise_and_swap(x: Tensor, unit: Tensor, generator: torch.Generator) -> tuple[Noise, Tensor]:
     """The same for every epoch, so that held-out losses differ by the model alone."""
-    return _noise_like(x, generator), UniformSwaps(unit)(len(x), generator=generator)
+    noise = Noise.draw(len(x), x.shape[1], generator=generator, dtype=x.dtype)
+    return noise, UniformSwaps(unit)(len(x), generator=generator)

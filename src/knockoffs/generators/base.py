@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.arrays import Array
@@ -224,6 +225,16 @@ class RowwiseGenerator(KnockoffGenerator):
 
     @abstractmethod
     def _sample(self, core: Array, rng: np.random.Generator) -> Array: ...
+
+
+def is_generator(part: Any) -> bool:
+    """Return whether knockoffs are drawn by `sample`, also by classes of others, and not by calling a function."""
+    return hasattr(part, "sample")
+
+
+def unfrozen(generator: Any) -> Any:
+    """Return the generator inside of a `FrozenEstimator`, and anything else as it is."""
+    return generator.estimator if isinstance(generator, FrozenEstimator) else generator
 
 
 class _Streams:

@@ -17,7 +17,7 @@ from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.engine.losses import swap_loss
-from knockoffs.engine.stages import fit_knockoff
+from knockoffs.engine.stages import JOINT, fit_knockoff
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Report
@@ -208,9 +208,6 @@ class DDLK(RowwiseGenerator):
         z, z_tilde = self._middles(X), self._middles(X_tilde)
         if len(z) != len(z_tilde):
             raise ValueError(f"X has {len(z)} rows, X_tilde {len(z_tilde)}: pass one knockoff for each row.")
-        return self._knockoff_log_prob(z, z_tilde)
-
-    def _knockoff_log_prob(self, z: Array, z_tilde: Array) -> Array:
         x, _ = self._joint.to_scale(z)
         x_tilde, log_slope = self._joint.to_scale(z_tilde)
         log_prob = in_chunks(self._knockoff.log_prob, x_tilde, x)
@@ -255,7 +252,7 @@ class DDLK(RowwiseGenerator):
     def swap_divergence(self, X: Any, *, n_swaps: int = 4, random_state: RandomState = None) -> SwapDivergence:
         """How far the model's [x, x̃] is from swap-invariance on the rows of X, by its own q_joint.
 
-        The mean over `n_swaps` random swaps a row, each feature by the toss of a fair coin. Use rows that
+        The mean over `n_swaps` random swaps per row, each feature by the toss of a fair coin. Use rows that
         the model was not fitted on. It cannot see an error of q_joint itself.
         """
         codes = self._read(X).codes
@@ -391,7 +388,8 @@ class DDLK(RowwiseGenerator):
         shapes = header["networks"]
         self.history_ = restore_history(header["history"])
         joint = density(shapes["joint"], "joint", context=0)
-        self._joint = JointModel(restore_scale(arrays, columns), joint, None, self.history_)
+        history = [phase for phase in self.history_ if phase.stage.startswith(JOINT)]
+        self._joint = JointModel(restore_scale(arrays, columns), joint, None, history)
         self._knockoff = density(shapes["knockoff"], "knockoff", context=columns)
         modelled = int(self.modelled_.sum())
         self.swap_probability_ = self._of_features(take_array(arrays, "swap_probability", (modelled,)))

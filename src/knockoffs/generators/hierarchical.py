@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count
 from knockoffs.engine.transforms import normal_scale
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import GENERATORS
@@ -117,6 +116,11 @@ class HierarchicalKnockoffs(KnockoffGenerator):
             raise ValueError(
                 f"groups has {count} different label{'s' if count > 1 else ''}; at least {MIN_ROWS} groups are "
                 "needed, since only different groups are independent of each other. Collect more groups."
+            )
+        if count == len(labels):
+            raise ValueError(
+                f"groups has a label of its own for each of the {count} rows, so that nothing says how rows of a "
+                "group differ. Pass labels that repeat, or use the generator itself, for independent rows."
             )
         if count < max(2 * MIN_ROWS, table.shape[1]):
             caution(
@@ -307,7 +311,7 @@ def fit_generator(generator: Any, X: Any, groups: Any) -> Any:
 
 def draw_knockoffs(generator: Any, X: Any, *, groups: Any, **settings: Any) -> Any:
     """Knockoffs of X from a generator, or from a function `f(X)`, which has no settings."""
-    if not hasattr(generator, "sample"):
+    if not is_generator(generator):
         return generator(X)
     if knows_groups(generator):
         settings["groups"] = groups
@@ -316,8 +320,7 @@ def draw_knockoffs(generator: Any, X: Any, *, groups: Any, **settings: Any) -> A
 
 def knows_groups(generator: Any) -> bool:
     """Return whether the generator draws knockoffs of groups of rows instead of single rows."""
-    inner = generator.estimator if isinstance(generator, FrozenEstimator) else generator
-    return isinstance(inner, HierarchicalKnockoffs)
+    return isinstance(unfrozen(generator), HierarchicalKnockoffs)
 
 
 def _with_kinds_of_groups(table: Table, labels: Indices) -> Table:

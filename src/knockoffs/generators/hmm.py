@@ -90,16 +90,13 @@ class HMMKnockoffs(RowwiseGenerator):
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         self._require_few_values()
-        codes = core
         self.log_likelihood_: list[float] = []
         if self.model is not None:
             self._require_fitting_model(self.model)
             self.model_ = self.model
             return
-        values = None if not self._handles_discrete else int(codes.max()) + 1
-        self.model_, self.log_likelihood_ = fit_hmm(
-            codes, self.states, values, iterations=self.iterations, rng=rng
-        )
+        values = int(core.max()) + 1 if self._handles_discrete else None
+        self.model_, self.log_likelihood_ = fit_hmm(core, self.states, values, iterations=self.iterations, rng=rng)
 
     def _fit_memory(self, rows: int, columns: int) -> float:
         # For each cell and state: log-likelihoods, filtered and smoothed probabilities, and what they come from.
@@ -107,9 +104,8 @@ class HMMKnockoffs(RowwiseGenerator):
 
     def _sample(self, core: Array, rng: np.random.Generator) -> Array:
         for_states, for_chain, for_emissions = rng.spawn(3)
-        codes = core
-        z = self.model_.draw_states(codes, for_states.random(codes.shape))
-        z_tilde = markov_knockoffs(self.model_.initial, self.model_.transitions, z, for_chain.random(codes.shape))
+        z = self.model_.draw_states(core, for_states.random(core.shape))
+        z_tilde = markov_knockoffs(self.model_.initial, self.model_.transitions, z, for_chain.random(core.shape))
         return self.model_.emissions.draw(z_tilde, for_emissions).astype(np.float64)
 
     def _require_few_values(self) -> None:

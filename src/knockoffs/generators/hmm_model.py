@@ -130,7 +130,7 @@ def fit_hmm(
 ) -> tuple[HiddenMarkovModel, list[float]]:
     """EM from a start by quantiles of each column; categorical with `values` codes, or Gaussian for None.
 
-    Also the mean log-likelihood a row after each iteration.
+    Returns the model and the mean log-likelihood per row after each iteration.
     """
     model = _start(x, states, values, rng)
     path: list[float] = []

@@ -55,8 +55,10 @@ class JointDensity(SavedModel):
 
     Parameters
     ----------
-    learning_rate, epochs : float and int, default=6e-3 and 30
-        `joint_learning_rate` and `joint_epochs` of `DDLK`.
+    learning_rate : float, default=6e-3
+        `joint_learning_rate` of `DDLK`.
+    epochs : int, default=60
+        `joint_epochs` of `DDLK`.
 
     Examples
     --------

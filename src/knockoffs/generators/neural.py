@@ -34,7 +34,7 @@ COLLAPSED, EXPLODED = 0.2, 5.0  # times a column's standard deviation
 
 
 class Sampler(Protocol):
-    """A network x̃ = f(x, noise), with `noise` normal numbers a row."""
+    """A network x̃ = f(x, noise), with `noise` normal numbers per row."""
 
     noise: int
 

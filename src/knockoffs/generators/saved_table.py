@@ -49,14 +49,14 @@ def table_state(model: TableModel) -> tuple[dict[str, Any], dict[str, NDArray[An
 
 def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]]) -> None:
     """Give a model the table that `table_state` described; raises a ValueError for what describes no table."""
+    model.fingerprints_ = None  # files of version 1 have none
+    if "table.fingerprints" in arrays:
+        model.fingerprints_ = take_array(arrays, "table.fingerprints", (None,), "u")
     if "encoding" not in header:
         before = restore_table_before(model, header, arrays)
         give_names(model, before.feature_names, before.names, before.n_features)
         return
     table = as_record(TableHeader, header)
-    model.fingerprints_ = None
-    if "table.fingerprints" in arrays:
-        model.fingerprints_ = take_array(arrays, "table.fingerprints", (None,), "u")
     model.schema_ = _as_schema(table)
     give_names(model, table.feature_names, table.names, table.n_features)
     numbers = take_array(arrays, "table.numbers", (None,), finite=False).astype(np.float64)

@@ -17,6 +17,7 @@ from knockoffs.generators.value_units import Exact, Plain, Spread
 from knockoffs.persistence import take_array
 from knockoffs.schema import Column, Kind, Schema
 from knockoffs.typed_json import as_record
+from knockoffs.words import called
 
 # Names of the arrays and kinds of their types.
 ARRAYS = {
@@ -43,9 +44,6 @@ def restore_table_before(model: TableModel, header: Any, arrays: dict[str, NDArr
     """Give a model the columns of its table, and return the header; raises a ValueError for what is no table."""
     table = as_record(TableHeader, header)
     flags = {k: take_array(arrays, f"table.{k}", (table.n_features,), kind) for k, kind in ARRAYS.items()}
-    model.fingerprints_ = None  # files of version 1 have none
-    if "table.fingerprints" in arrays:
-        model.fingerprints_ = take_array(arrays, "table.fingerprints", (None,), "u")
     _require_consistent(flags, table)
     modelled = np.flatnonzero(flags["modelled"])
     found = zip(modelled, table.levels, strict=True)
@@ -76,9 +74,8 @@ def _unit(model: TableModel, levels: Array | None, intervals: Intervals | None) 
 
 
 def _schema(table: TableHeader, flags: dict[str, NDArray[Any]], levels: dict[int, Array | None]) -> Schema:
-    names = [f"x{j}" for j in range(table.n_features)] if table.names is None else [str(n) for n in table.names]
     columns = []
-    for j, name in enumerate(names):
+    for j, name in enumerate(called(table.names, table.n_features)):
         first = int(flags["first_alike"][j])
         own = levels.get(first)
         kind: Kind = "constant" if flags["constant"][j] else ("continuous" if own is None else "ordinal")

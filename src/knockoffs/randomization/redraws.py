@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from knockoffs.arrays import Array, Flags
 from knockoffs.generator_choice import is_ready, with_defaults
+from knockoffs.generators.base import unfrozen
 from knockoffs.generators.conditionals import TableConditionals
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.joint import JointDensity
@@ -87,6 +88,7 @@ def fitted_density(density: Any, table: Table, *, seed: int, progress: bool) -> 
 
 def redraws_of(density: Any, table: Table, seed: int) -> Redraws:
     """Return the redraws of the rows of a table by a fitted density, or by a function."""
+    density = unfrozen(density)
     if isinstance(density, DDLK):
         density = density.joint_density()
     if isinstance(density, JointDensity):

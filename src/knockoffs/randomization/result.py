@@ -9,6 +9,7 @@ import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.randomization.corrections import WHAT_IS_BOUNDED, Correction
+from knockoffs.typed_json import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,19 +141,10 @@ class RandomizationResult:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON; a number that does not exist is None."""
-        frame = self.to_frame()
         return {
             "explanation": self.explanation,
             "cautions": list(self.cautions),
             "discoveries": self.discoveries,
             "settings": self.settings(),
-            "features": [
-                {name: _plain(value) for name, value in row.items()} for row in frame.to_dict(orient="records")
-            ],
+            "features": plain(self.to_frame().to_dict(orient="records")),
         }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value

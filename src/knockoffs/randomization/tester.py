@@ -9,13 +9,14 @@ from typing import Any, Self, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.conditioning import conditioned_columns
+from knockoffs.inputs import read_inputs
 from knockoffs.parallel import in_parallel
 from knockoffs.parts import described
 from knockoffs.progress import progress_bars
@@ -36,14 +37,13 @@ from knockoffs.randomization.refitted import refitted_statistic
 from knockoffs.randomization.residuals import Curves, Residuals, outputs
 from knockoffs.randomization.result import RandomizationResult
 from knockoffs.randomness import RandomState, random_generator, reported_seed
-from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import row_structure
 from knockoffs.schema import Kind
 from knockoffs.selection import versions_in_use
 from knockoffs.statistics.models import make_model
 from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.statistics.units import standardise
-from knockoffs.tables import Table, read_table
+from knockoffs.tables import Table
 from knockoffs.threads import suited_threads
 
 WHO = "RandomizationTest"
@@ -179,17 +179,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any) -> None:
         self.__dict__.pop("result_", None)  # of an earlier fit
         self._check_settings()
-        if y is None:
-            raise ValueError(f"{WHO} requires y to be passed, but the target y is None.")
-        table = read_table(X, who=WHO, kinds=self.kinds)
-        if 0 in table.shape:
-            raise ValueError(
-                f"{WHO}: X has {table.shape[0]} sample(s) and {table.shape[1]} feature(s) "
-                f"(shape={table.shape}) while a minimum of 1 is required."
-            )
-        validate_data(self, X, skip_check_array=True, reset=True)
-        require_same_order(X, y=y, who=WHO)
-        target = Target.read(y, self.task, rows=len(table), who=WHO)
+        table, target = read_inputs(self, X, y, task=self.task, kinds=self.kinds, who=WHO)
         self.schema_ = table.schema
         conditioned = conditioned_columns(self.condition_on, table)
         seed = reported_seed(self.random_state)
@@ -299,12 +289,11 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         adjusted = pvalues.copy()
         adjusted[~conditioned] = adjust_pvalues(pvalues[~conditioned], self.correction)
         selected = ~conditioned & (adjusted <= self.level)
-        names = [f"x{j}" for j in range(features)] if table.names is None else [str(name) for name in table.names]
         warn_of_copies(table, copies)
         if self.variant != "holdout":  # whose parts have a p-value each
             warn_of_resolution(self.resamples, self.level, self.correction, int((~conditioned).sum()))
         self.result_ = RandomizationResult(
-            names=tuple(names),
+            names=table.schema.names,
             pvalues=pvalues,
             adjusted=adjusted,
             selected=selected,

@@ -56,15 +56,9 @@ class Axis:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high, value = (
-            (math.log10(v) for v in (self.low, self.high, value))
-            if self.log
-            else (
-                self.low,
-                self.high,
-                value,
-            )
-        )
+        low, high = self.low, self.high
+        if self.log:
+            low, high, value = (math.log10(v) for v in (low, high, value))
         return round(self.start + (value - low) / ((high - low) or 1.0) * (self.end - self.start), 1)
 
     def ticks(self, count: int = 5) -> list[tuple[float, str]]:

@@ -1,26 +1,21 @@
-"""One self-contained HTML file: no network, nothing that a column's name could run."""
+"""The report of a selection as one HTML file."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.outputs import write_atomically
 from knockoffs.report.charts import draw
 from knockoffs.report.summary import summarise, summarise_selection
+from knockoffs.report.template import filled_in
 from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector
-
-LOADER = PackageLoader("knockoffs.report")
 
 
 def write_report(
@@ -82,26 +77,6 @@ def _fitted_selector(result: Any) -> KnockoffSelector:
 
 
 def render(summary: dict[str, Any], *, made: datetime | None = None) -> str:
-    """The page of a summary. All texts of the data are escaped; the one script is pinned by its hash."""
-    environment = Environment(
-        loader=LOADER,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    script = _asset(environment, "report.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.get_template("report.html.j2").render(
-        summary=summary,
-        charts=draw(summary),
-        script=Markup(script),
-        style=Markup(_asset(environment, "report.css")),
-        digest=digest,
-        title=summary.get("title"),
-        made=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
-    )
-
-
-def _asset(environment: Environment, name: str) -> str:
-    return LOADER.get_source(environment, name)[0]
+    """Return the page of a summary."""
+    content = {"summary": summary, "charts": draw(summary), "title": summary.get("title")}
+    return filled_in("report.html.j2", made=made, **content)

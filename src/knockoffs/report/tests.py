@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.outputs import write_atomically
 from knockoffs.randomization import RandomizationTest
 from knockoffs.report.axes import Axis
 from knockoffs.report.pictured import columns_read
+from knockoffs.report.template import filled_in
 
 MOST_EFFECTS = 40
 ROW = 24  # pixels of one feature
 LEFT, RIGHT, TOP, BOTTOM = 250, 150, 18, 44
 WIDTH = 880
-LOADER = PackageLoader("knockoffs.report")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +101,5 @@ def forest(summary: dict[str, Any]) -> Forest:
 
 
 def render_tests(summary: dict[str, Any], *, made: datetime | None = None) -> str:
-    """Return the page of a summary. All texts of the data are escaped; the one script is pinned by its hash."""
-    environment = Environment(
-        loader=LOADER, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    script, style = (LOADER.get_source(environment, name)[0] for name in ("report.js", "report.css"))
-    return environment.get_template("tests.html.j2").render(
-        summary=summary,
-        forest=forest(summary),
-        script=Markup(script),
-        style=Markup(style),
-        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        made=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
-    )
+    """Return the page of a summary."""
+    return filled_in("tests.html.j2", made=made, summary=summary, forest=forest(summary))

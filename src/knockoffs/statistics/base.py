@@ -92,6 +92,11 @@ class Statistic(BaseEstimator, ABC):
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array: ...
 
 
+def is_statistic(part: Any) -> bool:
+    """Return whether w is found by `compute`, also by classes of others, and not by calling a function."""
+    return hasattr(part, "compute")
+
+
 def say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
     pass
 

@@ -12,6 +12,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.engine.training import Report
 from knockoffs.parallel import in_parallel
 from knockoffs.progress import report_of_draw
+from knockoffs.statistics.base import is_statistic
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.tables import Table
 
@@ -73,7 +74,7 @@ def compute_draws(
 def _is_seeded(statistic: Any) -> bool:
     """Return whether draws do not depend on each other: functions and random generators may have a state."""
     seed = getattr(statistic, "random_state", None)
-    return hasattr(statistic, "compute") and (seed is None or isinstance(seed, (int, np.integer)))
+    return is_statistic(statistic) and (seed is None or isinstance(seed, (int, np.integer)))
 
 
 def _of_a_draw(
@@ -87,7 +88,7 @@ def _of_a_draw(
     report: Report | None = None,
 ) -> tuple[Array, Array | None]:
     """Return w, and what all features but one predict, which the first draw alone is asked for."""
-    if not hasattr(statistic, "compute"):
+    if not is_statistic(statistic):
         return np.asarray(statistic(X, knockoffs.to_native(), y), dtype=np.float64), None
     few = len(table) * len(table.units) <= MOST_PREDICTIONS
     if draw == 0 and few and isinstance(statistic, CrossFitted):

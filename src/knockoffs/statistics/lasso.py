@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from knockoffs.arrays import Array, Indices
+from knockoffs.checks import check_count
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_enough_for
@@ -72,6 +73,7 @@ class LassoStatistic(Statistic):
         self.n_jobs = n_jobs
 
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
+        check_count("cv", self.cv, least=2)
         table, sign = in_random_pair_order(problem, rng)
         require_enough_for(problem, "cv", self.cv)
         # Shuffled, since files are often sorted by something.

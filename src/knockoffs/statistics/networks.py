@@ -104,14 +104,19 @@ def network_differences(
     )
     tested, x, x_tilde = (seen(table, split.test) for table in tables)
     found = swap_differences(networks, tested, x, x_tilde, task.y[test], task.loss)
-    predictions = None
-    if predict:
-        own = np.random.default_rng(0)  # so that w stays as it is
-        orders = [torch.as_tensor(own.permutation(len(split.test)), device=device) for _ in range(ORDERS)]
-        classes = problem.task == "classification"
-        predictions = predictions_by_others(networks, tested, x, orders, classes=classes).cpu().numpy()
-        predictions = predictions * np.float32(1.0 if classes else task.unit**0.5)
+    classes = problem.task == "classification"
+    predictions = _by_others(networks, tested, x, task, classes=classes) if predict else None
     return HeldOut(found.double().cpu().numpy() * task.unit, predictions)
+
+
+def _by_others(
+    networks: ResponseNetworks, tested: torch.Tensor, x: torch.Tensor, task: _Task, *, classes: bool
+) -> Array:
+    """What all features but one predict for the held-out rows, in the units of the statistic."""
+    rng = np.random.default_rng(0)  # of its own, so that w stays as it is
+    orders = [torch.as_tensor(rng.permutation(len(x)), device=x.device) for _ in range(ORDERS)]
+    predicted = predictions_by_others(networks, tested, x, orders, classes=classes).cpu().numpy()
+    return predicted * np.float32(1.0 if classes else task.unit**0.5)
 
 
 def _beginning(problem: Problem) -> Callable[..., tuple[_Task, list[Line]]]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.statistics.lasso import SMALLEST
 from knockoffs.statistics.lassos import Lassos, Penalised
 from knockoffs.statistics.networks import PENALTY
 from knockoffs.statistics.problem import Problem
@@ -41,7 +42,6 @@ WIDE = 200  # columns; beyond it each model takes longer
 KEPT = 0.15  # share of the training rows that choose the penalty of a ridge regression
 PENALTIES = np.logspace(-4, 1, 11)  # of the former, per row, of columns in standard units
 RIDGE_PENALTIES = np.logspace(-3, 1.5, 12)  # of ridge coefficients, per row
-SMALLEST = 1e-9  # variance of the columns of a feature, in standard units; below it they are constant
 
 
 class Lines(NamedTuple):

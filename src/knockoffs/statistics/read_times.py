@@ -28,13 +28,17 @@ class _Column(NamedTuple):
 
     @property
     def said(self) -> str:
-        return "a column of y" if self.name is None else f"the column {self.name!r} of y"
+        return _said(self.name)
 
     @property
     def may_be_event(self) -> bool:
         """Return whether all cells are 0 or 1, as far as they are there."""
         present = self.cells[~np.isnan(self.cells)]
         return self.flags or bool(len(present) and np.isin(present, (0.0, 1.0)).all())
+
+
+def _said(name: str | None) -> str:
+    return "a column of y" if name is None else f"the column {name!r} of y"
 
 
 def holds_times(y: Any, task: str) -> bool:
@@ -143,10 +147,9 @@ def _column(name: str | None, cells: NDArray[Any], who: str) -> _Column:
     try:
         numbers = pd.to_numeric(pd.Series(cells), errors="raise").to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
-        said = "a column of y" if name is None else f"the column {name!r} of y"
         raise ValueError(
-            f"{who}: {said} does not hold numbers, nor True and False. Pass times as numbers (such as days since "
-            "the start), and events as True and False or 1 and 0."
+            f"{who}: {_said(name)} does not hold numbers, nor True and False. Pass times as numbers (such as days "
+            "since the start), and events as True and False or 1 and 0."
         ) from None
     return _Column(name, numbers, flags)
 

@@ -21,8 +21,8 @@ MOST_CLASSES = 20
 SAID_CLASSES = 4
 LEAST_OF_CLASS = 5  # rows, by which a model may learn a class and be tested
 RARER = 10  # times than in even shares
-TASKS = ("auto", *get_args(Task))
 TaskChoice = Literal["auto", "regression", "classification", "survival"]
+TASKS = get_args(TaskChoice)
 
 
 class Target(NamedTuple):
