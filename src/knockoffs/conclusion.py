@@ -15,19 +15,19 @@ from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.explanation import Outlook, explain_selection, next_steps
 from knockoffs.filtering import combine_draws, draw_threshold
 from knockoffs.parts import described
-from knockoffs.selection import UNBOUNDED, RowHandling, Selection, versions_in_use
+from knockoffs.selection import UNBOUNDED, MissingHandling, RowHandling, Selection, versions_in_use
 from knockoffs.statistics.targets import Target
-from knockoffs.swap_units import Units
+from knockoffs.tables import Table
 from knockoffs.words import amount, listing
 
 
 def conclude(
     ws: Array,
     *,
-    units: Units,
-    columns: Sequence[str],
+    table: Table,
     conditioned: Flags,
     target: Target,
+    missing: MissingHandling,
     level: float,
     fdr: float,
     offset: int,
@@ -43,8 +43,9 @@ def conclude(
 ) -> Selection:
     """Filter the statistics of the tested features at `level`, and say what was found of a target.
 
-    `units` are the features, one or several of the `columns` each, and `conditioned` flags columns.
+    `conditioned` flags columns.
     """
+    units, columns = table.units, table.schema.names
     names, conditioned = units.names, units.all_of(conditioned)
     tested = ~conditioned
     selected, evalues = np.zeros(len(tested), dtype=bool), np.zeros(len(tested))
@@ -62,7 +63,7 @@ def conclude(
     if not found:
         power = None if expectation is None else expectation.rate(level).power
         of_tested = [name for name, own in zip(names, tested, strict=True) if own]
-        outlook = Outlook(len(target.values), twins, power)
+        outlook = Outlook(len(target.values), twins, power, testable=groups is None and units.single)
         advice = next_steps(ws[:, tested], evalues[tested], of_tested, level, outlook, offset=offset)
     return Selection(
         names=tuple(names),
@@ -93,6 +94,8 @@ def conclude(
         advice=tuple(advice),
         twins=tuple(twins),
         feature_groups=units.groups(columns),
+        missing=missing,
+        kinds={columns[j]: kind for j, kind in table.kinds.items()},
     )
 
 
@@ -120,6 +123,14 @@ def warn_of_kept(selection: Selection, keep_at_least: int) -> None:
         caution(
             f"keep_at_least={keep_at_least} keeps {listing(list(selection.kept))} without any guarantee: the "
             "share of false ones among these is not bounded."
+        )
+
+
+def warn_of_nothing(selection: Selection) -> None:
+    if not selection.selected.any():
+        caution(
+            f"Nothing is selected at fdr={selection.fdr:g}: the selection's explanation says why, and its advice "
+            "what to do next."
         )
 
 

@@ -34,11 +34,14 @@ class Outlook(NamedTuple):
         Features that hardly differ from each other.
     power : float or None
         The share of the relevant features found in responses that were simulated on the rows.
+    testable : bool
+        Whether randomisation tests could be used: rows are independent, and features are single columns.
     """
 
     rows: int
     twins: Sequence[tuple[str, str]] = ()
     power: float | None = None
+    testable: bool = True
 
 
 def explain_selection(ws: Array, selected: Flags, evalues: Array, fdr: float, *, offset: int = 1) -> str:
@@ -108,7 +111,7 @@ def next_steps(
         )
     needed = math.ceil(1 / fdr - 1e-9)
     plausible = standing_out(ws.mean(0))
-    if plausible < needed:
+    if plausible < needed and outlook.testable:
         steps.append(
             f"p-values (`knockoffs test`, or RandomizationTest in Python): a single feature can be a discovery "
             f"there, while the filter at fdr={fdr:g} needs about {needed} at once, and {plausible} stand out here."

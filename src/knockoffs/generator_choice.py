@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from knockoffs.arrays import Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.conditioning import keep_conditioned
-from knockoffs.design import aligned
+from knockoffs.design import aligned, copied_features
 from knockoffs.diagnostics.source import table_for
 from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.ddlk import DDLK
@@ -91,9 +91,13 @@ def drawn_knockoffs(
     groups: Indices | None,
     conditioned: Flags,
     n_draws: int,
+    was_fitted: bool,
     seed: int,
 ) -> list[Table]:
-    """Draw knockoffs of the rows of X, which `table` holds too; a function is given X itself."""
+    """Draw knockoffs of the rows of X, which `table` holds too; a function is given X itself.
+
+    A generator that `was_fitted` before has warned of what it copies then, so a caution does it again.
+    """
     if is_generator(generator):
         own = getattr(generator, "random_state", None)
         drawn = draw_knockoffs(
@@ -105,7 +109,20 @@ def drawn_knockoffs(
         )
     else:
         drawn = [generator(X) for _ in range(n_draws)]
-    return [keep_conditioned(table, checked_knockoffs(X, table, own), conditioned) for own in drawn]
+    knockoffs = [checked_knockoffs(X, table, own) for own in drawn]
+    if was_fitted:
+        _warn_of_copies(table, knockoffs[0], conditioned)
+    return [keep_conditioned(table, own, conditioned) for own in knockoffs]
+
+
+def _warn_of_copies(table: Table, knockoffs: Table, conditioned: Flags) -> None:
+    copies = np.flatnonzero(copied_features(table, knockoffs) & ~table.units.all_of(conditioned))
+    if len(copies):
+        caution(
+            f"{listing([repr(table.units.names[k]) for k in copies])}: the knockoff is a copy, so such a feature "
+            "cannot be selected. Copies are the only valid knockoffs of constants, duplicates and columns that "
+            "others determine: drop these, or what determines them."
+        )
 
 
 def checked_knockoffs(X: Any, table: Table, drawn: Any) -> Table:

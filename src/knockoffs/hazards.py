@@ -12,6 +12,7 @@ from knockoffs.cautions import caution
 from knockoffs.doubts import doubts
 from knockoffs.statistics.targets import MOST_CLASSES, Target
 from knockoffs.statistics.units import standardise
+from knockoffs.swap_units import Units
 from knockoffs.tables import Table
 from knockoffs.words import column_name, listing
 
@@ -20,16 +21,22 @@ RARE = 1e-3  # how improbable it is that levels look like the target
 LEAST_PRESENT = 10  # cells of a column with gaps that must agree with the target
 
 
-def warn_of_hazards(table: Table, target: Target, *, fdr: float, offset: int, n_draws: int) -> None:
-    """Warn of levels that can select little, doubtful columns, copies of the target, and few rows."""
-    for hazard in _hazards(table, target, fdr, offset, n_draws):
+def warn_of_hazards(table: Table, target: Target) -> None:
+    """Warn of doubtful columns, copies of the target, and few rows."""
+    for hazard in _hazards(table, target):
         caution(hazard)
 
 
-def _hazards(table: Table, target: Target, fdr: float, offset: int, n_draws: int) -> Iterator[str]:
+def warn_of_few_features(units: Units, conditioned: Flags, *, fdr: float, offset: int, n_draws: int) -> None:
+    """Warn of a level that can select little or nothing among the features that are tested."""
+    tested = int((~units.all_of(conditioned)).sum())
+    for hazard in _too_few_features(tested, fdr, offset, n_draws):
+        caution(hazard)
+
+
+def _hazards(table: Table, target: Target) -> Iterator[str]:
     rows, features = table.shape
     nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
-    yield from _too_few_features(len(table.units), fdr, offset, n_draws)
     doubtful = doubts(table, target.as_given[0])
     if doubtful is not None:
         yield doubtful
@@ -39,8 +46,9 @@ def _hazards(table: Table, target: Target, fdr: float, offset: int, n_draws: int
         yield f"{named}: a copy of the target y. Drop it: it hides all other features."
     if rows < features:
         yield (
-            f"X has {rows} rows and {features} columns. Knockoffs learned from fewer rows than columns are rough, "
-            "and the bound on false discoveries with them. Add rows, or drop columns (not by y)."
+            f"X has {rows} rows and {features} columns. How columns depend on each other is learned roughly from "
+            "fewer rows than columns, and the bound on false discoveries is rough with it. Add rows, or drop "
+            "columns (not by y)."
         )
 
 
@@ -60,8 +68,8 @@ def _too_few_features(features: int, fdr: float, offset: int, n_draws: int) -> I
     settings = f"fdr={fdr:g} with offset={offset} and n_draws={n_draws}"
     if features < needed:
         yield (
-            f"{settings} needs at least {needed} selections, but X has only {features} features, so none can be "
-            f"selected. {remedy[0].upper()}{remedy[1:]}."
+            f"{settings} needs at least {needed} selections, but only {features} features are tested, so none can "
+            f"be selected. {remedy[0].upper()}{remedy[1:]}."
         )
     else:
         together = "together" if n_draws == 1 else "together in almost every draw"

@@ -15,6 +15,7 @@ from knockoffs.checks import check_count
 from knockoffs.effects.result import Effects
 from knockoffs.filtering import draw_level, smallest_evalue_levels, smallest_levels
 from knockoffs.notebook import html_table
+from knockoffs.schema import Kind
 from knockoffs.words import listing
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 
 RowHandling = Literal["independent", "groups modelled", "groups ignored by the generator"]
+MissingHandling = Literal["value", "complete"]
 MOST_DESCRIBED, NEXT_DESCRIBED = 40, 5  # discoveries, and features that come next, whose effects are described
 UNBOUNDED: RowHandling = "groups ignored by the generator"  # false discoveries are then not bounded
 
@@ -94,6 +96,10 @@ class Selection:
         What the features with the largest w do to y. They describe, and have no part in the selection.
     feature_groups : dict of str to tuple of str
         The columns of each group of features, which is one feature in `names`; empty without groups.
+    missing : {"value", "complete"}
+        Whether a missing cell is a value of its own, or was filled in first.
+    kinds : dict of str to str
+        Kinds of columns that were given, not inferred.
 
     Examples
     --------
@@ -139,6 +145,8 @@ class Selection:
     twins: tuple[tuple[str, str], ...] = ()
     effects: Effects = field(default_factory=Effects)
     feature_groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: MissingHandling = "value"
+    kinds: dict[str, Kind] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.
@@ -268,6 +276,8 @@ class Selection:
             "features": len(self.names) - len(self.conditioned),
             "feature_groups": {name: list(columns) for name, columns in self.feature_groups.items()},
             "condition_on": list(self.conditioned),
+            "missing": self.missing,
+            "kinds": dict(self.kinds),
             "generator": self.generator,
             "statistic": self.statistic,
             "exact": self.exact,

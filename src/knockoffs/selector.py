@@ -17,12 +17,12 @@ from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.completion import complete_rows
-from knockoffs.conclusion import conclude, warn_of_certificate, warn_of_kept
+from knockoffs.conclusion import conclude, warn_of_certificate, warn_of_kept, warn_of_nothing
 from knockoffs.conditioning import conditioned_columns
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import CHECK
 from knockoffs.diagnostics.expectation import Expectation
-from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, enough_rows
+from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, may_check
 from knockoffs.diagnostics.source import find_source, may_run_aside, table_for
 from knockoffs.effects import describe_effects
 from knockoffs.generator_choice import (
@@ -35,7 +35,7 @@ from knockoffs.generator_choice import (
 )
 from knockoffs.generators.hierarchical import fit_generator
 from knockoffs.generators.registry import GENERATORS
-from knockoffs.hazards import warn_of_hazards
+from knockoffs.hazards import warn_of_few_features, warn_of_hazards
 from knockoffs.inputs import read_inputs
 from knockoffs.parts import by_name, check_parts, is_auto
 from knockoffs.phases import CHOOSE, COMPARE, DESCRIBE, LEARN, selection_phases
@@ -202,11 +202,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         finally:
             for message in dict.fromkeys(cautions):
                 caution(message)
-        if not self.selection_.selected.any():
-            caution(
-                f"Nothing is selected at fdr={self.fdr:g}: the selection's explanation says why, and its advice "
-                "what to do next."
-            )
+        warn_of_nothing(self.selection_)
         return self
 
     def _fit(self, X: Any, y: Any, groups: Any, threads: int) -> None:
@@ -229,9 +225,12 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         generator = generator_for(by_name(self.generator, GENERATORS), rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
         require_swaps_of(generator, table.units)
-        warn_of_hazards(table, target, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
+        warn_of_few_features(
+            table.units, self._conditioned, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws
+        )
+        warn_of_hazards(table, target)
         distinct = rows.distinct_rows(table)
-        checks = self.calibrate or (self.certify and enough_rows(distinct, rows.groups))
+        checks = may_check(self.certify, self.calibrate, distinct, rows.groups)
         statistic = HoldoutStatistic() if self.statistic is None else self.statistic
         statistic = statistic if is_auto(statistic) else by_name(statistic, STATISTICS)
         phases = selection_phases(generator, statistic, checks=checks, n_draws=self.n_draws)
@@ -246,6 +245,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 groups=rows.groups,
                 conditioned=self._conditioned,
                 n_draws=self.n_draws,
+                was_fitted=is_ready(generator),
                 seed=for_draws,
             )
             threads = threads if checks and may_run_aside(self.generator_, self.n_jobs) else 1
@@ -315,10 +315,10 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.pictured_ = pictured(table, knockoffs, found.ws.mean(0))
         selection = conclude(
             found.ws,
-            units=table.units,
-            columns=table.schema.names,
+            table=table,
             conditioned=self._conditioned,
             target=target,
+            missing=self.missing,
             level=level,
             fdr=self.fdr,
             offset=self.offset,

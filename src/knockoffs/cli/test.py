@@ -139,7 +139,7 @@ def test(
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
     ).fit(X, y)
-    written = _write(test, out, report, save_model)
+    written = _write(test, file, out, report, save_model)
     if as_json:
         click.echo(json.dumps(test.result_.to_dict(), indent=1))
     elif not quiet:
@@ -158,7 +158,9 @@ def _density(path: str) -> JointDensity | DDLK:
     return DDLK.load(path) if model_kind(path) == DDLK.__name__ else JointDensity.load(path)
 
 
-def _write(test: RandomizationTest, out: str | None, report: str | None, model: str | None) -> list[str]:
+def _write(
+    test: RandomizationTest, file: str, out: str | None, report: str | None, model: str | None
+) -> list[str]:
     """Write each file complete or not at all, and return what was written."""
     from knockoffs.files import write_frame
     from knockoffs.outputs import write_atomically
@@ -172,7 +174,7 @@ def _write(test: RandomizationTest, out: str | None, report: str | None, model: 
         write_atomically(folder / JSON, json.dumps(test.result_.to_dict(), indent=1).encode())
         written.append(f"Tests: {folder / TABLE} and {JSON}")
     if report is not None:
-        write_test_report(test, report)
+        write_test_report(test, report, source_name="standard input" if file == "-" else Path(file).name)
         written.append(f"Report: {report}")
     if model is not None:
         test.density_.save(model)
@@ -194,9 +196,11 @@ def _show(result: RandomizationResult) -> None:
         table.add_column(heading, justify="right")
     for row in shown[:SHOWN].itertuples():
         effect = "" if pd.isna(row.effect) else f"{row.effect:+.3f}"
-        table.add_row(text(row.feature), f"{row.p:.2g}", f"{row.adjusted_p:.2g}", effect, f"{row.strength:.1%}")
+        name = f"{row.feature} ({row.effect_towards})" if getattr(row, "effect_towards", "") else row.feature
+        table.add_row(text(name), f"{row.p:.2g}", f"{row.adjusted_p:.2g}", effect, f"{row.strength:.1%}")
     if len(shown) > SHOWN:
         table.caption = f"and {len(shown) - SHOWN} more"
     terminal = console()
     terminal.print(table)
+    terminal.print(text(f"Effect: {result.effect_meaning}."))
     terminal.print(text(result.explanation))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from knockoffs.arrays import Flags, Indices
+from knockoffs.cautions import caution
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import MIN_ROWS, expect_and_examine
 from knockoffs.diagnostics.expectation import Expectation, expect
@@ -83,6 +84,20 @@ def check_selection(
         report=report,
     )
     return SelectionCheck(*found)
+
+
+def may_check(certify: bool, calibrate: bool, table: Table, groups: Indices | None) -> bool:
+    """Return whether to check the knockoffs of a selection; a caution says where there are too few rows to."""
+    enough = enough_rows(table, groups)
+    if certify and not enough:
+        among = "" if groups is None else f" in {len(np.unique(groups)):,} groups"
+        needed = f"{LEAST_ROWS} different rows" + ("" if groups is None else f" in {MIN_ROWS} groups")
+        caution(
+            f"With {len(table):,} different rows{among} the knockoffs cannot be checked, which takes {needed}: "
+            "nothing is known of how many discoveries are false beyond what holds for exact knockoffs. Collect "
+            "more rows, or pass certify=False (--no-certify) if that is accepted."
+        )
+    return calibrate or (certify and enough)
 
 
 def enough_rows(table: Table, groups: Indices | None) -> bool:

@@ -33,8 +33,8 @@ class RandomizationResult:
     selected : array of bool
         Which features are discoveries.
     effects, errors : arrays
-        Standard deviations of y per standard deviation of the feature while all others stay as they are, and the
-        standard error of this; nan where there is no direction.
+        What y changes by per standard deviation of the feature while all others stay as they are, as
+        `effect_meaning` says, and the standard error of this; nan where there is no direction.
     strengths : array
         Share of what the other features leave of y that the feature explains, by any curve.
     resamples : array of int
@@ -45,6 +45,12 @@ class RandomizationResult:
         Features that were conditioned on: used by all models, and not tested.
     effective : array
         Mean effective number of places that the redraws of a feature come from; see `FeatureConditional`.
+    target, target_kind : str or None, str
+        The name of y, where it has one, and what it is, in words.
+    effect_meaning : str
+        What effects are, in words, and what their sign means.
+    towards : tuple of str
+        Per feature the level that a positive effect speaks for, where a feature has two levels in words.
 
     Examples
     --------
@@ -80,6 +86,10 @@ class RandomizationResult:
     explanation: str
     versions: dict[str, str]
     cautions: tuple[str, ...] = ()
+    target: str | None = None
+    target_kind: str = ""
+    effect_meaning: str = ""
+    towards: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.
@@ -100,7 +110,10 @@ class RandomizationResult:
         return [self.names[j] for j in self.order if self.selected[j]]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per tested feature, the smallest p-value first; settings are in `.attrs`."""
+        """One row per tested feature, the smallest p-value first; settings are in `.attrs`.
+
+        Where features have two levels in words, "effect_towards" names the one that a positive effect speaks for.
+        """
         import pandas as pd
 
         order = self.order
@@ -117,6 +130,8 @@ class RandomizationResult:
                 "resamples": self.resamples[order],
             }
         )
+        if any(self.towards):
+            frame.insert(5, "effect_towards", pd.Series([self.towards[j] for j in order], dtype=object))
         frame.attrs.update(self.settings())
         return frame
 
@@ -128,6 +143,9 @@ class RandomizationResult:
             "bounded": WHAT_IS_BOUNDED[self.correction],
             "variant": self.variant,
             "resamples": self.most_resamples,
+            "target": self.target,
+            "target_kind": self.target_kind,
+            "effect": self.effect_meaning,
             "task": self.task,
             "rows": self.rows,
             "features": len(self.names),

@@ -16,6 +16,7 @@ from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.conditioning import conditioned_columns
+from knockoffs.hazards import warn_of_hazards
 from knockoffs.inputs import read_inputs
 from knockoffs.parallel import in_parallel
 from knockoffs.parts import described
@@ -32,6 +33,7 @@ from knockoffs.randomization.columns import table_columns
 from knockoffs.randomization.corrections import Correction, adjust_pvalues
 from knockoffs.randomization.features import Study, Tested, Variant
 from knockoffs.randomization.holdout import forward_parts
+from knockoffs.randomization.meaning import meaning_of_effects, upper_levels
 from knockoffs.randomization.redraws import Redraws, fitted_density, redraws_of
 from knockoffs.randomization.refitted import refitted_statistic
 from knockoffs.randomization.residuals import Curves, Residuals, outputs
@@ -107,8 +109,9 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
     pvalues_, support_ : arrays
         p-value per feature (nan for columns that were conditioned on), and which features are discoveries.
     effects_ : array
-        Standard deviations of y per standard deviation of a feature while all others stay as they are; nan for
-        features without an order.
+        By how much y changes per standard deviation of a feature while all others stay as they are: in standard
+        deviations of a quantity, as a share of the rows for the second of two classes, and for survival times in
+        standard deviations of events beyond those to expect (above 0: earlier). nan for features without an order.
     density_ : object
         The density as fitted and used.
     schema_ : Schema
@@ -182,6 +185,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         table, target = read_inputs(self, X, y, task=self.task, kinds=self.kinds, who=WHO)
         self.schema_ = table.schema
         conditioned = conditioned_columns(self.condition_on, table)
+        warn_of_hazards(table, target)
         seed = reported_seed(self.random_state)
         for_density, for_latents, for_models, for_tests = map(
             int, random_generator(seed, stream=5).integers(2**31, size=4)
@@ -193,7 +197,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         tested = np.flatnonzero(~conditioned & redraws.free)
         study = self._study(table, target, rows.place, redraws, tested, random_generator(for_models))
         found = self._tests(study, tested, for_tests)
-        self._conclude(table, target.task, tested, conditioned, found, seed)
+        self._conclude(table, target, tested, conditioned, found, seed)
 
     def _study(
         self,
@@ -273,7 +277,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         check_statistic(self.variant, self.statistic)
 
     def _conclude(
-        self, table: Table, task: str, tested: Indices, conditioned: Flags, found: list[Tested], seed: int
+        self, table: Table, target: Target, tested: Indices, conditioned: Flags, found: list[Tested], seed: int
     ) -> None:
         features = table.shape[1]
         copies = ~conditioned
@@ -308,7 +312,11 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             correction=self.correction,
             variant=self.variant,
             most_resamples=int(self.resamples),
-            task=task,
+            task=target.task,
+            target=target.name,
+            target_kind=target.described,
+            effect_meaning=meaning_of_effects(target),
+            towards=upper_levels(table.schema),
             rows=len(table),
             density=described(self.density_),
             statistic="default" if self.statistic is None else described(self.statistic),

@@ -50,7 +50,9 @@ class Forest:
         return self.height - BOTTOM
 
 
-def write_test_report(test: RandomizationTest, path: str | os.PathLike[str]) -> None:
+def write_test_report(
+    test: RandomizationTest, path: str | os.PathLike[str], *, source_name: str | None = None
+) -> None:
     """Write what a fitted randomisation test found as one HTML page.
 
     Parameters
@@ -59,6 +61,8 @@ def write_test_report(test: RandomizationTest, path: str | os.PathLike[str]) -> 
         The fitted test.
     path : str or path
         Where to write the page.
+    source_name : str, default=None
+        Where the table came from, such as the name of its file.
 
     Examples
     --------
@@ -74,7 +78,7 @@ def write_test_report(test: RandomizationTest, path: str | os.PathLike[str]) -> 
     True
     """
     check_is_fitted(test, "result_")
-    summary = test.result_.to_dict() | {"columns_read": columns_read(test.schema_)}
+    summary = test.result_.to_dict() | {"columns_read": columns_read(test.schema_), "source": source_name}
     write_atomically(path, render_tests(summary).encode())
 
 
@@ -85,7 +89,7 @@ def forest(summary: dict[str, Any]) -> Forest:
     x = Axis(min(0.0, *ends), max(0.0, *ends), LEFT, WIDTH - RIGHT) if ends else Axis(-1, 1, LEFT, WIDTH - RIGHT)
     lines = [
         Interval(
-            label=f["feature"],
+            label=f["feature"] + (f" ({f['effect_towards']})" if f.get("effect_towards") else ""),
             note=f"p = {f['p']:.2g}",
             y=TOP + (k + 0.5) * ROW,
             **{

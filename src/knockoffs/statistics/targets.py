@@ -19,6 +19,7 @@ from knockoffs.words import listing
 
 MOST_CLASSES = 20
 SAID_CLASSES = 4
+MOST_DIFFERENT = 0.5  # classes per row
 LEAST_OF_CLASS = 5  # rows, by which a model may learn a class and be tested
 RARER = 10  # times than in even shares
 TaskChoice = Literal["auto", "regression", "classification", "survival"]
@@ -169,6 +170,11 @@ def _classes(target: NDArray[Any], who: str) -> Array:
             f"{who}: y holds classes of several types, such as text and numbers. Pass classes of one type, for "
             "example by y.astype(str)."
         ) from None
+    if len(classes) > max(MOST_CLASSES, MOST_DIFFERENT * len(target)):
+        raise ValueError(
+            f"{who}: y has {len(classes)} classes in {len(target)} rows, too few rows of each to learn what they "
+            "differ in. Pass task='regression' for a quantity, or join classes."
+        )
     if len(classes) < 2:
         raise ValueError(
             f"{who}: y has one class only ({classes.tolist()[0]!r}). Pass rows of at least two classes."
