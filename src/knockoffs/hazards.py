@@ -20,16 +20,21 @@ RARE = 1e-3  # how improbable it is that levels look like the target
 LEAST_PRESENT = 10  # cells of a column with gaps that must agree with the target
 
 
-def warn_of_hazards(table: Table, target: Target, *, fdr: float, offset: int, n_draws: int) -> None:
-    """Warn of levels that can select little, doubtful columns, copies of the target, and few rows."""
-    for hazard in _hazards(table, target, fdr, offset, n_draws):
+def warn_of_hazards(
+    table: Table, target: Target, *, fdr: float, offset: int, n_draws: int, conditioned: Flags | None = None
+) -> None:
+    """Warn of levels that can select little, doubtful columns, copies of the target, and few rows.
+
+    `conditioned` flags the columns that are conditioned on, which are not tested.
+    """
+    tested = len(table.units) if conditioned is None else int((~table.units.all_of(conditioned)).sum())
+    for hazard in (*_too_few_features(tested, fdr, offset, n_draws), *_hazards(table, target)):
         caution(hazard)
 
 
-def _hazards(table: Table, target: Target, fdr: float, offset: int, n_draws: int) -> Iterator[str]:
+def _hazards(table: Table, target: Target) -> Iterator[str]:
     rows, features = table.shape
     nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
-    yield from _too_few_features(len(table.units), fdr, offset, n_draws)
     doubtful = doubts(table, target.as_given[0])
     if doubtful is not None:
         yield doubtful
@@ -60,8 +65,8 @@ def _too_few_features(features: int, fdr: float, offset: int, n_draws: int) -> I
     settings = f"fdr={fdr:g} with offset={offset} and n_draws={n_draws}"
     if features < needed:
         yield (
-            f"{settings} needs at least {needed} selections, but X has only {features} features, so none can be "
-            f"selected. {remedy[0].upper()}{remedy[1:]}."
+            f"{settings} needs at least {needed} selections, but X has only {features} features to test, so none "
+            f"can be selected. {remedy[0].upper()}{remedy[1:]}."
         )
     else:
         together = "together" if n_draws == 1 else "together in almost every draw"

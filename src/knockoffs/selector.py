@@ -229,11 +229,12 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         generator = generator_for(by_name(self.generator, GENERATORS), rows, given_groups=groups is not None)
         handling = row_handling(generator, rows)
         require_swaps_of(generator, table.units)
-        warn_of_hazards(table, target, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws)
+        warn_of_hazards(
+            table, target, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws, conditioned=self._conditioned
+        )
         distinct = rows.distinct_rows(table)
         checks = self.calibrate or (self.certify and enough_rows(distinct, rows.groups))
-        statistic = HoldoutStatistic() if self.statistic is None else self.statistic
-        statistic = statistic if is_auto(statistic) else by_name(statistic, STATISTICS)
+        statistic = HoldoutStatistic() if self.statistic is None else by_name(self.statistic, STATISTICS)
         phases = selection_phases(generator, statistic, checks=checks, n_draws=self.n_draws)
         with job(self.progress, phases) as work:
             work.begin(LEARN)
