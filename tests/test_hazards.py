@@ -69,9 +69,7 @@ def test_hazards_of_a_mixed_table_are_said_by_name() -> None:
     frame["row"] = np.where(GAPS, np.nan, np.arange(ROWS))
     frame["site"] = RNG.choice(names, size=ROWS)
     with pytest.warns(KnockoffWarning) as caught:
-        warn_of_hazards(
-            read_table(frame, who="test"), Target("classification", CLASSES), fdr=0.2, offset=1, n_draws=1
-        )
+        warn_of_hazards(read_table(frame, who="test"), Target("classification", CLASSES))
     said = sorted(str(warning.message) for warning in caught)
     assert len(said) == 2
     assert said[0].startswith("Some columns may not mean what they say. column 'row': a different whole number in")

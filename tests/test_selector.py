@@ -1032,10 +1032,15 @@ def test_too_few_features_are_warned_of_exactly_when_the_best_statistic_selects_
 @pytest.mark.parametrize("features", [2, 3, 4, 6, 7, 9])
 def test_the_level_that_a_warning_of_too_few_features_names_will_do(features: int) -> None:
     said = warnings_of(X[:, :features], Y, fdr=0.1)[0]
-    assert f"needs at least 10 selections, but X has only {features} features" in said
+    assert f"needs at least 10 selections, but X has only {features} features to test" in said
     level = re.search(r"Raise fdr to ([\d.]+\d)", said)
     assert level is not None
     assert warnings_of(X[:, :features], Y, fdr=float(level[1])) == []
+
+
+def test_columns_that_are_conditioned_on_are_not_among_the_features_of_a_level() -> None:
+    said = warnings_of(X, Y, fdr=0.1, condition_on=[0, 1, 2, 3])[0]
+    assert "needs at least 10 selections, but X has only 8 features to test" in said
 
 
 def test_a_level_that_most_features_would_have_to_hold_is_warned_of_before_the_fit() -> None:

@@ -78,4 +78,5 @@ def _read_all(stream: Any, compressed: int, name: str) -> bytes:
 
 
 def megabytes(size: int) -> str:
+    """Return a number of bytes as text, in megabytes."""
     return f"{size / 1e6:,.1f} MB"

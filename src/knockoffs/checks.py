@@ -9,6 +9,7 @@ from typing import Any
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
+    """Require one of these values."""
     if value not in choices:
         raise ValueError(f"{name}={value!r} is not valid: pass one of {', '.join(map(repr, choices))}.")
 
@@ -33,10 +34,12 @@ def check_number(
 
 
 def check_fraction(name: str, value: Any) -> None:
+    """Require a number above 0 and below 1."""
     check_number(name, value, least=0, below=1, least_allowed=False)
 
 
 def check_widths(name: str, value: Any) -> None:
+    """Require the widths of one hidden layer or more."""
     fine = isinstance(value, (tuple, list)) and len(value) > 0
     if not fine or not all(isinstance(w, Integral) and not isinstance(w, bool) and int(w) > 0 for w in value):
         raise ValueError(f"{name}={value!r} is not valid: pass a tuple of layer widths such as (50,).")

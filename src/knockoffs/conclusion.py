@@ -119,6 +119,7 @@ def _kept(names: Sequence[str], w: Array, selected: Flags, tested: Flags, least:
 
 
 def warn_of_kept(selection: Selection, keep_at_least: int) -> None:
+    """Warn of features that are kept although they are not selected."""
     if selection.kept:
         caution(
             f"keep_at_least={keep_at_least} keeps {listing(list(selection.kept))} without any guarantee: the "
@@ -135,6 +136,7 @@ def warn_of_nothing(selection: Selection) -> None:
 
 
 def warn_of_certificate(found: Certificate | None) -> None:
+    """Warn of a check that the knockoffs did not pass."""
     if found is not None and found.verdict != "pass":
         more = len(found.reasons) - 1 + len(found.advice)
         pointer = f" The certificate says more ({more} sentences)." if more else ""

@@ -343,6 +343,7 @@ def power(selected: ArrayLike, relevant: ArrayLike) -> float:
 
 
 def read_statistics(w: Any) -> Array:
+    """Return w as an array; refuse what is not one finite number per feature."""
     array = np.asarray(w, dtype=np.float64)
     if array.ndim != 1 or len(array) == 0 or not np.isfinite(array).all():
         raise ValueError(
@@ -362,6 +363,7 @@ def _paired_flags(selected: ArrayLike, relevant: ArrayLike) -> tuple[Flags, Flag
 
 
 def read_flags(name: str, value: Any) -> Flags:
+    """Return flags as an array; refuse numbers, which could also be those of the chosen features."""
     array = np.asarray(value)
     if array.dtype != np.bool_:
         raise ValueError(f"{name} must be true/false for each feature, not {array.dtype}: pass a boolean array.")

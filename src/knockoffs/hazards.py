@@ -68,8 +68,8 @@ def _too_few_features(features: int, fdr: float, offset: int, n_draws: int) -> I
     settings = f"fdr={fdr:g} with offset={offset} and n_draws={n_draws}"
     if features < needed:
         yield (
-            f"{settings} needs at least {needed} selections, but only {features} features are tested, so none can "
-            f"be selected. {remedy[0].upper()}{remedy[1:]}."
+            f"{settings} needs at least {needed} selections, but X has only {features} features to test, so none "
+            f"can be selected. {remedy[0].upper()}{remedy[1:]}."
         )
     else:
         together = "together" if n_draws == 1 else "together in almost every draw"

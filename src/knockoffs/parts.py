@@ -39,8 +39,8 @@ def is_auto(statistic: Any) -> bool:
 
 
 def by_name(part: Any, known: Mapping[str, Callable[[], Any]]) -> Any:
-    """Return what a name stands for, and anything else as it is."""
-    return known[part]() if isinstance(part, str) else part
+    """Return what a known name stands for, and anything else, such as "auto", as it is."""
+    return known[part]() if isinstance(part, str) and part in known else part
 
 
 def described(part: Any) -> str:

@@ -35,4 +35,5 @@ def reported_seed(random_state: RandomState) -> int:
 
 
 def torch_generator(rng: np.random.Generator, device: torch.device) -> torch.Generator:
+    """Return a generator of torch that is seeded by one of numpy."""
     return torch.Generator(device=device).manual_seed(int(rng.integers(2**62)))

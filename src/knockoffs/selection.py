@@ -322,5 +322,6 @@ class Selection:
 
 
 def versions_in_use() -> dict[str, str]:
+    """Return the versions of Python and of the packages that decide on results."""
     packages = ("knockoffs", "numpy", "scikit-learn", "torch")
     return {"python": platform.python_version()} | {package: version(package) for package in packages}

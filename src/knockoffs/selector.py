@@ -231,8 +231,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         warn_of_hazards(table, target)
         distinct = rows.distinct_rows(table)
         checks = may_check(self.certify, self.calibrate, distinct, rows.groups)
-        statistic = HoldoutStatistic() if self.statistic is None else self.statistic
-        statistic = statistic if is_auto(statistic) else by_name(statistic, STATISTICS)
+        statistic = HoldoutStatistic() if self.statistic is None else by_name(self.statistic, STATISTICS)
         phases = selection_phases(generator, statistic, checks=checks, n_draws=self.n_draws)
         with job(self.progress, phases) as work:
             work.begin(LEARN)

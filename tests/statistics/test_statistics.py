@@ -426,6 +426,9 @@ def test_bad_arguments() -> None:
             LassoStatistic(cv=cv).compute(X, X_TILDE, Y)
     with pytest.raises(ValueError, match="has no predict_proba"):
         HoldoutStatistic(Ridge()).compute(X, X_TILDE, CLASSES)
+    in_one_group, groups = np.arange(400) < 10, np.arange(400) // 10
+    with pytest.raises(ValueError, match="'boosting' has one class alone to learn from in some fold"):
+        HoldoutStatistic("boosting").compute(X, X_TILDE, in_one_group, groups=groups)
 
 
 def test_the_linear_response_is_the_papers() -> None:

@@ -209,6 +209,7 @@ def read_conditions(condition_on: Sequence[str], X: pd.DataFrame, *targets: str 
 
 
 def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
+    """Refuse a name that is no column of the table, with those that look like it."""
     if column in frame.columns:
         return
     lower = {name.lower(): name for name in frame.columns}

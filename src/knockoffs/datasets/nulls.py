@@ -40,4 +40,5 @@ def add_null_columns(X: pd.DataFrame, random_state: RandomState = None) -> pd.Da
 
 
 def is_null(name: Any) -> bool:
+    """Return whether a column is one that `add_null_columns` added, by its name."""
     return str(name).startswith(NULL)

@@ -69,6 +69,7 @@ class Divergence(NamedTuple):
 
 
 def has_densities(generator: Any) -> bool:
+    """Return whether a generator says how probable its pairs [x, x̃] are."""
     return hasattr(generator, "swap_pairs")
 
 

@@ -45,6 +45,7 @@ class PerFeature(NamedTuple):
 
 
 def compare_features(pairs: Pairs, signs: Signs) -> PerFeature:
+    """Compare each feature with its knockoff; `signs` are the random swaps of rows that p-values come from."""
     distances = _worst_of_each_feature(
         pairs, np.stack([_distances(pairs, j, signs) for j in range(pairs.columns)])
     )

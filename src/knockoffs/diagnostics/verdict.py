@@ -45,6 +45,8 @@ MEANING = {
 
 
 class Judgement(NamedTuple):
+    """What follows from the figures: verdicts, the p-value of all tests, and sentences."""
+
     verdict: Verdict
     validity: Verdict
     power: Verdict

@@ -19,10 +19,12 @@ _TINY = 1e-12  # under a root, where its slope would be infinite
 
 
 def squared_error(outputs: Tensor, y: Tensor) -> Tensor:
+    """The loss of a quantity."""
     return (outputs[:, 0] - y).square()
 
 
 def cross_entropy(outputs: Tensor, y: Tensor) -> Tensor:
+    """The loss of classes, from their numbers in y."""
     return functional.cross_entropy(
         outputs.transpose(0, 2), y.long()[:, None].expand(-1, len(outputs)), reduction="none"
     ).T

@@ -194,4 +194,5 @@ def continuous_intervals(column: Array) -> Intervals:
 
 
 def gap_threshold(missing_share: float) -> float:
+    """Return the score above which this share of the cells lies."""
     return float(scores(np.array(1 - missing_share)))

@@ -290,6 +290,7 @@ def take_gaps(arrays: dict[str, NDArray[Any]], shape: tuple[int, ...], blocks: I
 
 
 def require_covariance(name: str, matrix: Array) -> None:
+    """Refuse a matrix that is no covariance."""
     symmetric = np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-6, atol=0)
     if not symmetric or np.diag(matrix).min() <= 0:
         raise ValueError(

@@ -26,6 +26,7 @@ STATISTICS: dict[Variant, tuple[str, ...]] = {
 
 
 def check_density(density: Any) -> None:
+    """Refuse a density that nothing can be drawn from."""
     known = hasattr(density, "conditionals") or hasattr(density, "joint_density") or callable(density)
     if isinstance(density, type) or not (density is None or known):
         raise ValueError(

@@ -98,7 +98,7 @@ def is_statistic(part: Any) -> bool:
 
 
 def say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
-    pass
+    """Take a report of progress that nobody wants to see."""
 
 
 def require_estimator_for(standardise: bool, estimator: Any) -> None:
@@ -111,6 +111,7 @@ def require_estimator_for(standardise: bool, estimator: Any) -> None:
 
 
 def require_enough_for(data: Problem, name: str, folds: int) -> None:
+    """Refuse more folds than there are rows (or groups), events, or rows of the rarest class."""
     units, what = (data.y, "rows") if data.groups is None else (data.groups, "groups")
     have = len(units) if data.groups is None else len(np.unique(units))
     if have < folds:

@@ -148,6 +148,11 @@ class CrossFitted(Statistic):
                     others[split.test] = held_out.predictions
                 yield [Part(features, held_out.differences)]
             return
+        if problem.task == "classification" and any(np.ptp(problem.y[split.train]) == 0 for split in splits):
+            raise ValueError(
+                f"estimator={self.estimator!r} has one class alone to learn from in some fold: all rows of the "
+                "others are in groups that are held out together. Pass other groups, or estimator=None."
+            )
         for split in splits:
             model = make_model(self.estimator, problem.task, int(rng.integers(2**31)))
             yield self._model_differences(model, problem, split, rng)

@@ -133,6 +133,7 @@ class Hazard(Response):
 
 
 def read_response(y: Array, task: Task) -> Response:
+    """Return y, a quantity or numbers of classes, as what a group lasso explains."""
     if task == "regression":
         return Quantity(y[:, None])
     if y.max() == 1:
