@@ -110,7 +110,7 @@ def drawn_knockoffs(
     else:
         drawn = [generator(X) for _ in range(n_draws)]
     knockoffs = [checked_knockoffs(X, table, own) for own in drawn]
-    if was_fitted:
+    if was_fitted and is_generator(generator):
         _warn_of_copies(table, knockoffs[0], conditioned)
     return [keep_conditioned(table, own, conditioned) for own in knockoffs]
 

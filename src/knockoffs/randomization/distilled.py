@@ -29,9 +29,10 @@ LEAST = 1e-12
 class Effect(NamedTuple):
     """How y changes with a feature while all others stay as they are.
 
-    `slope` and its standard `error` are per standard deviation of the feature: in standard deviations of a quantity,
-    or of the indicator of the second of two classes; nan for features without an order and a y of several classes.
-    `strength` is the share of what the other features leave of y that the feature explains, by any curve.
+    `slope` and its standard `error` are per standard deviation of the feature: in standard deviations of a
+    quantity y, or of the share of rows with the second of two classes; nan for features without an order and for
+    more classes. `strength` is the share of what the other features leave of y that the feature explains, by any
+    curve.
     """
 
     slope: float
