@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from knockoffs.randomness import random_generator, torch_generator
+from knockoffs.randomness import random_generator, reported_seed, torch_generator
 
 
 def numbers(random_state: object, **options: int) -> list[float]:
@@ -44,6 +44,13 @@ def test_a_legacy_random_state_seeds_and_goes_on() -> None:
 def test_anything_else_is_refused_by_name(bad: object) -> None:
     with pytest.raises(ValueError, match=r"random_state=.* is not valid: pass a non-negative integer"):
         random_generator(bad)
+    with pytest.raises(ValueError, match=r"random_state=.* is not valid: pass a non-negative integer"):
+        reported_seed(bad)
+
+
+def test_the_reported_seed_is_the_one_that_was_passed_or_drawn() -> None:
+    assert reported_seed(7) == reported_seed(np.int64(7)) == 7
+    assert reported_seed(np.random.default_rng(3)) == np.random.default_rng(3).integers(2**31)
 
 
 def test_torch_generators_follow_the_numpy_one_and_leave_the_global_ones_alone() -> None:

@@ -29,9 +29,8 @@ def random_generator(random_state: RandomState, *, stream: int = 0) -> np.random
 
 def reported_seed(random_state: RandomState) -> int:
     """Return the seed that gives the same result again: the one passed, or one drawn from what was passed."""
-    if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
-    return int(random_generator(random_state).integers(2**31))
+    rng = random_generator(random_state)  # raises an error for what is no seed
+    return int(random_state) if isinstance(random_state, (int, np.integer)) else int(rng.integers(2**31))
 
 
 def torch_generator(rng: np.random.Generator, device: torch.device) -> torch.Generator:

@@ -140,9 +140,9 @@ class KnockoffLaw:
     """The distribution of x̃ given x for Gaussian rows, ready to draw from, in standard units."""
 
     def __init__(self, mean: Array, covariance: Array, gaps: Array) -> None:
-        self._mean, self._deviation = mean, np.sqrt(np.diag(covariance))
-        correlation = covariance / np.outer(self._deviation, self._deviation)
-        scale = self._deviation**2 if gaps.ndim == 1 else np.outer(self._deviation, self._deviation)
+        correlation, deviation = correlations(covariance)
+        self._mean, self._deviation = mean, deviation
+        scale = deviation**2 if gaps.ndim == 1 else np.outer(deviation, deviation)
         self._pull, spread = knockoff_law(correlation, gaps / scale)
         values, vectors = np.linalg.eigh(spread)
         self._root = vectors * np.sqrt(np.maximum(values, 0))
@@ -150,6 +150,12 @@ class KnockoffLaw:
     def draw(self, x: Array, noise: Array) -> Array:
         step = noise @ self._root.T - (x - self._mean) / self._deviation @ self._pull.T
         return x + step * self._deviation
+
+
+def correlations(covariance: Array) -> tuple[Array, Array]:
+    """Return the correlations and the standard deviations of a covariance."""
+    deviation = np.sqrt(np.diag(covariance))
+    return covariance / np.outer(deviation, deviation), deviation
 
 
 def knockoff_gaps(
@@ -170,8 +176,7 @@ def knockoff_gaps(
     With `blocks`, the number of each column's group, D itself is returned, which has a block per group.
     """
     check_choice("method", method, METHODS)
-    deviation = np.sqrt(np.diag(covariance))
-    correlation = covariance / np.outer(deviation, deviation)
+    correlation, deviation = correlations(covariance)
     if blocks is not None:
         gaps = block_gaps(correlation, blocks, method, sweeps=sweeps, tol=tol)
         return gaps * np.outer(deviation, deviation)
@@ -273,9 +278,9 @@ def knockoff_law(covariance: Array, gaps: Array) -> tuple[Array, Array]:
     if gaps.ndim == 2:
         pull = np.linalg.solve(covariance, gaps).T
         spread = 2 * gaps - pull @ gaps
-        return pull, (spread + spread.T) / 2
-    pull = np.linalg.solve(covariance, np.diag(gaps)).T
-    spread = np.diag(2 * gaps) - pull * gaps
+    else:
+        pull = np.linalg.solve(covariance, np.diag(gaps)).T
+        spread = np.diag(2 * gaps) - pull * gaps
     return pull, (spread + spread.T) / 2
 
 
@@ -303,8 +308,7 @@ def invertible(covariance: Array, blocks: Indices | None = None) -> Array:
 
     Columns that others of their own group add up to do no harm, so nothing is said where there are `blocks`.
     """
-    deviation = np.sqrt(np.diag(covariance))
-    correlation = covariance / np.outer(deviation, deviation)
+    correlation, deviation = correlations(covariance)
     smallest = np.linalg.eigvalsh(correlation)[0]
     if smallest < -SINGULAR:
         raise ValueError(
