@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ def conditioned_columns(condition_on: Sequence[Any] | None, table: Table) -> Fla
     features = table.shape[1]
     names = list(table.names or [])
     conditioned = np.zeros(features, dtype=bool)
-    if isinstance(condition_on, str):
+    columns = () if condition_on is None else condition_on
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
         raise ValueError(f"condition_on={condition_on!r} is not valid: pass a list of columns.")
-    for column in condition_on or ():
+    for column in columns:
         if column in names:
             conditioned[names.index(column)] = True
         elif isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < features:
