@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     import pandas as pd
 
     from knockoffs.generators.base import KnockoffGenerator
+    from knockoffs.generators.table_model import TableModel
 
 MOST_DRAWS = 10_000
 MOST_REPLICATES = 100_000
@@ -217,6 +218,23 @@ def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
     near = [lower[name] for name in difflib.get_close_matches(column.lower(), lower, n=3)]
     known = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are {listing([*frame.columns])}."
     raise ValueError(f"{option} {column!r} is not a column of the table. {known}")
+
+
+def require_columns_of(model: TableModel, frame: pd.DataFrame, option: str, path: str) -> None:
+    """Refuse features that are not the columns on which the model of a file was fitted."""
+    known = [*getattr(model, "feature_names_in_", frame.columns)]  # there are none of a model of an array
+    seen = set(known)
+    new = [repr(name) for name in frame.columns if name not in seen]
+    absent = [repr(name) for name in known if name not in frame.columns]
+    if new or absent:
+        said = f" It has not seen {listing(new)}: leave out with --drop what is no feature." if new else ""
+        said += f" The features lack {listing(absent)}: pass a table that has them." if absent else ""
+        raise ValueError(f"{option} {path!r}: the model was fitted on other columns.{said} Or fit a new model.")
+    if known != [*frame.columns]:
+        raise ValueError(
+            f"{option} {path!r}: the columns are in another order than those that the model was fitted on. "
+            f"Put them in its order: {listing([*map(repr, known)])}."
+        )
 
 
 def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | None:
