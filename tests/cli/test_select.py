@@ -233,6 +233,8 @@ def test_drop_leaves_columns_out(invoke: Invoke, file: Path, table: pd.DataFrame
 def test_delimiter(invoke: Invoke, file: Path, table: pd.DataFrame) -> None:
     table.drop(columns="patient").to_csv("odd.txt", sep="!", index=False)
     assert printed(invoke, "odd.txt", *FAST, "--delimiter", "!") == printed(invoke, file, *FAST)
+    table.drop(columns="patient").to_csv("tabs.txt", index=False, sep="\t")
+    assert printed(invoke, "tabs.txt", *FAST, "--delimiter", r"\t") == printed(invoke, file, *FAST)
 
 
 def test_fdr_reaches_the_filter(invoke: Invoke, file: Path, table: pd.DataFrame) -> None:
@@ -642,8 +644,9 @@ def test_too_few_groups_are_refused(refused: Refused, tmp_path: Path, table: pd.
         ("--fdr", "-0.1", r"fdr=-0\.1 is not valid"),
         ("--fdr", "nan", r"fdr=nan is not valid"),
         ("--draws", "0", r"--draws=0 is not valid: pass a whole number from 1 to 10000"),
-        ("--n-jobs", "0", r"n_jobs"),
-        ("--delimiter", "ab", r"delimiter"),
+        ("--n-jobs", "0", r"--n-jobs=0 is not valid: pass a whole number from 1 to 1024, or -1 for all cores\."),
+        ("--delimiter", "ab", r"--delimiter 'ab' is not valid: pass one character, such as ; or \\t \(a tab\)"),
+        ("--delimiter", "", r"--delimiter '' is not valid"),
         (
             "--generator",
             "gausian",

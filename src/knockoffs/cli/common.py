@@ -12,7 +12,7 @@ import numpy as np
 
 from knockoffs.arrays import Flags
 from knockoffs.cautions import caution
-from knockoffs.checks import check_choice, check_count
+from knockoffs.checks import check_choice, check_count, check_jobs
 from knockoffs.cli.choices import GENERATORS
 from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import CHOICES, Kind
@@ -45,7 +45,9 @@ table_options = options(
     click.option(
         "--drop", multiple=True, metavar="COL", help="Leave this column out; may be given several times."
     ),
-    click.option("--delimiter", help="What separates the cells of a text file; found out by default."),
+    click.option(
+        "--delimiter", help="What separates the cells of a text file, such as ; or \\t; found out by default."
+    ),
     click.option(
         "--na-value",
         "na_values",
@@ -122,9 +124,8 @@ def check_draws(draws: int) -> None:
 
 
 def check_cores(n_jobs: int | None) -> None:
-    """Refuse numbers of cores that would start as many processes; the libraries refuse 0."""
-    if n_jobs is not None and n_jobs > MOST_CORES:
-        check_count("--n-jobs", n_jobs, most=MOST_CORES)
+    """Refuse 0, and numbers of cores that would start as many processes."""
+    check_jobs("--n-jobs", n_jobs, most=MOST_CORES)
 
 
 def read_features(
@@ -156,10 +157,21 @@ def read_file(
     with interrupts_end_the_process():
         from knockoffs.files import read_frame
 
-    frame = read_frame(file, delimiter=delimiter, max_rows=max_rows, random_state=seed)
+    frame = read_frame(file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed)
     if len(frame) == max_rows:
         caution(f"--max-rows {max_rows}: at most so many rows, drawn at random, are looked at. Raise it for more.")
     return with_gaps(frame, na_values, warn_of_absent=warn_of_absent)
+
+
+def _one_character(delimiter: str | None) -> str | None:
+    r"""Return what --delimiter says; \t, as shells hand it on, is a tab."""
+    mark = "\t" if delimiter == r"\t" else delimiter
+    if mark is not None and (len(mark) != 1 or mark in '"\r\n\0'):
+        raise ValueError(
+            f"--delimiter {mark!r} is not valid: pass one character, such as ; or \\t (a tab), or leave it out to "
+            "have it found out."
+        )
+    return mark
 
 
 def with_gaps(frame: pd.DataFrame, na_values: Sequence[str], *, warn_of_absent: bool = False) -> pd.DataFrame:
