@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -53,6 +54,13 @@ def test_selected_features_come_first_and_nothing_is_kept_where_there_are_enough
 
 def test_conditioned_columns_are_never_kept() -> None:
     assert quiet_fit(selector(keep_at_least=1, condition_on=["b"])).selection_.kept == ("a",)
+
+
+@pytest.mark.parametrize(
+    "columns", [X.columns[:2], np.array(["a", "b"]), pd.Series(["a", "b"]), pl.Series(["a", "b"]), ("a", 1)]
+)
+def test_columns_to_condition_on_may_be_any_sequence(columns: Any) -> None:
+    assert quiet_fit(selector(condition_on=columns)).selection_.conditioned == ("a", "b")
 
 
 def test_it_is_marked_everywhere_and_warned_of_once() -> None:

@@ -54,6 +54,18 @@ def test_the_other_name_of_a_file_keeps_the_old_content(tmp_path: Path) -> None:
     assert [(tmp_path / name).read_bytes() for name in ("first", "second")] == [b"old", b"new"]
 
 
+def test_a_folder_that_is_missing_is_named_with_the_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in ("nowhere", "file"):
+        with pytest.raises(
+            FileNotFoundError, match=f"{folder}/page.html' cannot be written: .*{folder}' is not a"
+        ):
+            write_atomically(tmp_path / folder / "page.html", b"new")
+    with pytest.raises(IsADirectoryError, match=r"is a folder\. Pass the name of a file in it"):
+        write_atomically(tmp_path, b"new")
+    assert names(tmp_path) == ["file"]
+
+
 @pytest.mark.parametrize("length", [200, 255])
 def test_the_longest_name_that_the_system_takes(tmp_path: Path, length: int) -> None:
     write_atomically(tmp_path / ("n" * length), b"new")

@@ -52,6 +52,11 @@ def test_equal_rows_of_discrete_columns_are_no_surprise() -> None:
     assert structure(RNG.integers(3, size=(200, 2)).astype(float)) == INDEPENDENT
 
 
+def test_rows_that_are_all_equal_are_refused_as_such() -> None:
+    with pytest.raises(ValueError, match=r"^test: every column of X is constant \(all 30 rows are equal\)"):
+        structure(np.ones((30, 3)))
+
+
 def test_minus_zero_is_zero() -> None:
     table = np.repeat(X, 2, axis=0)
     table[::2, 0], table[1::2, 0] = 0.0, -0.0

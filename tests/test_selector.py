@@ -72,6 +72,10 @@ def upside_down(table: Any) -> Any:
     return np.asarray(table)[::-1]
 
 
+def arrow_types(table: pd.DataFrame) -> pd.DataFrame:
+    return table.convert_dtypes(dtype_backend="pyarrow")
+
+
 def gives(*ws: Any) -> Callable[..., Any]:
     """A statistic that returns these, one after the other and again."""
     in_turn = itertools.cycle(ws)
@@ -205,6 +209,30 @@ def test_set_output(output: str, kind: type) -> None:
     np.testing.assert_array_equal(found.to_numpy(), X[:, estimator.get_support()])
     if output == "pandas":
         pd.testing.assert_frame_equal(found, FRAME[names])
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame.copy, pd.DataFrame.convert_dtypes, arrow_types, pl.from_pandas])
+@pytest.mark.parametrize("output", ["default", "pandas"])
+def test_text_that_is_not_selected_leaves_the_selected_numbers_alone(
+    convert: Callable[[pd.DataFrame], Any], output: str
+) -> None:
+    table = convert(FRAME.reset_index(drop=True).assign(ward=np.resize(["v", "w", "u"], 240)))
+    estimator = selector(upside_down, gives(np.r_[np.where(RELEVANT, 1.0, -0.1), -0.1]))
+    if isinstance(table, pd.DataFrame):
+        estimator.set_output(transform=output)
+    found = estimator.fit(table, Y).transform(table)
+    np.testing.assert_array_equal(found, X[:, RELEVANT])
+    if isinstance(found, pd.DataFrame):
+        assert found.dtypes.equals(table.dtypes[:6])
+    else:
+        assert found.dtype == np.float64
+
+
+def test_selected_text_comes_back_as_it_is() -> None:
+    table = arrow_types(FRAME.iloc[:, :2].assign(ward=np.resize(["v", None, "u"], 240)))
+    found = selector(upside_down, gives([1.0, -0.1, 1.0]), fdr=0.6, offset=0).fit(table, Y).transform(table)
+    assert found.shape == (240, 2)
+    assert found[0].tolist() == [X[0, 0], "v"]
 
 
 def test_names_of_unnamed_columns_are_those_of_scikit_learn() -> None:
@@ -1161,6 +1189,8 @@ BAD_SETTINGS = {
     "offset two": ({"offset": 2}, "offset=2 is not valid: pass one of 0, 1"),
     "no draws": ({"n_draws": 0}, "n_draws=0 is not valid.*at least 1"),
     "half a draw": ({"n_draws": 1.5}, "n_draws=1.5 is not valid"),
+    "no cores": ({"n_jobs": 0}, "n_jobs=0 is not valid: pass a whole number of at least 1, or -1 for all cores"),
+    "cores text": ({"n_jobs": "a"}, "n_jobs='a' is not valid"),
     "generator number": ({"generator": 3}, "generator=3 is not valid.*'sample'"),
     "generator text": ({"generator": "DDLK()"}, r"generator='DDLK\(\)' is not valid.*'ddlk'"),
     "generator class": ({"generator": GaussianKnockoffs}, "generator=<class.*GaussianKnockoffs'> is not valid"),

@@ -263,6 +263,11 @@ def test_kinds_that_will_not_do_are_refused_with_all_other_problems(kinds: dict[
         ({-1: "nominal"}, r"Test: kinds names -1, which is no column of X"),
         ({"ward": "text"}, r"kinds\['ward'\]='text' is not valid: pass one of 'continuous'"),
         ({"ward": "constant"}, r"kinds\['ward'\]='constant' is not valid"),
+        (
+            ["ward"],
+            r"Test: kinds=\['ward'\] is not valid: pass a dict of columns to kinds, such as \{'ward': 'nominal'",
+        ),
+        ("nominal", r"Test: kinds='nominal' is not valid: pass a dict"),
     ],
     ids=str,
 )

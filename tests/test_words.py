@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knockoffs.words import column_name, listing
+from knockoffs.words import column_name, counted, listing
 
 
 def test_a_long_list_is_cut() -> None:
@@ -13,3 +13,8 @@ def test_a_long_list_is_cut() -> None:
 def test_column_names_are_quoted() -> None:
     assert column_name(["a b"], 0) == "column 'a b'"
     assert column_name(None, 3) == "column 'x3'"
+
+
+def test_nouns_agree_with_their_number() -> None:
+    assert [counted(n, "row") for n in (0, 1, 2_000)] == ["0 rows", "1 row", "2,000 rows"]
+    assert [counted(n, "class", "classes") for n in (1, 2)] == ["1 class", "2 classes"]

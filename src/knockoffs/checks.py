@@ -22,6 +22,17 @@ def check_count(name: str, value: Any, *, least: int = 1, most: int | None = Non
         raise ValueError(f"{name}={value!r} is not valid: pass a whole number {allowed}.")
 
 
+def check_jobs(name: str, value: Any, *, most: int | None = None) -> None:
+    """Require a number of cores as joblib takes it: None, a whole number, or -1 and less, counted from all."""
+    counted_from_all = isinstance(value, Integral) and not isinstance(value, bool) and int(value) < 0
+    if value is None or counted_from_all:
+        return
+    try:
+        check_count(name, value, most=most)
+    except ValueError as error:
+        raise ValueError(f"{str(error)[:-1]}, or -1 for all cores.") from None
+
+
 def check_number(
     name: str, value: Any, *, least: float, below: float = math.inf, least_allowed: bool = True
 ) -> None:

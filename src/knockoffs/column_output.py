@@ -6,8 +6,9 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_array
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import validate_data
 
@@ -16,7 +17,8 @@ class TypedSelectorMixin(SelectorMixin):
     """A selector of columns by a target, with missing cells or without, that keeps types, also those of polars.
 
     scikit-learn keeps the types of pandas columns where `set_output` asks for tables, but makes one array of the
-    columns of a polars table, which turns those of several types into objects.
+    columns of a polars table, which turns those of several types into objects. Where an array is asked for, it
+    makes one of all columns before it chooses: the selected numbers become objects where another column is text.
     """
 
     def __sklearn_tags__(self) -> Tags:
@@ -36,12 +38,32 @@ class TypedSelectorMixin(SelectorMixin):
         Returns
         -------
         array or table of shape (n_rows, n_selected_features)
-            An array, or the table that `set_output` asks for.
+            An array, or the table that `set_output` asks for, such as `set_output(transform="pandas")`: its
+            columns keep their types.
         """
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        as_table = _get_output_config("transform", estimator=self)["dense"] != "default"
-        if not as_table or not isinstance(frame, nw.DataFrame) or not frame.implementation.is_polars():
+        frame = None if isinstance(X, pd.DataFrame) else nw.from_native(X, eager_only=True, pass_through=True)
+        if frame is not None and not isinstance(frame, nw.DataFrame):
             return super().transform(X)
+        as_table = _get_output_config("transform", estimator=self)["dense"] != "default"
         validate_data(self, X, skip_check_array=True, reset=False)
-        chosen = [frame.columns[j] for j in np.flatnonzero(self.get_support())]
-        return frame.select(chosen).to_native()
+        if frame is None:
+            chosen = self._transform(X)
+            return chosen if as_table else _as_array(_without_typed_text(chosen))
+        names = [frame.columns[j] for j in np.flatnonzero(self.get_support())]
+        chosen = frame.select(names).to_native()
+        return chosen if as_table and frame.implementation.is_polars() else _as_array(chosen)
+
+
+def _without_typed_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with objects in place of text of pyarrow, of which scikit-learn would make numbers."""
+    texts = [j for j, dtype in enumerate(frame.dtypes) if not pd.api.types.is_numeric_dtype(dtype)]
+    plain = frame.copy(deep=False)
+    for j in texts:
+        text: Any = frame.iloc[:, j].astype(object)
+        plain.isetitem(j, text)
+    return plain
+
+
+def _as_array(table: Any) -> Any:
+    """An array of the selected columns: of numbers where all of them are numbers."""
+    return check_array(table, dtype=None, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=0)

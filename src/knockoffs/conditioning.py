@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,10 @@ def conditioned_columns(condition_on: Sequence[Any] | None, table: Table) -> Fla
     """Return which columns are conditioned on."""
     features, names = table.shape[1], table.names
     conditioned = np.zeros(features, dtype=bool)
-    if isinstance(condition_on, str):
+    columns = () if condition_on is None else condition_on
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
         raise ValueError(f"condition_on={condition_on!r} is not valid: pass a list of columns.")
-    for column in condition_on or ():
+    for column in columns:
         j = column_number(column, table.names, features)
         if j is None:
             known = listing([repr(name) for name in names]) if names else f"numbers from 0 to {features - 1}"

@@ -109,7 +109,8 @@ def drawn_knockoffs(
         )
     else:
         drawn = [generator(X) for _ in range(n_draws)]
-    knockoffs = [checked_knockoffs(X, table, own) for own in drawn]
+    remedy = _remedy_of_gaps(generator)
+    knockoffs = [checked_knockoffs(X, table, own, remedy) for own in drawn]
     if was_fitted and is_generator(generator):
         _warn_of_copies(table, knockoffs[0], conditioned)
     return [keep_conditioned(table, own, conditioned) for own in knockoffs]
@@ -125,7 +126,17 @@ def _warn_of_copies(table: Table, knockoffs: Table, conditioned: Flags) -> None:
         )
 
 
-def checked_knockoffs(X: Any, table: Table, drawn: Any) -> Table:
+def _remedy_of_gaps(generator: Any) -> str:
+    """Return what to do about knockoffs with missing cells where X has none."""
+    if not isinstance(generator, (KnockoffGenerator, FrozenEstimator)):
+        return "Return a value for each cell."
+    return (
+        "The generator was fitted on a table with missing cells there: fit a new one (at the command line, name "
+        'it instead of a file), or leave missing="complete" (--missing complete) out.'
+    )
+
+
+def checked_knockoffs(X: Any, table: Table, drawn: Any, remedy_of_gaps: str) -> Table:
     """Read the knockoffs of X, whose cells `table` holds; refuse what can be no knockoffs of these."""
     who = "the generator's knockoffs"
     if np.shape(drawn) != table.shape:
@@ -139,7 +150,7 @@ def checked_knockoffs(X: Any, table: Table, drawn: Any) -> Table:
     gaps = np.isnan(knockoffs.codes).any(0) & ~np.isnan(table.codes).any(0)
     if gaps.any():
         which = listing([column_name(table.names, j) for j in np.flatnonzero(gaps)])
-        raise ValueError(f"{who} have missing cells in {which}, where X has none. Return a value for each cell.")
+        raise ValueError(f"{who} have missing cells in {which}, where X has none. {remedy_of_gaps}")
     return knockoffs
 
 

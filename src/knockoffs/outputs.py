@@ -76,6 +76,12 @@ def _write_to_device(path: str | os.PathLike[str], content: bytes) -> None:
 
 def _replace(target: Path, content: bytes) -> None:
     """Write a temporary file in the same folder, then give it the name of the target."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{str(target)!r} cannot be written: {str(target.parent)!r} is not a folder. Make it first."
+        )
+    if target.is_dir():
+        raise IsADirectoryError(f"{str(target)!r} is a folder. Pass the name of a file in it.")
     temporary = unfinished(target)
     try:
         # Inside the `try`, so that a signal at any moment finds a way to the removal below.

@@ -10,6 +10,7 @@ import torch
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
 from knockoffs.cautions import caution, collect_cautions
+from knockoffs.checks import check_jobs
 from knockoffs.threads import one_thread
 
 Result = TypeVar("Result")
@@ -29,6 +30,7 @@ def in_parallel(
     are made one by one where this process does the work, and all beforehand where others do: joblib would make
     them in threads that lack the caller's settings.
     """
+    check_jobs("n_jobs", n_jobs)
     if effective_n_jobs(n_jobs) == 1:
         for task in tasks:
             yield function(*shared, *task)

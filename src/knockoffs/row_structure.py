@@ -68,6 +68,11 @@ def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
         labels = None  # every row is a group of its own
     distinct, place = _distinct_rows(values)
     repeated = len(values) - len(distinct)
+    if repeated and len(distinct) == 1:
+        raise ValueError(
+            f"{who}: every column of X is constant (all {len(values)} rows are equal), so that no feature can be "
+            "selected. Pass columns that vary."
+        )
     if repeated == 0 or not _cannot_be_chance(values):
         return RowStructure(None, None, labels)
     caution(

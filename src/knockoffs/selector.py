@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.background import background
 from knockoffs.cautions import caution, collect_cautions
-from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.completion import complete_rows
 from knockoffs.conclusion import conclude, warn_of_certificate, warn_of_kept, warn_of_nothing
@@ -113,8 +113,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         Seed for generator and statistic, where they have none of their own.
     n_jobs : int, default=None
         Number of cores for the check and the statistic (its draws, and its folds unless it has its own `n_jobs`).
-        With one, the check still runs beside the statistic in a thread of its own, where torch may use several
-        (`OMP_NUM_THREADS=1` forbids it).
+        With one, the check still runs in a thread beside the statistic, unless `OMP_NUM_THREADS=1` forbids it.
     progress : bool, default=False
         Show progress bars.
 
@@ -362,6 +361,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         check_fraction("fdr", self.fdr)
         check_choice("offset", self.offset, (0, 1))
         check_count("n_draws", self.n_draws)
+        check_jobs("n_jobs", self.n_jobs)
         check_count("keep_at_least", self.keep_at_least, least=0)
         check_choice("missing", self.missing, ("value", "complete"))
         check_parts(self.generator, self.statistic)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,7 +111,7 @@ def read_feature_groups(
         if group in seen:
             problems.append(f"group {group!r} is named twice")
         seen.add(group)
-        if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
+        if isinstance(given, (str, Mapping)) or not isinstance(given, Collection):
             problems.append(f"group {group!r} is {given!r}, not a list of columns")
             continue
         if len(given) == 0:

@@ -191,10 +191,10 @@ def read_table(
     Table
     """
     if isinstance(X, Table):
-        asked = _asked_for(kinds or {}, X.names, X.shape[1], who)
+        asked = _asked_for(kinds, X.names, X.shape[1], who)
         return replace(X, kinds={**X.kinds, **asked}) if asked else X
     names, readers = _column_readers(X, who)
-    asked = _asked_for(kinds or {}, names, len(readers), who)
+    asked = _asked_for(kinds, names, len(readers), who)
     problems = Problems(names, asked, categories)
     codes, levels, precisions, given = [], [], [], {}
     for j, read in enumerate(readers):
@@ -272,9 +272,18 @@ def _as_array(X: Any) -> Any:
     return np.asarray(X, dtype=object) if plain.dtype.kind == "U" else plain
 
 
-def _asked_for(kinds: Mapping[Any, Kind], names: list[str] | None, columns: int, who: str) -> dict[int, Kind]:
+def _asked_for(
+    kinds: Mapping[Any, Kind] | None, names: list[str] | None, columns: int, who: str
+) -> dict[int, Kind]:
     """The kinds that a user gives by name or number of a column."""
     asked: dict[int, Kind] = {}
+    if kinds is None:
+        return asked
+    if not isinstance(kinds, Mapping):
+        raise ValueError(
+            f"{who}: kinds={kinds!r} is not valid: pass a dict of columns to kinds, such as "
+            f"{{'ward': 'nominal'}}; the kinds are {', '.join(map(repr, CHOICES))}."
+        )
     for key, kind in kinds.items():
         check_choice(f"kinds[{key!r}]", kind, CHOICES)
         j = column_number(key, names, columns)

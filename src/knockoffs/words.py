@@ -32,6 +32,14 @@ def listing(items: list[str], most: int = 5) -> str:
     return ", ".join(items[:most]) + more
 
 
+def counted(count: int | np.integer[Any], noun: str, plural: str | None = None) -> str:
+    """Return a number of things as text, with the noun that fits it: "1 row", "2,000 rows".
+
+    The plural is the noun with an s unless it is given.
+    """
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def amount(count: float) -> str:
     """Return a mean number of features as text: with a decimal where it is small."""
     return f"{count:.1f}" if count < 9.95 else f"{count:.0f}"

@@ -397,7 +397,7 @@ def test_bad_counts_are_refused(refused: Refused, count: int) -> None:
 
 
 def test_no_cores_are_refused(refused: Refused) -> None:
-    assert "--n-jobs 0 is not valid: pass" in refused("bench", "run", "smoke", "--n-jobs", 0)
+    assert "--n-jobs=0 is not valid: pass" in refused("bench", "run", "smoke", "--n-jobs", 0)
 
 
 def test_cores_here_and_a_cluster_exclude_each_other(refused: Refused) -> None:

@@ -84,7 +84,10 @@ def test_a_model_of_groups_is_sampled_checked_and_selected_with(
     ("name", "content", "said"),
     [
         ("groups.csv", "feature,group\nf0,g\n", "has the headings 'feature', 'group'; write column,group"),
-        ("groups.csv", "", "write column,group"),
+        ("groups.csv", "", "--feature-groups 'groups.csv' names no group. Write column,group in the first line"),
+        ("groups.csv", "column,group\n", "names no group"),
+        ("groups.csv", "\n\n", "names no group"),
+        ("groups.json", "{}", "names no group"),
         ("groups.csv", "column,group\nf0\n", "line 2 does not have two cells"),
         ("groups.csv", "column,group\nf0,g\nf0,h\nage,g\ny,h\n", "'age' is no column of X"),
         ("groups.csv", "column,group\nf0,g\nf0,h\nage,g\ny,h\n", "'f0' is there in group 'g' as well"),

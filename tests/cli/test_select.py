@@ -233,6 +233,8 @@ def test_drop_leaves_columns_out(invoke: Invoke, file: Path, table: pd.DataFrame
 def test_delimiter(invoke: Invoke, file: Path, table: pd.DataFrame) -> None:
     table.drop(columns="patient").to_csv("odd.txt", sep="!", index=False)
     assert printed(invoke, "odd.txt", *FAST, "--delimiter", "!") == printed(invoke, file, *FAST)
+    table.drop(columns="patient").to_csv("tabs.txt", index=False, sep="\t")
+    assert printed(invoke, "tabs.txt", *FAST, "--delimiter", r"\t") == printed(invoke, file, *FAST)
 
 
 def test_fdr_reaches_the_filter(invoke: Invoke, file: Path, table: pd.DataFrame) -> None:
@@ -533,6 +535,15 @@ def test_missing_cells_can_be_filled_in_first(invoke: Invoke, mixed: Path) -> No
     assert w_of(said) != w_of(printed(invoke, mixed, *FAST))
 
 
+def test_a_model_of_a_table_with_gaps_cannot_be_used_without_them(
+    refused: Refused, mixed: Path, tmp_path: Path
+) -> None:
+    GaussianKnockoffs().fit(pd.read_csv(mixed).drop(columns="y")).save(tmp_path / "gaps")
+    line = refused("select", mixed, "--target", "y", "--generator", "gaps", "--missing", "complete")
+    assert "The generator was fitted on a table with missing cells there: fit a new one" in line
+    assert "(--missing complete) out" in line
+
+
 def test_kinds_reach_the_selector(invoke: Invoke, mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
@@ -633,8 +644,9 @@ def test_too_few_groups_are_refused(refused: Refused, tmp_path: Path, table: pd.
         ("--fdr", "-0.1", r"fdr=-0\.1 is not valid"),
         ("--fdr", "nan", r"fdr=nan is not valid"),
         ("--draws", "0", r"--draws=0 is not valid: pass a whole number from 1 to 10000"),
-        ("--n-jobs", "0", r"n_jobs"),
-        ("--delimiter", "ab", r"delimiter"),
+        ("--n-jobs", "0", r"--n-jobs=0 is not valid: pass a whole number from 1 to 1024, or -1 for all cores\."),
+        ("--delimiter", "ab", r"--delimiter 'ab' is not valid: pass one character, such as ; or \\t \(a tab\)"),
+        ("--delimiter", "", r"--delimiter '' is not valid"),
         (
             "--generator",
             "gausian",
@@ -732,7 +744,8 @@ def test_a_model_of_something_else_is_refused(
     refused: Refused, file: Path, features: pd.DataFrame, tmp_path: Path
 ) -> None:
     GaussianKnockoffs().fit(features.iloc[:, :5]).save(tmp_path / "narrow")
-    assert re.search(r"feature|column", refused("select", file, *FAST, "--generator", "narrow"))
+    line = refused("select", file, *FAST, "--generator", "narrow")
+    assert "--generator 'narrow': the model was fitted on other columns. It has not seen 'f5'" in line
     write_model(tmp_path / "density", "JointDensity", {}, {})
     line = refused("select", file, *FAST, "--generator", "density")
     assert "holds a JointDensity model, which is not a generator of knockoffs" in line

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs import JointDensity, RandomizationTest
+from knockoffs import GaussianKnockoffs, JointDensity, RandomizationTest
 
 from .conftest import Invoke
 
@@ -61,4 +61,10 @@ def test_mistakes_are_explained(refused: Callable[..., str], few: Path) -> None:
     assert "is the target" in refused("test", few, "--target", "outcome", "--condition-on", "outcome")
     assert "level=2.0 is not valid" in refused("test", few, "--target", "outcome", "--level", 2)
     assert "is not a file" in refused("test", few, "--target", "outcome", "--density", "nothing")
+    GaussianKnockoffs().fit(pd.read_csv(few)).save(few.parent / "gaussian")
+    said = refused("test", few, "--target", "outcome", "--density", "gaussian")
+    assert "--density 'gaussian' holds a GaussianKnockoffs model. Pass a model file of a JointDensity or a" in said
+    JointDensity(epochs=1).fit(pd.read_csv(few).select_dtypes("number")).save(few.parent / "density")
+    said = refused("test", few, "--target", "outcome", "--density", "density")
+    assert "--density 'density': the model was fitted on other columns. It has not seen 'sex'" in said
     assert "lacks" not in refused("test", few, "--target", "outcom")

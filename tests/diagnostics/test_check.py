@@ -353,6 +353,7 @@ ERRORS = {
     "infinite knockoffs": (((X, np.where(X > 3, np.inf, X)),), {}, r"the knockoffs.*column 'x0'.*infinite values"),
     "text for numbers": (((FRAME, OTHER.assign(b="high")),), {}, r"column 'b': text in one of X and X_tilde"),
     "no level": (((X, X_TILDE),), {"levels": (0.1, 1.5)}, r"levels=1.5 is not valid"),
+    "no cores": (((X, X_TILDE),), {"n_jobs": 0}, r"n_jobs=0 is not valid"),
     "no replicates": (((X, X_TILDE),), {"replicates": 0}, r"replicates=0 is not valid"),
     "two tables": ((FRAME, OTHER), {}, r"pair \(X, X_tilde\)"),
     "a class": ((GaussianKnockoffs, X), {}, r"fitted generator"),

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from knockoffs import KnockoffSelector, write_report
+from knockoffs import KnockoffSelector, RandomizationTest, write_report
 from knockoffs.engine.training import History
 from knockoffs.report.page import render
 from knockoffs.report.summary import summarise
@@ -64,6 +65,19 @@ def test_write_report_writes_the_rendered_page_alone(fitted: KnockoffSelector, t
     (path,) = tmp_path.iterdir()
     unmade = lambda page: re.sub(r"made [\d: -]+UTC", "", page)  # noqa: E731
     assert unmade(path.read_text(encoding="utf-8")) == unmade(render(summarise(fitted)))
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (RandomizationTest(), "this is a RandomizationTest.*Pass it to knockoffs.write_test_report"),
+        (make_pipeline(RandomizationTest()), ".*Pass it to knockoffs.write_test_report"),
+        (3, "int is not valid: pass a fitted KnockoffSelector"),
+    ],
+)
+def test_what_has_no_such_page_is_refused(result: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"^write_report: {said}"):
+        write_report(result, tmp_path / "report.html")
 
 
 def test_a_failing_write_leaves_the_old_report(

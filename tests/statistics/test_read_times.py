@@ -51,6 +51,9 @@ def test_a_plain_array_is_read_on_request_only() -> None:
         Target.read(y, "auto", rows=30, who="T")
 
 
+SINCE = pd.DataFrame({"days": pd.to_timedelta(DAYS, unit="D"), "died": DIED})
+
+
 def with_cell(column: str, value: Any) -> pd.DataFrame:
     frame = FORMS["objects"].copy()
     frame.loc[3, column] = value
@@ -68,6 +71,13 @@ REFUSED = {
     "two events": (FORMS["pandas"].assign(days=DIED), "both columns .* could be the event"),
     "constant": (FORMS["pandas"].assign(days=7), "is constant .7.*Pass the event alone"),
     "three fields": (np.zeros(30, dtype=[*FIELDS, ("ward", int)]), "y has 3 columns, and survival times need two"),
+    "durations": (SINCE, r"'days' of y holds durations \(timedelta64\), not numbers.*pd.Timedelta\(days=1\)"),
+    "polars durations": (pl.from_pandas(SINCE), "'days' of y holds durations"),
+    "objects of durations": (SINCE.astype(object), r"'days' of y holds durations \(timedelta\)"),
+    "dates": (
+        SINCE.assign(days=pd.Timestamp("2020-01-01") + SINCE["days"]),
+        "'days' of y holds dates.*end - start",
+    ),
     "rows": (STRUCTURED[:20], "y has 20 rows; pass a time and an event for each of the 30"),
 }
 

@@ -621,15 +621,21 @@ def test_the_plain_statistic_with_many_folds_is_warned_of() -> None:
 
 @pytest.mark.parametrize("kind", [HoldoutStatistic, MidpointStatistic])
 def test_a_rare_class_is_named_with_its_remedy(kind: Any) -> None:
-    y = np.where(np.arange(400) < 4, "rare", CLASSES)
-    with pytest.raises(ValueError, match=r"as many rows of each class; the rarest has 4\. Pass fewer folds"):
+    y = pd.Series(np.where(np.arange(400) < 4, "rare", CLASSES), name="dose")
+    said = (
+        r"folds=5 needs as many rows of each class of y \('dose'\), but 'rare' has 4 rows\. .*, or pass folds=4 in"
+    )
+    with pytest.raises(ValueError, match=said):
         kind(LogisticRegression(), folds=5).compute(X, X_TILDE, y)
+    said = r"of y, but 'rarest' has 1 row, 'rare' has 3 rows\. Join rare classes or drop.* is a quantity\.$"
+    with pytest.raises(ValueError, match=said):
+        kind(LogisticRegression(), folds=5).compute(X, X_TILDE, np.where(np.arange(400) < 1, "rarest", y))
     assert np.isfinite(kind(LogisticRegression(), folds=4).compute(X, X_TILDE, y)).all()
 
 
 def test_few_counts_are_told_of_the_other_task() -> None:
     y = np.where(np.arange(400) < 4, 9, np.digitize(Y, [-1, 1]))
-    with pytest.raises(ValueError, match='pass task="regression" if y is a quantity'):
+    with pytest.raises(ValueError, match=r'pass task="regression" \(--task regression\) if y is'):
         MidpointStatistic(LogisticRegression(), task="classification").compute(X, X_TILDE, y)
     for task in ("auto", "regression"):
         w = MidpointStatistic(LinearRegression(), task=task).compute(X, X_TILDE, y)
@@ -640,7 +646,9 @@ def test_few_counts_are_told_of_the_other_task() -> None:
 @pytest.mark.parametrize("y", [Y, CLASSES], ids=["real", "classes"])
 def test_fewer_groups_than_folds(kind: Any, y: Any) -> None:
     model = Ridge() if y is Y else LogisticRegression()
-    with pytest.raises(ValueError, match=r"folds=5 needs as many groups; there are 4\. Pass fewer"):
+    with pytest.raises(
+        ValueError, match=r"folds=5 needs as many groups; there are 4\. Collect more, or pass folds=4"
+    ):
         kind(model, folds=5).compute(X, X_TILDE, y, groups=np.arange(400) % 4)
     assert np.isfinite(kind(model, folds=4).compute(X, X_TILDE, y, groups=np.arange(400) % 4)).all()
 

@@ -215,8 +215,6 @@ def _refuse_results_as_outputs(store: Store, experiment: Experiment, *outputs: s
 
 def _check_cores(n_jobs: int | None, scheduler: str | None) -> None:
     check_cores(n_jobs)
-    if n_jobs == 0:
-        raise ValueError("--n-jobs 0 is not valid: pass a number of cores, or -1 for all of them.")
     if n_jobs is not None and scheduler is not None:
         raise ValueError(
             "--n-jobs counts cores of this machine and --scheduler names a cluster: pass one of them."

@@ -19,6 +19,7 @@ from knockoffs.cli.common import (
     read_file,
     read_kinds,
     refuse_kinds,
+    require_columns_of,
     run_options,
     table_options,
     take_groups,
@@ -28,6 +29,7 @@ from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
 from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.outputs import write_atomically
+from knockoffs.words import listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
@@ -139,11 +141,14 @@ def _subject(
         raise ValueError("pass either --model FILE, to draw knockoffs, or --knockoffs FILE, which holds them.")
     if model is not None:
         refuse_kinds(kinds, model)
-        return load_generator(model), X
+        loaded = load_generator(model)
+        require_columns_of(loaded, X, "--model", model)
+        return loaded, X
     table = read_file(str(knockoffs), delimiter, na_values, max_rows=max_rows, seed=seed)
     absent = [name for name in X.columns if name not in table.columns]
     if absent:
-        raise ValueError(f"--knockoffs {knockoffs!r} lacks the column {absent[0]!r}. Leave it out with --drop.")
+        which = f"the column{'s' if len(absent) > 1 else ''} {listing([*map(repr, absent)])}"
+        raise ValueError(f"--knockoffs {knockoffs!r} lacks {which}. Leave out with --drop what is no feature.")
     asked = read_kinds(kinds, X)
     x = read_table(X, who="the table", kinds=asked)
     x_tilde = read_table(table[X.columns], who=f"--knockoffs {knockoffs!r}", kinds=asked)

@@ -12,7 +12,7 @@ import numpy as np
 
 from knockoffs.arrays import Flags
 from knockoffs.cautions import caution
-from knockoffs.checks import check_choice, check_count
+from knockoffs.checks import check_choice, check_count, check_jobs
 from knockoffs.cli.choices import GENERATORS
 from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import CHOICES, Kind
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     import pandas as pd
 
     from knockoffs.generators.base import KnockoffGenerator
+    from knockoffs.generators.table_model import TableModel
 
 MOST_DRAWS = 10_000
 MOST_REPLICATES = 100_000
@@ -44,7 +45,9 @@ table_options = options(
     click.option(
         "--drop", multiple=True, metavar="COL", help="Leave this column out; may be given several times."
     ),
-    click.option("--delimiter", help="What separates the cells of a text file; found out by default."),
+    click.option(
+        "--delimiter", help="What separates the cells of a text file, such as ; or \\t; found out by default."
+    ),
     click.option(
         "--na-value",
         "na_values",
@@ -121,9 +124,8 @@ def check_draws(draws: int) -> None:
 
 
 def check_cores(n_jobs: int | None) -> None:
-    """Refuse numbers of cores that would start as many processes; the libraries refuse 0."""
-    if n_jobs is not None and n_jobs > MOST_CORES:
-        check_count("--n-jobs", n_jobs, most=MOST_CORES)
+    """Refuse 0, and numbers of cores that would start as many processes."""
+    check_jobs("--n-jobs", n_jobs, most=MOST_CORES)
 
 
 def read_features(
@@ -155,8 +157,19 @@ def read_file(
     with interrupts_end_the_process():
         from knockoffs.files import read_frame
 
-    frame = read_frame(file, delimiter=delimiter, max_rows=max_rows, random_state=seed)
+    frame = read_frame(file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed)
     return with_gaps(frame, na_values, warn_of_absent=warn_of_absent)
+
+
+def _one_character(delimiter: str | None) -> str | None:
+    r"""Return what --delimiter says; \t, as shells hand it on, is a tab."""
+    mark = "\t" if delimiter == r"\t" else delimiter
+    if mark is not None and (len(mark) != 1 or mark in '"\r\n\0'):
+        raise ValueError(
+            f"--delimiter {mark!r} is not valid: pass one character, such as ; or \\t (a tab), or leave it out to "
+            "have it found out."
+        )
+    return mark
 
 
 def with_gaps(frame: pd.DataFrame, na_values: Sequence[str], *, warn_of_absent: bool = False) -> pd.DataFrame:
@@ -216,6 +229,23 @@ def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
     near = [lower[name] for name in difflib.get_close_matches(column.lower(), lower, n=3)]
     known = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are {listing([*frame.columns])}."
     raise ValueError(f"{option} {column!r} is not a column of the table. {known}")
+
+
+def require_columns_of(model: TableModel, frame: pd.DataFrame, option: str, path: str) -> None:
+    """Refuse features that are not the columns on which the model of a file was fitted."""
+    known = [*getattr(model, "feature_names_in_", frame.columns)]  # there are none of a model of an array
+    seen = set(known)
+    new = [repr(name) for name in frame.columns if name not in seen]
+    absent = [repr(name) for name in known if name not in frame.columns]
+    if new or absent:
+        said = f" It has not seen {listing(new)}: leave out with --drop what is no feature." if new else ""
+        said += f" The features lack {listing(absent)}: pass a table that has them." if absent else ""
+        raise ValueError(f"{option} {path!r}: the model was fitted on other columns.{said} Or fit a new model.")
+    if known != [*frame.columns]:
+        raise ValueError(
+            f"{option} {path!r}: the columns are in another order than those that the model was fitted on. "
+            f"Put them in its order: {listing([*map(repr, known)])}."
+        )
 
 
 def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | None:

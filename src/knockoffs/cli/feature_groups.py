@@ -13,6 +13,7 @@ from knockoffs.words import listing
 
 HEADINGS = ("column", "group")
 DELIMITERS = (",", "\t", ";")
+HOW = "write column,group in the first line, and one column of the table with its group in each of the others"
 
 feature_groups_option = click.option(
     "--feature-groups",
@@ -33,7 +34,10 @@ def read_groups_file(path: str | None) -> dict[str, list[str]] | None:
         raise ValueError(f"--feature-groups {path!r} is no text in UTF-8. Save it as CSV in UTF-8.") from None
     except OSError as error:
         raise ValueError(f"--feature-groups {path!r} cannot be read ({error.strerror}). Pass a file.") from None
-    return _from_json(text, path) if path.lower().endswith(".json") else _from_csv(text, path)
+    groups = _from_json(text, path) if path.lower().endswith(".json") else _from_csv(text, path)
+    if not groups:
+        raise ValueError(f"--feature-groups {path!r} names no group. {HOW.capitalize()}, or leave it out.")
+    return groups
 
 
 def refuse_feature_groups(path: str | None, model: str) -> None:
@@ -62,12 +66,13 @@ def _from_json(text: str, path: str) -> dict[str, list[str]]:
 def _from_csv(text: str, path: str) -> dict[str, list[str]]:
     """Groups by rows of a column and its group; a column whose group is empty is in none."""
     lines = [line for line in text.splitlines() if line.strip()]
-    delimiter = max(DELIMITERS, key=lines[0].count) if lines else ","
-    header, *rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)] or [[]]
+    if not lines:
+        return {}
+    delimiter = max(DELIMITERS, key=lines[0].count)
+    header, *rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
     if sorted(header) != sorted(HEADINGS):
         raise ValueError(
-            f"--feature-groups {path!r} has the headings {listing([repr(name) for name in header])}; write "
-            "column,group in the first line and one column of the table in each of the others."
+            f"--feature-groups {path!r} has the headings {listing([repr(name) for name in header])}; {HOW}."
         )
     bad = next((number for number, row in enumerate(rows, start=2) if len(row) != len(HEADINGS)), None)
     if bad is not None:

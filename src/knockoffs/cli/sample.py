@@ -17,6 +17,7 @@ from knockoffs.cli.common import (
     read_features,
     read_kinds,
     refuse_kinds,
+    require_columns_of,
     run_options,
     table_options,
     take_groups,
@@ -87,6 +88,8 @@ def sample(
         from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
 
     model = make_generator(generator)
+    if model_file(generator) is not None:
+        require_columns_of(model, X, "--generator", generator)
     if not model.__sklearn_is_fitted__():
         if "progress" in model.get_params():
             model.set_params(progress=shows_progress(quiet))

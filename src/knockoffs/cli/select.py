@@ -21,6 +21,7 @@ from knockoffs.cli.common import (
     read_features,
     read_kinds,
     refuse_kinds,
+    require_columns_of,
     run_options,
     table_options,
 )
@@ -149,8 +150,11 @@ def select(
     y, X, labels = split_columns(frame, target, event, groups, task)
     asked = read_kinds(kinds, X)
     refuse_copies(X, y, target, task, asked)
+    made = make_generator(generator)
+    if model_file(generator) is not None:
+        require_columns_of(made, X, "--generator", generator)
     selector = KnockoffSelector(
-        make_generator(generator),
+        made,
         statistic,
         fdr=fdr,
         offset=int(offset),

@@ -18,6 +18,7 @@ from knockoffs.cli.common import (
     read_features,
     read_kinds,
     refuse_kinds,
+    require_columns_of,
     run_options,
     table_options,
 )
@@ -126,8 +127,11 @@ def test(
     asked = read_kinds(kinds, X)
     given = read_conditions(condition_on, X, target, event)
     refuse_copies(X, y, target, task, asked)
+    model = JointDensity() if density is None else _density(density)
+    if density is not None:
+        require_columns_of(model, X, "--density", density)
     test = RandomizationTest(
-        JointDensity() if density is None else _density(density),
+        model,
         variant=variant,
         resamples=resamples,
         correction=correction,
@@ -155,7 +159,13 @@ def _density(path: str) -> JointDensity | DDLK:
 
     if not Path(path).exists():
         raise ValueError(f"--density {path!r} is not a file. Pass a model file of a JointDensity or a DDLK.")
-    return DDLK.load(path) if model_kind(path) == DDLK.__name__ else JointDensity.load(path)
+    kind = model_kind(path)
+    if kind not in (DDLK.__name__, JointDensity.__name__):
+        raise ValueError(
+            f"--density {path!r} holds a {kind} model. Pass a model file of a JointDensity or a DDLK, or leave "
+            "--density out to fit one."
+        )
+    return DDLK.load(path) if kind == DDLK.__name__ else JointDensity.load(path)
 
 
 def _write(

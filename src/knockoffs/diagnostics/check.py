@@ -11,7 +11,7 @@ import numpy as np
 
 from knockoffs.arrays import Flags, Indices
 from knockoffs.background import background
-from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.design import aligned, copied_features
 from knockoffs.diagnostics.alternatives import Expect, find_alternatives
 from knockoffs.diagnostics.certificate import Certificate
@@ -123,6 +123,7 @@ def check_swap(
     check_choice("offset", offset, (0, 1))
     check_choice("task", task, get_args(Task))
     check_fraction("fdr", fdr)
+    check_jobs("n_jobs", n_jobs)
     for level in levels:
         check_fraction("levels", level)
     source = find_source(generator, X, groups, feature_groups)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
-from knockoffs.checks import check_choice, check_count, check_fraction
+from knockoffs.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.conditioning import conditioned_columns
 from knockoffs.hazards import warn_of_hazards
@@ -270,6 +270,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
     def _check_settings(self) -> None:
         check_choice("variant", self.variant, get_args(Variant))
         check_count("resamples", self.resamples)
+        check_jobs("n_jobs", self.n_jobs)
         check_count("exceedances", self.exceedances)
         check_choice("correction", self.correction, get_args(Correction))
         check_fraction("level", self.level)

@@ -17,6 +17,7 @@ from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import group_labels, read_table
+from knockoffs.words import counted, listing
 
 
 class Statistic(BaseEstimator, ABC):
@@ -83,7 +84,7 @@ class Statistic(BaseEstimator, ABC):
         labels = None if groups is None else group_labels(groups, rows=len(x), who=who)
         x, x_tilde = aligned(x, x_tilde, who=who)
         problem = Problem.of(paired_design(x, x_tilde), target.values, target.model_task, labels)
-        problem = problem._replace(times=target.times)
+        problem = problem._replace(times=target.times, classes=target.classes, name=target.name)
         if self.standardise:
             problem = problem.in_standard_units().without_group_effects()
         return problem, copied_features(x, x_tilde)
@@ -111,20 +112,33 @@ def require_estimator_for(standardise: bool, estimator: Any) -> None:
 
 
 def require_enough_for(data: Problem, name: str, folds: int) -> None:
-    """Refuse more folds than there are rows (or groups), events, or rows of the rarest class."""
+    """Refuse fewer rows, groups, events or rows of a class than there are folds."""
     units, what = (data.y, "rows") if data.groups is None else (data.groups, "groups")
     have = len(units) if data.groups is None else len(np.unique(units))
     if have < folds:
-        raise ValueError(f"{name}={folds} needs as many {what}; there are {have}. Pass fewer {name}.")
+        raise ValueError(
+            f"{name}={folds} needs as many {what}; there are {have}. Collect more{_or_fewer(name, have)}."
+        )
     if data.times is not None and data.times.event.sum() < folds:
         events = int(data.times.event.sum())
         raise ValueError(
-            f"{name}={folds} needs as many rows with the event; there are {events}. Pass fewer {name}."
+            f"{name}={folds} needs as many rows with the event; there {'is' if events == 1 else 'are'} {events}. "
+            f"Collect more{_or_fewer(name, events)}."
         )
     if data.task == "classification" and data.groups is None:
-        rarest = np.bincount(data.y.astype(int)).min()
-        if rarest < folds:
+        counts = np.bincount(data.y.astype(int))
+        rare = np.flatnonzero(counts < folds)
+        if len(rare):
+            labels = data.classes or tuple(map(str, range(len(counts))))
+            said = [f"{labels[k]!r} has {counted(counts[k], 'row')}" for k in rare[np.argsort(counts[rare])]]
+            called = "" if data.name is None else f" ({data.name!r})"
             raise ValueError(
-                f"{name}={folds} needs as many rows of each class; the rarest has {rarest}. Pass fewer {name}, "
-                'join rare classes, or pass task="regression" if y is a quantity.'
+                f"{name}={folds} needs as many rows of each class of y{called}, but {listing(said)}. Join rare "
+                'classes or drop their rows, pass task="regression" (--task regression) if y is a '
+                f"quantity{_or_fewer(name, counts.min())}."
             )
+
+
+def _or_fewer(name: str, have: int) -> str:
+    """A further remedy, which only Python has; two folds are the fewest."""
+    return f", or pass {name}={have} in Python" if have >= 2 else ""

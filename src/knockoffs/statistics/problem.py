@@ -30,7 +30,8 @@ class Problem(NamedTuple):
     `given` is y in its own units, where `y` is in standard units. `unit` is the feature of each column, in
     increasing order, and `indicators` flags the columns of levels and of missing cells; None where every column is
     a feature of its own. `missing` flags the values of x and of x̃ that are only filled in; None where there are
-    none. `times` are those of a survival target, whose y is a quantity: martingale residuals.
+    none. `times` are those of a survival target, whose y is a quantity: martingale residuals. `classes` and `name`
+    are what the classes of y and y itself are called.
     """
 
     x: Array
@@ -43,6 +44,8 @@ class Problem(NamedTuple):
     indicators: Flags | None = None
     missing: tuple[Flags, Flags] | None = None
     times: Times | None = None
+    classes: tuple[str, ...] = ()
+    name: str | None = None
 
     @classmethod
     def of(cls, design: Design, y: Array, task: ModelTask, groups: Indices | None) -> Problem:

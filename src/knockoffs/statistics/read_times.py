@@ -18,6 +18,10 @@ HOW = (
     "or a structured array: np.array(list(zip(died, days)), dtype=[('died', bool), ('days', float)])"
 )
 
+# What pandas calls them (pandas.api.types.infer_dtype).
+DURATIONS = "timedelta"
+DATES = ("datetime", "date", "period")
+
 
 class _Column(NamedTuple):
     """A column of y: its name, its cells as numbers (nan for a missing one), and whether these are yes and no."""
@@ -143,6 +147,18 @@ def _columns(y: Any, who: str) -> list[_Column]:
 def _column(name: str | None, cells: NDArray[Any], who: str) -> _Column:
     cells = np.asarray(cells)
     present = cells[~np.asarray(pd.isna(cells))]
+    said = "a column of y" if name is None else f"the column {name!r} of y"
+    found = pd.api.types.infer_dtype(present, skipna=True)
+    if found.startswith(DURATIONS):
+        raise ValueError(
+            f"{who}: {said} holds durations ({found}), not numbers. Pass numbers, such as days: the column "
+            "divided by pd.Timedelta(days=1) in pandas."
+        )
+    if found.startswith(DATES):
+        raise ValueError(
+            f"{who}: {said} holds dates, not times. Pass the time from the start of each row's "
+            "observation as a number, such as days: (end - start) / pd.Timedelta(days=1) in pandas."
+        )
     flags = len(present) > 0 and all(isinstance(cell, (bool, np.bool_)) for cell in present[:1].tolist())
     try:
         numbers = pd.to_numeric(pd.Series(cells), errors="raise").to_numpy(dtype=np.float64, na_value=np.nan)
