@@ -39,7 +39,13 @@ if TYPE_CHECKING:
     from knockoffs.schema import Column, Schema
     from knockoffs.selection import Selection
     from knockoffs.selector import KnockoffSelector
-    from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, LassoStatistic, MidpointStatistic
+    from knockoffs.statistics import (
+        HoldoutStatistic,
+        ImportanceStatistic,
+        LassoStatistic,
+        MidpointStatistic,
+        SumStatistic,
+    )
     from knockoffs.tables import infer_schema
 
     __version__: str
@@ -66,6 +72,7 @@ _MODULES = {
     "RandomizationTest": "knockoffs.randomization",
     "Schema": "knockoffs.schema",
     "Selection": "knockoffs.selection",
+    "SumStatistic": "knockoffs.statistics",
     "check_swap": "knockoffs.diagnostics",
     "combine_draws": "knockoffs.filtering",
     "fdp": "knockoffs.filtering",
@@ -107,6 +114,7 @@ __all__ = [
     "RandomizationTest",
     "Schema",
     "Selection",
+    "SumStatistic",
     "check_swap",
     "combine_draws",
     "complete_table",

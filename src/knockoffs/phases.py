@@ -9,6 +9,7 @@ from knockoffs.generator_choice import is_ready
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.parts import is_auto
 from knockoffs.progress import Phase
+from knockoffs.statistics import SumStatistic
 from knockoffs.statistics.crossfit import CrossFitted
 
 LEARN = "learning the distribution"
@@ -20,7 +21,7 @@ DESCRIBE = "describing the effects"
 def selection_phases(generator: Any, statistic: Any, *, checks: bool, n_draws: int) -> list[Phase]:
     """Return the phases of a selection; weights are rough, as measured with the defaults on some real tables."""
     quick = is_ready(generator) or isinstance(generator, GaussianKnockoffs)
-    slow_statistic = is_auto(statistic) or isinstance(statistic, CrossFitted)
+    slow_statistic = is_auto(statistic) or isinstance(statistic, (CrossFitted, SumStatistic))
     phases = [Phase(LEARN, 0.5 if quick else 12.0, stages=1 if quick else 4)]
     if is_auto(statistic):
         phases.append(Phase(CHOOSE, 3.0))

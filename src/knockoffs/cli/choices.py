@@ -15,6 +15,7 @@ STATISTICS = (
     "lightgbm",
     "lasso",
     "importance",
+    "sum",
 )
 AUTO = "auto"  # a statistic that is chosen by simulated responses
 TASKS = ("auto", "regression", "classification", "survival")

@@ -5,5 +5,13 @@ from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.importance import ImportanceStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.midpoint import MidpointStatistic
+from knockoffs.statistics.sum import SumStatistic
 
-__all__ = ["HoldoutStatistic", "ImportanceStatistic", "LassoStatistic", "MidpointStatistic", "Statistic"]
+__all__ = [
+    "HoldoutStatistic",
+    "ImportanceStatistic",
+    "LassoStatistic",
+    "MidpointStatistic",
+    "Statistic",
+    "SumStatistic",
+]

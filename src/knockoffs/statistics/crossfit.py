@@ -24,12 +24,11 @@ from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.engine.training import Report
 from knockoffs.parallel import in_parallel
-from knockoffs.randomness import RandomState, random_generator
-from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for, say_nothing
+from knockoffs.randomness import RandomState
+from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for
 from knockoffs.statistics.models import NAMED, make_model
 from knockoffs.statistics.problem import GivenTarget, Problem
 from knockoffs.statistics.targets import TaskChoice
-from knockoffs.swap_units import FeatureGroups
 
 
 class Split(NamedTuple):
@@ -86,28 +85,14 @@ class CrossFitted(Statistic):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def compute_with_predictions(
-        self,
-        X: Any,
-        X_tilde: Any,
-        y: Any,
-        *,
-        groups: Any = None,
-        feature_groups: FeatureGroups = None,
-        report: Report | None = None,
+    def _compute_with_predictions(
+        self, problem: Problem, rng: np.random.Generator, report: Report
     ) -> tuple[Array, Array | None]:
-        """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
-
-        The predictions have shape (rows, features, outputs): y in standard units, or the probability of each
-        class. They are those of the default networks; None for other estimators.
-        """
-        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
         others = None
         if self.estimator is None:
             outputs = int(problem.y.max()) + 1 if problem.task == "classification" else 1
             others = np.full((len(problem.y), problem.features, outputs), np.nan, dtype=np.float32)
-        w = self._cross_fit(problem, random_generator(self.random_state), report or say_nothing, others)
-        return np.where(copied, 0.0, w), others
+        return self._cross_fit(problem, rng, report, others), others
 
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
         return self._cross_fit(problem, rng, report, None)

@@ -9,6 +9,7 @@ from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.importance import ImportanceStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.midpoint import MidpointStatistic
+from knockoffs.statistics.sum import SumStatistic
 
 STATISTICS: dict[str, Callable[[], Statistic]] = {
     "mixture": HoldoutStatistic,
@@ -19,4 +20,5 @@ STATISTICS: dict[str, Callable[[], Statistic]] = {
     "lightgbm": lambda: HoldoutStatistic("lightgbm"),
     "lasso": LassoStatistic,
     "importance": ImportanceStatistic,
+    "sum": SumStatistic,
 }

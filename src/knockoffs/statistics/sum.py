@@ -1,0 +1,105 @@
+"""The sum of several statistics, so that one of them may miss what another one sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from knockoffs.arrays import Array
+from knockoffs.engine.training import Report
+from knockoffs.randomness import RandomState, random_generator
+from knockoffs.statistics.base import Statistic
+from knockoffs.statistics.holdout import HoldoutStatistic
+from knockoffs.statistics.lasso import LassoStatistic
+from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.targets import TaskChoice
+
+LEAST = 1e-300  # mean square of a statistic that is zero for all features
+
+
+class SumStatistic(Statistic):
+    """The sum of several statistics, each divided by the root of its mean square over the features.
+
+    By default the held-out loss of networks and the coefficient difference of a lasso: the lasso finds more where
+    y is close to linear in the features, networks where it is not, and their sum about as much as the better one.
+    A swap of a feature with its knockoff changes the sign of each term and the size of none, so the sum is exact
+    where its terms are.
+
+    Parameters
+    ----------
+    statistics : sequence of statistics, default=None
+        The terms; `[HoldoutStatistic(), LassoStatistic()]` by default. They see the table in standard units.
+    task : {"auto", "regression", "classification", "survival"}, default="auto"
+        What y is, for all terms; `"auto"` decides by the type of y.
+    random_state : int, numpy Generator or None, default=None
+        Seed of the terms that have none of their own.
+    n_jobs : int, default=None
+        Number of cores for the terms that name none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import SumStatistic
+    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))  # independent columns: exact knockoffs
+    >>> w = SumStatistic(random_state=0).compute(X, X_tilde, 3 * X[:, 0])
+    >>> int(w.argmax())
+    0
+    """
+
+    def __init__(
+        self,
+        statistics: Sequence[Statistic] | None = None,
+        *,
+        task: TaskChoice = "auto",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.statistics = statistics
+        self.task = task
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def terms(self) -> tuple[Statistic, ...]:
+        """The statistics that are summed."""
+        return (HoldoutStatistic(), LassoStatistic()) if self.statistics is None else tuple(self.statistics)
+
+    @property
+    def exact(self) -> bool:  # pyrefly: ignore[bad-override]
+        """Whether all terms have the flip-sign property for any data."""
+        return all(term.exact for term in self.terms)
+
+    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
+        return self._compute_with_predictions(problem, rng, report)[0]
+
+    def _compute_with_predictions(
+        self, problem: Problem, rng: np.random.Generator, report: Report
+    ) -> tuple[Array, Array | None]:
+        self._check_terms()
+        total, others = np.zeros(problem.features), None
+        for term, own_rng in zip(self.terms, rng.spawn(len(self.terms)), strict=True):
+            ready = clone(term)
+            params: dict[str, Any] = ready.get_params(deep=False)
+            if "n_jobs" in params and params["n_jobs"] is None:
+                ready.set_params(n_jobs=self.n_jobs)
+            seeded = own_rng if term.random_state is None else random_generator(term.random_state)
+            w, predicted = ready._compute_with_predictions(problem, seeded, report)
+            total += in_root_mean_squares(w)
+            others = predicted if others is None else others
+        return total, others
+
+    def _check_terms(self) -> None:
+        terms = self.terms
+        if len(terms) < 2 or not all(isinstance(term, Statistic) and term.standardise for term in terms):
+            raise ValueError(
+                f"statistics={self.statistics!r} is not valid: pass at least two statistics of this package, with "
+                "standardise=True, such as [HoldoutStatistic(), LassoStatistic()]."
+            )
+
+
+def in_root_mean_squares(w: Array) -> Array:
+    """Return statistics `[..., features]` in units of the root of their mean square over the features."""
+    return w / np.sqrt(np.maximum(np.square(w).mean(-1, keepdims=True), LEAST))
