@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from rich.console import Console
 
 from benchmarks.mixed import GENERATORS, REAL
-from knockoffs import HoldoutStatistic, LassoStatistic, fdp, knockoff_select, load_generator, power
+from knockoffs import HoldoutStatistic, LassoStatistic, SumStatistic, fdp, knockoff_select, load_generator, power
 from knockoffs.arrays import Array, Flags
 from knockoffs.cautions import collect_cautions
 from knockoffs.datasets import liang_response, linear_response, load_hiv
@@ -28,7 +28,7 @@ LEVELS = (0.05, 0.1, 0.2)
 MOST_ROWS = 3_000
 AMPLITUDE = 10.0  # of the linear response, over √rows
 RESPONSES = ("linear", "Liang", "steps")
-STATISTICS = {"default": HoldoutStatistic, "lasso": LassoStatistic}
+STATISTICS = {"default": HoldoutStatistic, "lasso": LassoStatistic, "sum": SumStatistic}
 DRUGS = {
     "NNRTI": ("DLV", "EFV", "NVP"),
     "NRTI": ("3TC", "ABC", "AZT", "D4T", "DDI", "TDF"),

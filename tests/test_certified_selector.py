@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from knockoffs import (
     GaussianKnockoffs,
     HoldoutStatistic,
     KnockoffSelector,
+    KnockoffWarning,
     LassoStatistic,
     knockoff_select,
+    write_report,
 )
 from knockoffs.conclusion import _about_false
 from knockoffs.datasets import AutoregressiveGaussian
@@ -112,7 +115,8 @@ def test_a_second_fit_forgets_the_first_certificate() -> None:
 
 
 def test_fewer_than_a_hundred_rows_have_none() -> None:
-    assert selector().fit(X[:99], Y[:99]).certificate_ is None
+    with pytest.warns(KnockoffWarning, match="With 99 different rows the knockoffs cannot be checked"):
+        assert selector().fit(X[:99], Y[:99]).certificate_ is None
     assert selector().fit(X[:100], Y[:100]).certificate_ is not None
 
 
@@ -342,3 +346,89 @@ def test_a_rate_of_many_digits_is_not_exceeded(fdr: float) -> None:
 def test_two_columns_can_be_calibrated() -> None:
     fitted = selector(statistic=correlations, calibrate=True, fdr=0.6).fit(X[:, :2], Y)
     assert 0 < fitted.selection_.level <= 0.6
+
+
+# what a selection says of how it was made
+
+
+def test_too_few_rows_for_a_check_are_said() -> None:
+    with pytest.warns(KnockoffWarning, match="With 60 different rows the knockoffs cannot be checked"):
+        fitted = selector(fdr=0.5).fit(X[:60], Y[:60])
+    assert fitted.certificate_ is None
+    assert any("certify=False (--no-certify)" in said for said in fitted.selection_.cautions)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        selector(fdr=0.5, certify=False).fit(X[:60], Y[:60])
+
+
+def test_a_fitted_generator_says_again_what_it_copies() -> None:
+    table = FRAME.assign(twice=FRAME["a"] * 2 + FRAME["b"])
+    with pytest.warns(KnockoffWarning, match="a linear combination of other columns"):
+        fitted = GaussianKnockoffs(random_state=0).fit(table)
+    with pytest.warns(KnockoffWarning, match="'a', 'b', 'twice': the knockoff is a copy, so such a"):
+        selection = selector(fitted, certify=False).fit(table, Y).selection_
+    assert not {"a", "b", "twice"} & set(selection.discoveries)
+    with warnings.catch_warnings():  # what is conditioned on is not tested
+        warnings.simplefilter("error")
+        selector(fitted, certify=False, condition_on=["a", "b", "twice"], fdr=0.5).fit(table, Y)
+
+
+def test_settings_tell_how_missing_cells_and_columns_were_read(tmp_path: Path) -> None:
+    table = FRAME.assign(ward=np.arange(200) % 4, a=FRAME["a"].mask(FRAME["b"] > 1))
+    settings = {"kinds": {"ward": "nominal"}, "certify": False, "fdr": 0.5}
+    as_values = selector(**settings).fit(table, Y)
+    completed = selector(missing="complete", **settings).fit(table, Y)
+    assert as_values.selection_.settings()["missing"] == "value"
+    assert completed.selection_.settings()["missing"] == "complete"
+    assert completed.selection_.settings()["kinds"] == {"ward": "nominal"}
+    for fitted, said, other in (
+        (as_values, "a missing cell is a value of its own", "filled in first"),
+        (completed, "filled in first", "a missing cell is a value of its own"),
+    ):
+        write_report(fitted, tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text()
+        assert said in page
+        assert other not in page
+        assert "ward: nominal" in page
+
+
+@pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
+def test_tests_of_single_features_are_no_advice_for_rows_or_features_in_groups() -> None:
+    rng = np.random.default_rng(5)
+    y, settings = rng.normal(size=200), {"certify": False, "fdr": 0.1}
+    of_groups = selector(**settings).fit(X, y, groups=np.arange(200) // 2)
+    of_feature_groups = selector(feature_groups={"first": [0, 1]}, **settings).fit(X, y)
+    alone = selector(**settings).fit(X, y)
+    assert any("knockoffs test" in step for step in alone.selection_.advice)
+    for fitted in (of_groups, of_feature_groups):
+        assert not fitted.selection_.selected.any()
+        assert not any("knockoffs test" in step for step in fitted.selection_.advice)
+
+
+def test_a_statistic_with_another_task_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match="is not valid with a statistic of task=.regression."
+    ):
+        selector(statistic=LassoStatistic(task="regression"), task="classification").fit(X, Y > 0)
+
+
+def test_the_task_of_a_statistic_is_that_of_the_whole_selection() -> None:
+    zero_one = (Y > 0).astype(int)
+    own = selector(statistic=LassoStatistic(task="regression")).fit(X, zero_one)
+    asked = selector(task="regression").fit(X, zero_one)
+    assert own.selection_.to_dict()["features"] == asked.selection_.to_dict()["features"]
+    assert own.selection_.target_kind == asked.selection_.target_kind == "a quantity: 0 to 1, median 1"
+    assert own.expectation_ is not None
+    assert asked.expectation_ is not None
+    np.testing.assert_array_equal(own.expectation_.run.ws, asked.expectation_.run.ws)
+
+
+@pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
+def test_power_counts_features_that_can_be_selected() -> None:
+    """Of relevant features that are conditioned on none can be found, whatever the statistic."""
+    everything = selector(fdr=0.5).fit(X, Y).expectation_
+    half = selector(fdr=0.5, condition_on=[*range(6)]).fit(X, Y).expectation_
+    assert everything is not None
+    assert half is not None
+    assert half.rate(0.5).power > 0.6 * everything.rate(0.5).power
+    assert (half.run.ws[:, :6] == 0).all()

@@ -50,7 +50,7 @@ from knockoffs.statistics import HoldoutStatistic
 from knockoffs.statistics.base import is_statistic
 from knockoffs.statistics.draws import Draws, compute_draws
 from knockoffs.statistics.registry import STATISTICS
-from knockoffs.statistics.targets import Target, TaskChoice
+from knockoffs.statistics.targets import Target, TaskChoice, task_of
 from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table
 from knockoffs.threads import suited_threads
@@ -209,7 +209,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.expectation_: Expectation | None = None
         self.certificate_: Certificate | None = None
         self._check_settings(groups)
-        table, target = read_inputs(self, X, y, task=self.task, kinds=self.kinds, groups=groups, who=WHO)
+        task = task_of(self.task, self.statistic)
+        table, target = read_inputs(self, X, y, task=task, kinds=self.kinds, groups=groups, who=WHO)
         self._conditioned = conditioned_columns(self.condition_on, table)
         table = table.grouped(self.feature_groups, who=WHO, conditioned=self._conditioned, target=target.name)
         self.schema_ = table.schema

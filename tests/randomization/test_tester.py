@@ -210,8 +210,9 @@ def test_one_fit_serves_knockoffs_and_tests() -> None:
 
 def test_it_warns_where_no_p_value_can_be_small_enough() -> None:
     x = LAWS["gaussian"].sample(60, random_state=0)
+    test = RandomizationTest(LAWS["gaussian"].redraw, "linear", resamples=19, random_state=0)
     with pytest.warns(KnockoffWarning, match="a single discovery among 8 features needs 0.013"):
-        RandomizationTest(LAWS["gaussian"].redraw, "linear", resamples=19, random_state=0).fit(x, x[:, 0])
+        test.fit(x, x[:, 0] ** 2)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +236,7 @@ def test_it_warns_where_no_p_value_can_be_small_enough() -> None:
 def test_bad_settings_are_named(settings: dict[str, object], said: str) -> None:
     x = LAWS["gaussian"].sample(60, random_state=0)
     with pytest.raises(ValueError, match=said):
-        RandomizationTest(**({"density": LAWS["gaussian"].redraw} | settings)).fit(x, x[:, 0])
+        RandomizationTest(**({"density": LAWS["gaussian"].redraw} | settings)).fit(x, x[:, 0] ** 2)
 
 
 def test_nothing_is_known_before_the_fit() -> None:

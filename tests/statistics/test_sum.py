@@ -20,7 +20,7 @@ from knockoffs import (
 from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.diagnostics.expectation import Expectation, expect
-from knockoffs.statistics.sum import in_root_mean_squares
+from knockoffs.statistics.sum import in_mean_sizes
 from knockoffs.tables import read_table
 
 LAW = AutoregressiveGaussian(features=8)
@@ -39,7 +39,7 @@ class Counted(LassoStatistic):
 
 @pytest.mark.parametrize("y", [Y, Y > 0], ids=["quantity", "classes"])
 def test_it_is_the_sum_of_its_terms_in_units_of_their_size(y: Array) -> None:
-    terms = [in_root_mean_squares(term.compute(X, X_TILDE, y)) for term in TERMS]
+    terms = [in_mean_sizes(term.compute(X, X_TILDE, y)) for term in TERMS]
     found = SumStatistic(TERMS).compute(X, X_TILDE, y)
     np.testing.assert_allclose(found, np.sum(terms, axis=0), rtol=1e-6)
     larger = SumStatistic([Counted(random_state=3), TERMS[1]])
@@ -89,7 +89,7 @@ def test_the_check_expects_the_sum_of_what_stands_in_for_the_terms() -> None:
     table = read_table(X, who="test")
     statistics = [HoldoutStatistic(), LassoStatistic(), SumStatistic()]
     runs = [own.run for own in expect(table, partial(LAW.knockoffs, X), statistics, offset=1, seed=0)]
-    networks, lasso, both = (in_root_mean_squares(run.ws) for run in runs)
+    networks, lasso, both = (in_mean_sizes(run.ws) for run in runs)
     assert np.corrcoef(both.ravel(), (networks + lasso).ravel())[0, 1] > 0.98  # folds differ
     for level in (0.2, 0.3, 0.5):
         rate = Expectation(runs[2], statistics[2]).rate(level)

@@ -82,8 +82,9 @@ def refuse_copies(
     from knockoffs.tables import read_table
 
     read = Target.read(y, task, rows=len(y), who=f"the target {target!r}")
-    codes = np.nan_to_num(read_table(X, who="the features", kinds=kinds).codes, nan=0.0)
-    copies = sorted({int(j) for values in read.as_given for j in copies_of_target(codes, values)})
+    table = read_table(X, who="the features", kinds=kinds)
+    nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
+    copies = sorted({int(j) for values in read.as_given for j in copies_of_target(table.codes, values, nominal)})
     if copies:
         named = listing([repr(X.columns[j]) for j in copies])
         raise ValueError(f"the features hold a copy of the target {target!r}: {named}. Leave it out with --drop.")

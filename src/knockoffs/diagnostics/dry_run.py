@@ -43,7 +43,8 @@ class Rate(NamedTuple):
     fdp, fdp_error : float
         The false discovery proportion, 0 where nothing is selected.
     power, power_error : float
-        The share of the relevant features that is selected.
+        The share of the relevant features that is selected, among those that can be: not of copies and of columns
+        that are conditioned on, whose w is always 0.
     selecting : float
         The share of the responses for which anything is selected.
     fdp_of_selections : float
@@ -90,7 +91,9 @@ class DryRun:
         runs = [k for k, own in enumerate(self.kinds) if kind in (own, EVERY_KIND)]
         selections = [knockoff_select(self.ws[k], level, offset=self.offset) for k in runs]
         pairs = list(zip(selections, self.relevant[runs], strict=True))
-        false, found = (np.array([score(*pair) for pair in pairs]) for score in (fdp, _power))
+        selectable = (self.ws != 0).any(0)
+        false = np.array([fdp(*pair) for pair in pairs])
+        found = np.array([_power(selected, relevant & selectable) for selected, relevant in pairs])
         some = np.array([selected.any() for selected in selections])
         among = float(false[some].mean()) if some.any() else math.nan
         return Rate(kind, level, *_mean_and_error(false), *_mean_and_error(found), float(some.mean()), among)
@@ -200,10 +203,14 @@ def _replicate(
 
 
 def _power(selected: Flags, relevant: Flags) -> float:
-    """The power; 0 in a table of constants, where nothing can be relevant."""
-    return power(selected, relevant) if relevant.any() else 0.0
+    """The power; nan where no feature that can be selected is relevant."""
+    return power(selected, relevant) if relevant.any() else math.nan
 
 
 def _mean_and_error(values: Array) -> tuple[float, float]:
+    """Return the mean of the values that are there and its standard error; 0 where there are none (constants)."""
+    values = values[~np.isnan(values)]
+    if len(values) == 0:
+        return 0.0, math.nan
     error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
     return float(values.mean()), float(error)

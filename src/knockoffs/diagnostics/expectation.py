@@ -24,7 +24,7 @@ from knockoffs.statistics.group_effects import subtract_group_means
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem, Task
 from knockoffs.statistics.quick import held_out_lines, lasso_coefficients, ridge_coefficients
-from knockoffs.statistics.sum import SumStatistic, in_root_mean_squares
+from knockoffs.statistics.sum import SumStatistic, in_mean_sizes
 from knockoffs.statistics.targets import Target
 from knockoffs.tables import Table
 
@@ -173,7 +173,7 @@ def _stand_in(statistic: Any) -> Callable[[Problem, Array, np.random.Generator],
     """
     if isinstance(statistic, SumStatistic):
         terms = [_stand_in(term) for term in statistic.terms]
-        return lambda problem, y, rng: np.sum([in_root_mean_squares(term(problem, y, rng)) for term in terms], 0)
+        return lambda problem, y, rng: np.sum([in_mean_sizes(term(problem, y, rng)) for term in terms], 0)
     if isinstance(statistic, CrossFitted):
         return held_out_lines
     return lasso_coefficients if isinstance(statistic, LassoStatistic) else ridge_coefficients

@@ -89,7 +89,7 @@ def check_selection(
 def may_check(certify: bool, calibrate: bool, table: Table, groups: Indices | None) -> bool:
     """Return whether to check the knockoffs of a selection; a caution says where there are too few rows to."""
     enough = enough_rows(table, groups)
-    if certify and not enough:
+    if certify and not enough and not calibrate:  # which simulates responses on any number of rows
         among = "" if groups is None else f" in {len(np.unique(groups)):,} groups"
         needed = f"{LEAST_ROWS} different rows" + ("" if groups is None else f" in {MIN_ROWS} groups")
         caution(

@@ -69,26 +69,6 @@ class Statistic(BaseEstimator, ABC):
         w = self._compute(problem, random_generator(self.random_state), report or say_nothing)
         return np.where(copied, 0.0, w)  # a copy tells no more than its feature
 
-    def compute_with_predictions(
-        self,
-        X: Any,
-        X_tilde: Any,
-        y: Any,
-        *,
-        groups: Any = None,
-        feature_groups: FeatureGroups = None,
-        report: Report | None = None,
-    ) -> tuple[Array, Array | None]:
-        """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
-
-        The predictions have shape (rows, features, outputs): y in standard units, or the probability of each
-        class. They are those of the default networks of held-out statistics; None for other models.
-        """
-        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
-        rng = random_generator(self.random_state)
-        w, others = self._compute_with_predictions(problem, rng, report or say_nothing)
-        return np.where(copied, 0.0, w), others
-
     def _read(
         self, X: Any, X_tilde: Any, y: Any, groups: Any, feature_groups: FeatureGroups
     ) -> tuple[Problem, Flags]:
@@ -112,10 +92,34 @@ class Statistic(BaseEstimator, ABC):
     @abstractmethod
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array: ...
 
+
+class PredictiveStatistic(Statistic):
+    """A statistic whose models predict y for rows that they have not seen."""
+
+    def compute_with_predictions(
+        self,
+        X: Any,
+        X_tilde: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        feature_groups: FeatureGroups = None,
+        report: Report | None = None,
+    ) -> tuple[Array, Array | None]:
+        """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
+
+        The predictions have shape (rows, features, outputs): y in standard units, or the probability of each
+        class. They are those of the default networks of held-out statistics; None for other models.
+        """
+        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
+        rng = random_generator(self.random_state)
+        w, others = self._compute_with_predictions(problem, rng, report or say_nothing)
+        return np.where(copied, 0.0, w), others
+
+    @abstractmethod
     def _compute_with_predictions(
         self, problem: Problem, rng: np.random.Generator, report: Report
-    ) -> tuple[Array, Array | None]:
-        return self._compute(problem, rng, report), None
+    ) -> tuple[Array, Array | None]: ...
 
 
 def is_statistic(part: Any) -> bool:

@@ -25,7 +25,7 @@ from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.engine.training import Report
 from knockoffs.parallel import in_parallel
 from knockoffs.randomness import RandomState
-from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for
+from knockoffs.statistics.base import PredictiveStatistic, require_enough_for, require_estimator_for
 from knockoffs.statistics.models import NAMED, make_model
 from knockoffs.statistics.problem import GivenTarget, Problem
 from knockoffs.statistics.targets import TaskChoice
@@ -55,7 +55,7 @@ class HeldOut(NamedTuple):
     predictions: Array | None
 
 
-class CrossFitted(Statistic):
+class CrossFitted(PredictiveStatistic):
     """Mean over held-out rows of the loss with x̃_j minus the loss with x_j.
 
     Subclasses write `_network_differences` (for the default networks) and `_model_differences` (for any other

@@ -12,7 +12,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.engine.training import Report
 from knockoffs.parallel import in_parallel
 from knockoffs.progress import report_of_draw
-from knockoffs.statistics.base import Statistic, is_statistic
+from knockoffs.statistics.base import PredictiveStatistic, is_statistic
 from knockoffs.tables import Table
 
 MOST_PREDICTIONS = 50_000_000  # numbers that are kept to describe effects
@@ -90,6 +90,6 @@ def _of_a_draw(
     if not is_statistic(statistic):
         return np.asarray(statistic(X, knockoffs.to_native(), y), dtype=np.float64), None
     few = len(table) * len(table.units) <= MOST_PREDICTIONS
-    if draw == 0 and few and isinstance(statistic, Statistic):
+    if draw == 0 and few and isinstance(statistic, PredictiveStatistic):
         return statistic.compute_with_predictions(table, knockoffs, y, groups=groups, report=report)
     return statistic.compute(table, knockoffs, y, groups=groups, report=report), None

@@ -11,17 +11,17 @@ from sklearn.base import clone
 from knockoffs.arrays import Array
 from knockoffs.engine.training import Report
 from knockoffs.randomness import RandomState, random_generator
-from knockoffs.statistics.base import Statistic
+from knockoffs.statistics.base import PredictiveStatistic, Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.targets import TaskChoice
 
-LEAST = 1e-300  # mean square of a statistic that is zero for all features
+LEAST = 1e-300  # mean size of a statistic that is zero for all features
 
 
-class SumStatistic(Statistic):
-    """The sum of several statistics, each divided by the root of its mean square over the features.
+class SumStatistic(PredictiveStatistic):
+    """The sum of several statistics, each divided by the mean of its absolute values over the features.
 
     By default the held-out loss of networks and the coefficient difference of a lasso: the lasso finds more where
     y is close to linear in the features, networks where it is not, and their sum about as much as the better one.
@@ -86,9 +86,12 @@ class SumStatistic(Statistic):
             if "n_jobs" in params and params["n_jobs"] is None:
                 ready.set_params(n_jobs=self.n_jobs)
             seeded = own_rng if term.random_state is None else random_generator(term.random_state)
-            w, predicted = ready._compute_with_predictions(problem, seeded, report)
-            total += in_root_mean_squares(w)
-            others = predicted if others is None else others
+            if isinstance(ready, PredictiveStatistic):
+                w, predicted = ready._compute_with_predictions(problem, seeded, report)
+                others = predicted if others is None else others
+            else:
+                w = ready._compute(problem, seeded, report)
+            total += in_mean_sizes(w)
         return total, others
 
     def _check_terms(self) -> None:
@@ -100,6 +103,6 @@ class SumStatistic(Statistic):
             )
 
 
-def in_root_mean_squares(w: Array) -> Array:
-    """Return statistics `[..., features]` in units of the root of their mean square over the features."""
-    return w / np.sqrt(np.maximum(np.square(w).mean(-1, keepdims=True), LEAST))
+def in_mean_sizes(w: Array) -> Array:
+    """Return statistics `[..., features]` in units of the mean of their absolute values over the features."""
+    return w / np.maximum(np.abs(w).mean(-1, keepdims=True), LEAST)

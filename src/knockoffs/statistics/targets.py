@@ -128,6 +128,19 @@ class Target(NamedTuple):
         return (self.values[:, None] == np.arange(len(self.classes))).astype(np.float64)
 
 
+def task_of(task: TaskChoice, statistic: Any) -> TaskChoice:
+    """Return the task that is asked for, or that the statistic has, so that all speak of the same."""
+    own: TaskChoice = getattr(statistic, "task", "auto")
+    if own == "auto" or task == own:
+        return task
+    if task != "auto":
+        raise ValueError(
+            f"task={task!r} is not valid with a statistic of task={own!r}: w and the check would be about "
+            f"different things. Pass task={own!r}, or leave it out of one of them."
+        )
+    return own
+
+
 def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:
     """One finite value per row, under the simplest type that holds them all."""
     try:

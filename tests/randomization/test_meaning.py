@@ -1,0 +1,86 @@
+"""What a result says of its effects is true: their sign, their unit, and what they are about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from knockoffs import JointDensity, KnockoffWarning, RandomizationTest, write_test_report
+
+ROWS = 300
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(ROWS, 3)), columns=["harm", "help", "noise"])
+X["sex"] = RNG.choice(["woman", "man"], size=ROWS)
+NOISE = RNG.normal(size=ROWS)
+TEST = RandomizationTest(JointDensity(epochs=1), "linear", resamples=200, random_state=0)
+
+
+def times() -> pd.DataFrame:
+    death, end = RNG.exponential(np.exp(-X["harm"] + X["help"])), RNG.exponential(3, size=ROWS)
+    return pd.DataFrame({"days": np.minimum(death, end), "died": death < end})
+
+
+def test_effects_on_survival_times_say_which_sign_is_the_earlier_event(tmp_path: Path) -> None:
+    test = TEST.fit(X, times())
+    result = test.result_
+    harm, helps = result.effects[:2]
+    assert harm > 0.2
+    assert helps < -0.2  # harm shortens the time: more events than expected
+    assert "above 0 the event comes earlier" in result.effect_meaning
+    assert result.settings()["target"] == "time to died"
+    assert "rows have the event" in result.settings()["target_kind"]
+    write_test_report(test, tmp_path / "page.html", source_name="trial.csv")
+    page = (tmp_path / "page.html").read_text()
+    for said in ("tell something about time to died?", "the event comes earlier", "trial.csv", "median follow-up"):
+        assert said in page
+
+
+def test_effects_on_two_classes_are_changes_of_the_share_that_is_named() -> None:
+    y = pd.Series(np.where(X["harm"] + 0.3 * NOISE > 0, "sick", "well"), name="outcome")
+    result = TEST.fit(X, y).result_
+    assert "the share of rows with outcome = 'well' changes" in result.effect_meaning
+    assert result.effects[0] < -0.2
+    renamed = TEST.fit(X, y.replace({"well": "a cure"})).result_  # comes first in the alphabet
+    assert "outcome = 'sick'" in renamed.effect_meaning
+    assert renamed.effects[0] == pytest.approx(-result.effects[0])
+    slope = np.polyfit(X["harm"] / X["harm"].std(), y == "well", 1)[0]
+    assert result.effects[0] == pytest.approx(slope, abs=0.05)  # in shares of rows, not in standard deviations
+
+
+def test_effects_of_two_levels_name_the_level_that_they_speak_for() -> None:
+    y = 1.0 * (X["sex"] == "woman") + 0.3 * NOISE
+    result = TEST.fit(X, y).result_
+    frame = result.to_frame().set_index("feature")
+    assert result.effects[3] > 0.5
+    assert frame.loc["sex", "effect_towards"] == "woman"
+    assert frame.loc["harm", "effect_towards"] == ""
+    assert json.loads(json.dumps(result.to_dict()))["settings"]["effect"].startswith("by how many standard")
+    assert "effect_towards" not in TEST.fit(X[["harm", "help"]], y).result_.to_frame()
+
+
+def test_effects_on_several_classes_have_no_direction() -> None:
+    y = np.array(["low", "middle", "high"])[np.digitize(X["harm"] + 0.3 * NOISE, [-0.5, 0.5])]
+    result = TEST.fit(X, y).result_
+    assert np.isnan(result.effects).all()
+    assert "no direction" in result.effect_meaning
+
+
+def test_doubtful_columns_and_copies_of_the_target_are_said_before_a_test_too() -> None:
+    table = X.assign(patient_id=np.arange(ROWS) // 3, copy=2 * X["harm"] + 1)
+    with pytest.warns(KnockoffWarning) as warned:
+        result = TEST.fit(table, X["harm"]).result_
+    said = " ".join(str(warning.message) for warning in warned)
+    assert "column 'patient_id': looks like an identifier whose values repeat" in said
+    assert "a copy of the target y" in said
+    assert any("copy of the target" in own for own in result.cautions)
+
+
+@pytest.mark.parametrize("task", ["auto", "classification"])
+def test_a_target_with_a_class_for_nearly_each_row_is_refused(task: str) -> None:
+    y = [f"name {k}" for k in range(ROWS)] if task == "auto" else NOISE
+    with pytest.raises(ValueError, match=r"y has 300 classes in 300 rows, too few.*task='regression'"):
+        RandomizationTest(task=task).fit(X, y)
