@@ -22,6 +22,7 @@ from knockoffs import (
     KnockoffWarning,
     LassoStatistic,
     MidpointStatistic,
+    SumStatistic,
     fdp,
     knockoff_select,
     power,
@@ -42,6 +43,7 @@ STATISTICS: dict[str, Statistic] = {
     "plain, single split": HoldoutStatistic(mixture=0, folds=None),
     "plain, 2 folds": HoldoutStatistic(mixture=0, folds=2),
     "plain, 5 folds": HoldoutStatistic(mixture=0),
+    "sum": SumStatistic(),
 }
 
 

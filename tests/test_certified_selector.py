@@ -406,9 +406,7 @@ def test_tests_of_single_features_are_no_advice_for_rows_or_features_in_groups()
 
 
 def test_a_statistic_with_another_task_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match="is not valid with a statistic of task=.regression."
-    ):
+    with pytest.raises(ValueError, match=r"is not valid with a statistic of task=.regression."):
         selector(statistic=LassoStatistic(task="regression"), task="classification").fit(X, Y > 0)
 
 
