@@ -12,6 +12,7 @@ from knockoffs import GaussianKnockoffs, HoldoutStatistic, LassoStatistic
 from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.diagnostics.alternatives import BETTER, find_alternatives
+from knockoffs.diagnostics.dry_run import DryRun
 from knockoffs.diagnostics.expectation import DRAWS, Expectation
 from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection
 from knockoffs.diagnostics.source import find_source
@@ -173,3 +174,27 @@ def test_the_other_statistic_is_advised_where_it_is_much_better_alone(statistic:
     assert not any("Gaussian" in what for what in others)  # knockoffs of a function cannot be exchanged
     level = expectation.calibrated_level(0.2)
     assert others[f"a filter at level {level:.2g} (calibrate=True, --calibrate)"] == expectation.rate(level)
+
+
+def test_alternatives_are_compared_at_the_level_that_is_judged_and_must_find_something() -> None:
+    """At a level that selects nothing all statistics have no false discoveries, which is no remedy."""
+    rng = np.random.default_rng(0)
+    relevant = np.tile(np.arange(9) < 7, (40, 1))
+    broken = np.where(relevant, 3.0, rng.choice([2.0, 2.0, -1.0], size=(40, 9)))
+    kinds = ("linear",) * 40
+
+    def expects(ws: Any) -> Expectation:
+        return Expectation(DryRun(ws, relevant, kinds), LassoStatistic())
+
+    now = expects(broken)
+    judged = now.judged(0.1)
+    assert judged is not None
+    assert judged.level > 0.1
+    source = find_source(Shuffling(), CORRELATED, None)
+    for ws, better in ((np.where(relevant, 3.0, -1.0), True), (np.full((40, 9), -1.0), False)):
+        other = expects(ws)
+        found = [
+            *find_alternatives(now, 0.1, source=source, expect_of=lambda *_, own=other: [own], exchangeable=False)
+        ]
+        assert bool(found) == better
+        assert all(rate.level == judged.level for _, rate in found)

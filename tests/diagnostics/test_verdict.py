@@ -71,7 +71,7 @@ def test_nothing_found_is_a_pass() -> None:
     assert verdicts(found) == ("pass", "pass", "pass")
     assert found.p_value == 1
     assert found.advice == ()
-    assert "500 rows" in found.reasons[0]
+    assert "500 independent rows" in found.reasons[0]
     assert "gross faults" not in found.reasons[0]
     assert "gross faults" in judge(findings(more={"rows": 150, "swap_rows": 150})).reasons[0]
 

@@ -36,7 +36,8 @@ def find_alternatives(
     expectation : Expectation
         What to expect as things are.
     fdr : float
-        The level asked for.
+        The level asked for; figures are those of the level that is judged, which is higher where that one seldom
+        selects anything.
     source : Source
         The rows and their knockoffs.
     expect_of : callable
@@ -44,14 +45,14 @@ def find_alternatives(
     exchangeable : bool
         Whether another generator could be used; these are tried for independent rows alone.
     """
-    now = expectation.rate(fdr)
-    level = expectation.calibrated_level(fdr)
-    if level < fdr:
-        yield f"a filter at level {level:.2g} (calibrate=True, --calibrate)", expectation.rate(level)
+    now = expectation.judged(fdr) or expectation.rate(fdr)
+    calibrated = expectation.calibrated_level(fdr)
+    if calibrated < now.level == fdr:
+        yield f"a filter at level {calibrated:.2g} (calibrate=True, --calibrate)", expectation.rate(calibrated)
     held_out = isinstance(expectation.statistic, CrossFitted)
     other = LassoStatistic() if held_out else HoldoutStatistic()
-    rate = expect_of(source.draw, [other])[0].rate(fdr)
-    if rate.fdp < BETTER * now.fdp:
+    rate = expect_of(source.draw, [other])[0].rate(now.level)
+    if _is_better(rate, now):
         yield f"{type(other).__name__}() (--statistic {'lasso' if held_out else 'mixture'})", rate
     if exchangeable and source.groups is None:
         with collect_cautions():
@@ -60,6 +61,11 @@ def find_alternatives(
             def draw(seed: int) -> Any:
                 return model.sample(source.table, random_state=seed)
 
-            rate = expect_of(draw, [expectation.statistic])[0].rate(fdr)
-        if rate.fdp < BETTER * now.fdp:
+            rate = expect_of(draw, [expectation.statistic])[0].rate(now.level)
+        if _is_better(rate, now):
             yield "GaussianKnockoffs() (--generator gaussian)", rate
+
+
+def _is_better(other: Rate, now: Rate) -> bool:
+    """Return whether fewer discoveries are false; to find nothing at all is no remedy."""
+    return other.selecting > 0 and other.fdp < BETTER * now.fdp

@@ -196,10 +196,10 @@ def _told_apart(test: SwapTest) -> str:
 def _nothing_found(found: Findings, p_value: float) -> str:
     if not found.tests:
         return "Every knockoff is a copy of its feature, which is valid."
-    few = f" With {found.swap_rows} rows only gross faults can be seen." if found.swap_rows < FEW_ROWS else ""
+    few = " With so few only gross faults can be seen." if found.swap_rows < FEW_ROWS else ""
     return (
-        f"No test on {found.swap_rows} rows could tell the knockoffs from exact ones (p = {p_value:.2g} over all "
-        f"tests).{few}"
+        f"No test on {found.swap_rows} independent rows could tell the knockoffs from exact ones (p = "
+        f"{p_value:.2g} over all tests).{few}"
     )
 
 
@@ -227,7 +227,7 @@ def _power(found: Findings) -> _Opinion:
 def _advice(found: Findings, validity: Verdict, power: Verdict) -> list[str]:
     advice = []
     if validity != "pass":
-        advice += [_about_alternative(found.expected, other) for other in found.alternatives]
+        advice += [_about_alternative(found, other) for other in found.alternatives]
         if not found.learned:
             advice.append("Make the knockoffs with a generator that is fitted to these rows, such as DDLK.")
         elif not found.alternatives:
@@ -242,10 +242,16 @@ def _advice(found: Findings, validity: Verdict, power: Verdict) -> list[str]:
     return advice
 
 
-def _about_alternative(now: Rate | None, other: tuple[str, Rate]) -> str:
+def _about_alternative(found: Findings, other: tuple[str, Rate]) -> str:
     name, rate = other
+    now = found.judged or found.expected
     instead = "" if now is None else f" instead of {now.fdp:.2f} and {now.power:.0%}"
+    at = (
+        ""
+        if found.expected is None or now is None or now.level == found.expected.level
+        else f" at {now.level:.2g}"
+    )
     return (
-        f"With {name} expect a share of {rate.fdp:.2f} to be false, and {rate.power:.0%} of the relevant features "
-        f"of simulated responses to be found{instead}."
+        f"With {name} expect a share of {rate.fdp:.2f} to be false{at}, and {rate.power:.0%} of the relevant "
+        f"features of simulated responses to be found{instead}."
     )
