@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.tables import Table
-from knockoffs.words import column_name, listing
+from knockoffs.words import column_name, counted, listing
 
 RARE = 1e-3  # how improbable it is that measurements look like an identifier
 LEAST_CELLS = 3  # a number stands for missing cells only where it repeats
@@ -140,12 +140,12 @@ def _marks_among_levels(table: Table, j: int) -> str:
     texts, levels = _texts(table, j), table.levels[j] or ()
     marks = [text for text in texts if text.strip() in TEXT_MARKS]
     counts = [int((table.codes[:, j] == levels.index(mark)).sum()) for mark in marks]
-    return _counted([repr(mark) for mark in marks], counts) if len(marks) < len(texts) else ""
+    return _with_counts([repr(mark) for mark in marks], counts) if len(marks) < len(texts) else ""
 
 
 def _marks_among_numbers(column: Array) -> str:
     marks, counts = number_marks(column)
-    return _counted([f"{mark:g}" for mark in marks], counts.tolist())
+    return _with_counts([f"{mark:g}" for mark in marks], counts.tolist())
 
 
 def number_marks(column: Array) -> tuple[Array, Indices]:
@@ -319,8 +319,8 @@ def _about_nulls(table: Table) -> Iterator[str]:
         )
 
 
-def _counted(shown: Sequence[str], counts: Sequence[int]) -> str:
-    cells = [f"{count:,} cell{'s' if count > 1 else ''}" for count in counts]
+def _with_counts(shown: Sequence[str], counts: Sequence[int]) -> str:
+    cells = [counted(count, "cell") for count in counts]
     return listing([f"{mark} ({count})" for mark, count in zip(shown, cells, strict=True)])
 
 

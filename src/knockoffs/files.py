@@ -27,7 +27,7 @@ from knockoffs.cautions import caution
 from knockoffs.outputs import write_atomically
 from knockoffs.parquet import ParquetTable
 from knockoffs.randomness import RandomState, random_generator
-from knockoffs.words import listing
+from knockoffs.words import counted, listing
 
 PANDAS_NAMELESS = "Unnamed: 0"  # what pandas calls a first column without a name
 DELIMITERS = (",", "\t", ";", "|")
@@ -66,9 +66,8 @@ def read_frame(
     else:
         frame = _some_rows(_from_file(path, name, delimiter), max_rows, random_state)
     if frame.empty:
-        raise TableFileError(
-            f"{name} has {frame.shape[0]} rows and {frame.shape[1]} columns. Pass a table with data."
-        )
+        shape = f"{counted(frame.shape[0], 'row')} and {counted(frame.shape[1], 'column')}"
+        raise TableFileError(f"{name} has {shape}. Pass a table with data.")
     frame.columns = frame.columns.map(str)
     return frame
 

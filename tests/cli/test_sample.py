@@ -178,7 +178,7 @@ def test_bad_tables_are_refused_in_one_line(refused: Refused, tmp_path: Path, ta
         (b"a b\n1 2\n", r"single column"),
         (features.assign(f3=np.inf).to_csv(index=False).encode(), r"column 'f3' \(300\): infinite values"),
         (features.assign(f3=[*"ab"] * 150, f4=table.index).replace({"f4": {7: "?"}}).to_csv().encode(), r"'\?'"),
-        (features[:4].to_csv(index=False).encode(), r"4 rows; at least 10 are needed"),
+        (features[:4].to_csv(index=False).encode(), r"4 rows \(n_samples=4\); at least 10 are needed"),
         (features[["f0"]].assign(f1=1).to_csv(index=False).encode(), r"at least 2 are needed"),
     ):
         (tmp_path / "bad.csv").write_bytes(content)

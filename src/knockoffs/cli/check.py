@@ -29,7 +29,7 @@ from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
 from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.outputs import write_atomically
-from knockoffs.words import listing
+from knockoffs.words import counted, listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
@@ -160,7 +160,9 @@ def _subject(
 def show_certificate(certificate: Certificate) -> None:
     """Verdict, reasons and advice; the tests; the features that differ most."""
     terminal, found = console(), certificate.found
-    terminal.print(text(f"{certificate.verdict.upper()}  ({found.subject}, {found.rows} rows)", style="bold"))
+    terminal.print(
+        text(f"{certificate.verdict.upper()}  ({found.subject}, {counted(found.rows, 'row')})", style="bold")
+    )
     for sentence in certificate.reasons:
         terminal.print(text(f"  {sentence}"))
     for sentence in certificate.advice:

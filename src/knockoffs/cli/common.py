@@ -16,7 +16,7 @@ from knockoffs.checks import check_choice, check_count, check_jobs
 from knockoffs.cli.choices import GENERATORS
 from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import CHOICES, Kind
-from knockoffs.words import listing
+from knockoffs.words import counted, listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
@@ -195,7 +195,8 @@ def take_groups(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, 
     require_column(frame, "--groups", column)
     labels = frame[column]
     if labels.isna().any():
-        raise ValueError(f"--groups {column!r} lacks {labels.isna().sum()} values. Fill them in or drop the rows.")
+        gaps = counted(labels.isna().sum(), "value")
+        raise ValueError(f"--groups {column!r} lacks {gaps}. Fill them in or drop the rows.")
     return frame.drop(columns=[column]), labels
 
 

@@ -29,7 +29,7 @@ from knockoffs.row_labels import require_same_order
 from knockoffs.schema import Kind, infer_kind
 from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table, group_labels
-from knockoffs.words import column_name, listing
+from knockoffs.words import column_name, counted, listing
 
 PARTS = ("between", "within")
 
@@ -115,7 +115,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         count = int(labels.max()) + 1
         if count < MIN_ROWS:
             raise ValueError(
-                f"groups has {count} different label{'s' if count > 1 else ''}; at least {MIN_ROWS} groups are "
+                f"groups has {counted(count, 'different label')}; at least {MIN_ROWS} groups are "
                 "needed, since only different groups are independent of each other. Collect more groups."
             )
         if count < max(2 * MIN_ROWS, table.shape[1]):
