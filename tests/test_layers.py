@@ -69,6 +69,7 @@ LAYERS = (
         "checks",
         "fingerprints",
         "interrupts",
+        "leading_zeros",
         "memory",
         "threads",
         "typed_json",

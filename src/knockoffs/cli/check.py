@@ -12,6 +12,7 @@ from rich.table import Table
 
 from knockoffs.cli.choices import STATISTICS
 from knockoffs.cli.common import (
+    as_in_fit,
     check_cores,
     groups_option,
     kind_option,
@@ -19,7 +20,6 @@ from knockoffs.cli.common import (
     read_file,
     read_kinds,
     refuse_kinds,
-    require_columns_of,
     run_options,
     table_options,
     take_groups,
@@ -133,6 +133,7 @@ def _subject(
 ) -> tuple[Any, ...]:
     """The arguments of `check_swap`."""
     from knockoffs.generators.loading import load_generator
+    from knockoffs.leading_zeros import are_codes, as_text
     from knockoffs.tables import read_table
 
     if (model is None) == (knockoffs is None):
@@ -140,7 +141,7 @@ def _subject(
     if model is not None:
         refuse_kinds(kinds, model)
         loaded = load_generator(model)
-        require_columns_of(loaded, X, "--model", model)
+        X = as_in_fit(loaded, X, "--model", model)
         return loaded, X
     table = read_file(str(knockoffs), delimiter, na_values)
     absent = [name for name in X.columns if name not in table.columns]
@@ -148,13 +149,15 @@ def _subject(
         which = f"the column{'s' if len(absent) > 1 else ''} {listing([*map(repr, absent)])}"
         raise ValueError(f"--knockoffs {knockoffs!r} lacks {which}. Leave out with --drop what is no feature.")
     asked = read_kinds(kinds, X)
+    codes = [name for name in X.columns if are_codes(X[name]) or are_codes(table[name])]
+    X, drawn = as_text(X, codes), as_text(table[X.columns], codes)  # one of them may hold none that begins with 0
     x = read_table(X, who="the table", kinds=asked)
-    x_tilde = read_table(table[X.columns], who=f"--knockoffs {knockoffs!r}", kinds=asked)
+    x_tilde = read_table(drawn, who=f"--knockoffs {knockoffs!r}", kinds=asked)
     for name, levels, others in zip(X.columns, x.levels, x_tilde.levels, strict=True):
         if (levels is None) != (others is None):
             which = ("numbers", "text") if levels is None else ("text", "numbers")
             raise ValueError(f"column {name!r} holds {which[0]}, its knockoffs {which[1]}. Correct one of them.")
-    return ((X, table[X.columns]) if asked is None else (x, x_tilde),)
+    return ((X, drawn) if asked is None else (x, x_tilde),)
 
 
 def show_certificate(certificate: Certificate) -> None:

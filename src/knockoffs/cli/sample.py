@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from knockoffs.cli.common import (
+    as_in_fit,
     generator_options,
     groups_option,
     kind_option,
@@ -18,7 +19,6 @@ from knockoffs.cli.common import (
     read_features,
     read_kinds,
     refuse_kinds,
-    require_columns_of,
     run_options,
     table_options,
     take_groups,
@@ -91,7 +91,7 @@ def sample(
 
     model = make_generator(generator)
     if model_file(generator) is not None:
-        require_columns_of(model, X, "--generator", generator)
+        X = as_in_fit(model, X, "--generator", generator)
     own = model_file(generator) is not None and getattr(model, "random_state", None) is not None
     for_draws = None if own and not _seed_is_given() else seed
     if not model.__sklearn_is_fitted__():
