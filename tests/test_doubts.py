@@ -179,6 +179,27 @@ def test_codes_of_groups_are_known_by_what_their_rows_have_in_common() -> None:
     assert "also agree" not in by_name
 
 
+def test_names_of_groups_are_not_told_to_be_nominal() -> None:
+    table = seen_four_times("nr")
+    for codes in (table, table.assign(nr="p" + table["nr"].astype(str))):
+        said = said_of(codes)
+        assert said is not None
+        assert ("--kind COL=nominal" in said) is (codes is table)
+
+
+def test_what_two_studies_did_not_measure_is_not_in_common() -> None:
+    """Rows of a study lack the columns of the other one, and so agree in that, whatever their values."""
+    rng = np.random.default_rng(5)
+    first = np.arange(ROWS) < ROWS // 2
+    scores = {f"score{j}": np.where(first == (j < 2), rng.integers(0, 40, size=ROWS), np.nan) for j in range(4)}
+    assert said_of(pd.DataFrame({"study": np.where(first, "a", "b"), "x": MEASURED} | scores)) is None
+    table = seen_four_times("nr")  # what a person has in common also counts where half of the persons lack it
+    table.loc[table["nr"] % 2 == 0, ["sex", "birthplace"]] = np.nan
+    said = said_of(table)
+    assert said is not None
+    assert "column 'nr': rows with the same value also agree in column 'sex', column 'birthplace'" in said
+
+
 def test_steps_of_a_quantity_and_rare_levels_are_no_groups() -> None:
     rng = np.random.default_rng(4)
     age = np.sort(rng.integers(20, 80, size=ROWS)).astype(float)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import io
 import lzma
@@ -582,3 +583,32 @@ def test_numbers_instead_of_names_are_warned_of(tmp_path: Path) -> None:
     for names in ("0,1,2", "3,1,2", "400.5,401,y"):
         (tmp_path / "t.csv").write_text(f"{names}\n1,2,3\n")
         assert read_frame(str(tmp_path / "t.csv")).columns.tolist() == names.split(",")
+
+
+def test_codes_with_leading_zeros_stay_text(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "zip": ["035", "401", None, "401"],
+            "month": ["01", "12", "07", "12"],
+            "share": [0.5, 0.25, 0.0, 1.0],
+            "count": [0, 10, 7, 100],
+            "": [None] * 4,
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
+    found = read_frame(str(tmp_path / "t.csv"))
+    assert found["zip"].tolist()[::3] == ["035", "401"]
+    assert found["zip"].isna().tolist() == [False, False, True, False]
+    assert found["month"].tolist() == ["01", "12", "07", "12"]
+    assert [found[name].dtype.kind for name in ("share", "count")] == ["f", "i"]
+    write_frame(found, tmp_path / "again.csv")
+    pd.testing.assert_frame_equal(read_frame(str(tmp_path / "again.csv")), found)
+    assert read_frame(str(tmp_path / "t.csv"), numbers=["month"])["month"].tolist() == [1, 12, 7, 12]  # a target
+    assert without_mark(found, "401", ["zip"])["zip"].dropna().tolist() == ["035"]
+
+
+def test_padded_numbers_and_other_lengths_are_numbers(read: Read) -> None:
+    lines = "".join(f"{k:03},{'05' if k % 2 else '7'},{k}.0\n" for k in range(60))
+    found = read(f"padded,lengths,x\n{lines}".encode())
+    assert found.dtypes.map(lambda dtype: dtype.kind).tolist() == ["i", "i", "f"]
+    assert found["padded"].tolist() == list(range(60))  # too many different ones for categories

@@ -70,6 +70,7 @@ LAYERS = (
         "checks",
         "fingerprints",
         "interrupts",
+        "leading_zeros",
         "memory",
         "threads",
         "typed_json",

@@ -315,7 +315,7 @@ BAD_TARGETS = {
     "short": (Y[:-1], "auto", r"y has shape \(239,\); pass one value for each of the 240 rows"),
     "two columns": (np.column_stack([Y, Y]), "auto", r"y has shape \(240, 2\)"),
     "NaN": (np.where(np.arange(240) < 3, np.nan, Y), "auto", "y has 3 missing values. Drop those rows"),
-    "None within": ([None, *CLASSES[1:]], "auto", "y has 1 missing values"),
+    "None within": ([None, *CLASSES[1:]], "auto", r"y has 1 missing value\."),
     "pandas NA": (pd.Series(COUNTS.astype(int)).astype("Int64").mask(np.arange(240) < 2), "auto", "missing"),
     "pandas boolean NA": (pd.Series(Y > 0).astype("boolean").mask(np.arange(240) < 2), "auto", "missing"),
     "one class": (np.full(240, "a"), "auto", "one class only.*at least two classes"),

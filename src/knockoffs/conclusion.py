@@ -18,7 +18,7 @@ from knockoffs.parts import described
 from knockoffs.selection import UNBOUNDED, MissingHandling, RowHandling, Selection, versions_in_use
 from knockoffs.statistics.targets import Target
 from knockoffs.tables import Table
-from knockoffs.words import amount, listing
+from knockoffs.words import amount, counted, listing
 
 
 def conclude(
@@ -139,5 +139,5 @@ def warn_of_certificate(found: Certificate | None) -> None:
     """Warn of a check that the knockoffs did not pass."""
     if found is not None and found.verdict != "pass":
         more = len(found.reasons) - 1 + len(found.advice)
-        pointer = f" The certificate says more ({more} sentences)." if more else ""
+        pointer = f" The certificate says more ({counted(more, 'sentence')})." if more else ""
         caution(f"Check of the knockoffs: {found.verdict}. {found.reasons[0]}{pointer}")

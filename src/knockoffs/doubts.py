@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.tables import Table
-from knockoffs.words import column_name, listing
+from knockoffs.words import column_name, counted, listing
 
 RARE = 1e-3  # how improbable it is that measurements look like an identifier
 LEAST_CELLS = 3  # a number stands for missing cells only where it repeats
@@ -26,8 +26,10 @@ MORE = 3  # times as frequent as the value next to it
 MANY_VALUES = 10  # so many values above zero make a single negative one conspicuous
 FEW_GROUPS = 20  # a name such as "site_id" with so few values is that of categories
 PAIRS = 500  # of rows with the same value of a column, by which it is known what else they have in common
+LEAST_PAIRS = 30  # of them, in which a cell of the other column is there
 AGREE = 0.98  # share of these pairs
 BY_CHANCE = 0.7  # at most so many of any two rows agree
+OR_NOMINAL = " If it is a code without an order, say so (kinds=, --kind COL=nominal)."
 ORDERED = 0.7  # rank correlation from which on a column is a step function of another one, such as an age group
 LEAST_COMMON = 2  # columns; one may be a coarser code of the same thing
 
@@ -138,12 +140,12 @@ def _marks_among_levels(table: Table, j: int) -> str:
     texts, levels = _texts(table, j), table.levels[j] or ()
     marks = [text for text in texts if text.strip() in TEXT_MARKS]
     counts = [int((table.codes[:, j] == levels.index(mark)).sum()) for mark in marks]
-    return _counted([repr(mark) for mark in marks], counts) if len(marks) < len(texts) else ""
+    return _with_counts([repr(mark) for mark in marks], counts) if len(marks) < len(texts) else ""
 
 
 def _marks_among_numbers(column: Array) -> str:
     marks, counts = number_marks(column)
-    return _counted([f"{mark:g}" for mark in marks], counts.tolist())
+    return _with_counts([f"{mark:g}" for mark in marks], counts.tolist())
 
 
 def number_marks(column: Array) -> tuple[Array, Indices]:
@@ -187,8 +189,7 @@ def _about_identifiers(table: Table) -> Iterator[str]:
             yield (
                 f"{name}: rows with the same value also agree in {listing(others, 3)}, as those of one patient, "
                 "family or place do. If they belong together, pass it as groups= instead of as a feature "
-                "(--groups at the command line). If it is a code without an order, say so (kinds=, --kind "
-                "COL=nominal)."
+                f"(--groups at the command line).{'' if _has_levels(table, j) else OR_NOMINAL}"
             )
     if running:
         yield (
@@ -208,6 +209,11 @@ def _about_identifiers(table: Table) -> Iterator[str]:
         )
 
 
+def _has_levels(table: Table, j: int) -> bool:
+    """Return whether column j is known to hold no quantity."""
+    return table.levels[j] is not None or table.kinds.get(j) == "nominal"
+
+
 def _names_rows(name: str) -> bool:
     return bool(IDENTIFIER.search(name) or PERSON.fullmatch(name))
 
@@ -222,20 +228,24 @@ def group_codes(codes: Array) -> list[tuple[int, list[int]]]:
     """Return the columns whose values seem to stand for groups of rows, with those that a group has in common.
 
     Two rows with the same value agree in several other columns, which hardly any two rows do otherwise. Columns
-    that rise or fall with the values do not count: a birth year or an age group also follows from the age.
+    that rise or fall with the values do not count: a birth year or an age group also follows from the age. Cells
+    that are missing in both rows do not count either: rows of one study lack the same columns.
     """
-    chance = np.array([_agree_by_chance(column) for column in codes.T])
     found = []
     for j in (j for j, column in enumerate(codes.T) if _repeats(column) and _are_codes(column)):
-        order = np.argsort(codes[:, j], kind="stable")
+        known = np.flatnonzero(~np.isnan(codes[:, j]))
+        order = known[np.argsort(codes[known, j], kind="stable")]
         same = np.flatnonzero(np.diff(codes[order, j]) == 0)
         some = same[np.linspace(0, len(same) - 1, min(PAIRS, len(same))).astype(np.intp)]
         one, other = codes[order[some]], codes[order[some + 1]]
-        agree = ((one == other) | (np.isnan(one) & np.isnan(other))).mean(0)
+        pairs = (~np.isnan(one) | ~np.isnan(other)).sum(0)
+        agree = (one == other).sum(0)
         common = [
             k
-            for k in np.flatnonzero((agree >= AGREE) & (chance <= BY_CHANCE)).tolist()
-            if k != j and not _rises_or_falls(codes[:, j], codes[:, k])
+            for k in np.flatnonzero((pairs >= LEAST_PAIRS) & (agree >= AGREE * pairs)).tolist()
+            if k != j
+            and _agree_by_chance(codes[known, k]) <= BY_CHANCE
+            and not _rises_or_falls(codes[:, j], codes[:, k])
         ]
         if len(common) >= LEAST_COMMON:
             found.append((j, common))
@@ -243,9 +253,10 @@ def group_codes(codes: Array) -> list[tuple[int, list[int]]]:
 
 
 def _agree_by_chance(column: Array) -> float:
-    """Return the share of any two rows that agree in a column."""
-    counts = np.unique(column, return_counts=True)[1]
-    return float(np.square(counts / len(column)).sum())
+    """Return the share of any two rows that agree in a column, of those that do not both lack it."""
+    counts = np.unique(column[~np.isnan(column)], return_counts=True)[1] / max(len(column), 1)
+    present = 1 - (1 - counts.sum()) ** 2
+    return float(np.square(counts).sum() / present) if present > 0 else 1.0
 
 
 def _are_codes(column: Array) -> bool:
@@ -308,8 +319,8 @@ def _about_nulls(table: Table) -> Iterator[str]:
         )
 
 
-def _counted(shown: Sequence[str], counts: Sequence[int]) -> str:
-    cells = [f"{count:,} cell{'s' if count > 1 else ''}" for count in counts]
+def _with_counts(shown: Sequence[str], counts: Sequence[int]) -> str:
+    cells = [counted(count, "cell") for count in counts]
     return listing([f"{mark} ({count})" for mark, count in zip(shown, cells, strict=True)])
 
 

@@ -114,7 +114,8 @@ def next_steps(
     if plausible < needed and outlook.testable:
         steps.append(
             f"p-values (`knockoffs test`, or RandomizationTest in Python): a single feature can be a discovery "
-            f"there, while the filter at fdr={fdr:g} needs about {needed} at once, and {plausible} stand out here."
+            f"there, while the filter at fdr={fdr:g} needs about {needed} at once, and {plausible} "
+            f"{'stands' if plausible == 1 else 'stand'} out here."
         )
     if len(ws) > 1:
         steps.append("A single draw (n_draws=1): several draws give power away where few features are relevant.")
@@ -122,7 +123,8 @@ def next_steps(
         pairs = listing([f"{one!r} and {other!r}" for one, other in outlook.twins], 3)
         steps.append(
             f"Near-duplicates hide each other, since neither tells much beyond the other: {pairs}. Keep one of "
-            "each, put their mean for both, or give both one answer (feature_groups, --feature-groups)."
+            "each, put their mean for both where both are numbers, or give both one answer (feature_groups, "
+            "--feature-groups)."
         )
     if outlook.power is not None and outlook.power < FEW_FOUND:
         steps.append(

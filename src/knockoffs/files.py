@@ -12,7 +12,7 @@ import stat
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,11 +24,12 @@ import pyarrow.parquet as pq
 
 from knockoffs.archives import TableFileError, expanded, megabytes
 from knockoffs.cautions import caution
+from knockoffs.leading_zeros import are_codes, with_codes
 from knockoffs.memory import FLOAT64, memory_limit
 from knockoffs.outputs import write_atomically
 from knockoffs.parquet import ParquetTable
 from knockoffs.randomness import RandomState, random_generator
-from knockoffs.words import listing
+from knockoffs.words import counted, listing
 
 PANDAS_NAMELESS = "Unnamed: 0"  # what pandas calls a first column without a name
 DELIMITERS = (",", "\t", ";", "|")
@@ -52,20 +53,26 @@ _EXACT_NUMBERS: dict[str, Any] = {"float_precision": "round_trip"} if _ROUNDS el
 
 
 def read_frame(
-    path: str, *, delimiter: str | None = None, max_rows: int | None = None, random_state: RandomState = None
+    path: str,
+    *,
+    delimiter: str | None = None,
+    max_rows: int | None = None,
+    random_state: RandomState = None,
+    numbers: Collection[str] = (),
 ) -> pd.DataFrame:
     """The table in a file, in a folder of Parquet files, or in standard input for `-`.
 
     Compression and Parquet are known by content, the delimiter of text by its first line unless it is given. A
     first column without a name, or with the one that pandas gives it, holds row names. What an archive may hold is
-    limited (`knockoffs.archives`); unpack it to lift the limit. Of a table with more than `max_rows` rows so many
-    are drawn at random, in their order, and a caution says so; in a folder the others are never in memory.
+    limited (`knockoffs.archives`); unpack it to lift the limit. Codes with leading zeros in text files, such as
+    035, are text, but for the columns that are said to be `numbers`. Of a table with more than `max_rows` rows so
+    many are drawn at random, in their order, and a caution says so; in a folder the others are never in memory.
     """
     name = "standard input" if path == "-" else path
     if Path(path).is_dir():
         frame, rows = _from_folder(path, max_rows, random_state)
     else:
-        frame = _from_file(path, name, delimiter)
+        frame = _from_file(path, name, delimiter, numbers)
         frame, rows = _some_rows(frame, max_rows, random_state), len(frame)
     if len(frame) < rows:
         caution(
@@ -73,9 +80,8 @@ def read_frame(
             "(--max-rows at the command line) for more."
         )
     if frame.empty:
-        raise TableFileError(
-            f"{name} has {frame.shape[0]} rows and {frame.shape[1]} columns. Pass a table with data."
-        )
+        shape = f"{counted(frame.shape[0], 'row')} and {counted(frame.shape[1], 'column')}"
+        raise TableFileError(f"{name} has {shape}. Pass a table with data.")
     frame.columns = frame.columns.map(str)
     return frame
 
@@ -95,14 +101,16 @@ def _some_rows(frame: pd.DataFrame, most: int | None, random_state: RandomState)
     return frame.iloc[np.sort(random_generator(random_state).choice(len(frame), most, replace=False))]
 
 
-def _from_file(path: str, name: str, delimiter: str | None) -> pd.DataFrame:
+def _from_file(path: str, name: str, delimiter: str | None, numbers: Collection[str]) -> pd.DataFrame:
     content = _content(path, name)
     if (kind := OTHER_FORMATS.get(Path(path).suffix.lower())) is not None:
         raise TableFileError(f"{name} is a file of {kind}. Save the table as CSV in UTF-8, or as Parquet.")
     content = expanded(content, name)
     if not content.strip():
         raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
-    return _from_parquet(content, name) if content.startswith(b"PAR1") else _from_text(content, name, delimiter)
+    if content.startswith(b"PAR1"):
+        return _from_parquet(content, name)
+    return _from_text(content, name, delimiter, numbers)
 
 
 def without_mark(frame: pd.DataFrame, mark: str, columns: Sequence[str]) -> pd.DataFrame:
@@ -125,9 +133,11 @@ def without_mark(frame: pd.DataFrame, mark: str, columns: Sequence[str]) -> pd.D
 
 
 def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The column as numbers where its text holds nothing else."""
+    """The column as numbers where its text holds nothing else, and no codes such as 035."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.remove_unused_categories()
+    if are_codes(column):
+        return column
     try:
         return column if pd.api.types.is_numeric_dtype(column) else pd.to_numeric(column)
     except (ValueError, TypeError):
@@ -234,7 +244,7 @@ def _from_parquet(content: bytes, name: str) -> pd.DataFrame:
         ) from None
 
 
-def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame:
+def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collection[str]) -> pd.DataFrame:
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as spreadsheets write Unicode text
     try:
         text = content.decode("utf-16" if wide else "utf-8-sig")
@@ -268,6 +278,7 @@ def _from_text(content: bytes, name: str, delimiter: str | None) -> pd.DataFrame
             frame = read(io.StringIO(text))
             if delimiter != "," and _has_decimal_commas(frame):
                 frame = read(io.StringIO(text), decimal=",")
+            frame = with_codes(frame, text, read, numbers=numbers)
     except pd.errors.ParserWarning:
         raise TableFileError(
             f"{name} has lines with more cells than its first line has names ({len(header)}). Name every column; "

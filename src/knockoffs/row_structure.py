@@ -13,6 +13,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.cautions import caution
 from knockoffs.fingerprints import one_pattern
 from knockoffs.tables import Table, group_labels
+from knockoffs.words import counted
 
 QUARTER = 4
 TOLD_APART = 0.9  # share of the different rows that a quarter of the columns must tell apart
@@ -76,9 +77,10 @@ def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
     if repeated == 0 or not _cannot_be_chance(values):
         return RowStructure(None, None, labels)
     caution(
-        f"{repeated} of {len(values)} rows repeat another row exactly, which cannot be chance. They count as one "
-        f"observation of X: there are {len(distinct)} distinct rows; repeated rows share a knockoff and stay on "
-        "one side of every split. If they were copied by mistake, drop them."
+        f"{repeated} of {len(values)} rows {'repeats' if repeated == 1 else 'repeat'} another row exactly, which "
+        "cannot be chance. They count as one observation of X: there are "
+        f"{counted(len(distinct), 'distinct row')}; repeated rows share a knockoff and stay on one side of every "
+        "split. If they were copied by mistake, drop them."
     )
     if labels is None:
         return RowStructure(distinct, place, None)

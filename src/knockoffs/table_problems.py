@@ -95,7 +95,7 @@ class Problems:
         problem = _about_asked(kind, cells, len(values))
         if problem is None and cells.levels is not None and j not in self._categories:
             problem = _about_levels(kind, cells, values, len(present))
-        elif problem is None and kind == "nominal" and _too_many(len(values), len(present)):
+        elif problem is None and kind == "nominal" and too_many_levels(len(values), len(present)):
             problem = _many_values(len(values), len(present))
         if problem is not None:
             self._add(problem, j)
@@ -121,7 +121,8 @@ def _distinct(cells: Cells, present: Array) -> NDArray[Any]:
     return np.flatnonzero(np.bincount(present.astype(np.intp), minlength=len(cells.levels)))
 
 
-def _too_many(different: int, rows: int) -> bool:
+def too_many_levels(different: int, rows: int) -> bool:
+    """Return whether there are more different texts than categories have, as in free text and names."""
     return different > max(FEW_LEVELS, FREE_TEXT * rows)
 
 
@@ -164,12 +165,12 @@ def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: i
                 f"numbers with signs that keep them from being read ({examples}). "
                 "Take out what is no digit (X[COL].str.replace in pandas), and convert the column to numbers"
             )
-        if not len(odd) and _too_many(len(texts), rows):
+        if not len(odd) and too_many_levels(len(texts), rows):
             return (
                 "numbers as text. Convert them to numbers (pd.to_numeric(X[COL]) in pandas), or drop the column "
                 "if it is an identifier (--drop at the command line)"
             )
-    return _many_levels(len(texts), rows) if _too_many(len(texts), rows) else None
+    return _many_levels(len(texts), rows) if too_many_levels(len(texts), rows) else None
 
 
 def _where(cells: Flags) -> str:

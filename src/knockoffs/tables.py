@@ -34,7 +34,7 @@ from knockoffs.checks import check_choice
 from knockoffs.schema import CHOICES, Kind, Schema, describe_columns
 from knockoffs.swap_units import FeatureGroups, Units, read_feature_groups
 from knockoffs.table_problems import Problems
-from knockoffs.words import called, column_number, listing
+from knockoffs.words import called, column_number, counted, listing
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +236,9 @@ def infer_schema(X: Any, *, kinds: Mapping[Any, Kind] | None = None) -> Schema:
     table = read_table(X, who="infer_schema", kinds=kinds)
     if 0 in table.shape:
         rows, columns = table.shape
-        raise ValueError(f"infer_schema: X has {rows} rows and {columns} columns. Pass a table with data.")
+        raise ValueError(
+            f"infer_schema: X has {counted(rows, 'row')} and {counted(columns, 'column')}. Pass a table with data."
+        )
     return table.schema
 
 
@@ -310,7 +312,7 @@ def group_labels(groups: Any, *, rows: int, who: str) -> Indices:
     """The group of each row as a number from 0 on."""
     labels = np.asarray(as_numpy(groups))
     if labels.shape != (rows,):
-        entries = f"{len(labels)} entries" if labels.ndim == 1 else f"shape {labels.shape}"
+        entries = counted(len(labels), "entry", "entries") if labels.ndim == 1 else f"shape {labels.shape}"
         raise ValueError(f"{who}: groups has {entries}; pass one for each of the {rows} rows.")
     missing = np.asarray(pd.isna(labels))
     if missing.any():

@@ -178,7 +178,7 @@ def test_bad_tables_are_refused_in_one_line(refused: Refused, tmp_path: Path, ta
         (b"a b\n1 2\n", r"single column"),
         (features.assign(f3=np.inf).to_csv(index=False).encode(), r"column 'f3' \(300\): infinite values"),
         (features.assign(f3=[*"ab"] * 150, f4=table.index).replace({"f4": {7: "?"}}).to_csv().encode(), r"'\?'"),
-        (features[:4].to_csv(index=False).encode(), r"4 rows; at least 10 are needed"),
+        (features[:4].to_csv(index=False).encode(), r"4 rows \(n_samples=4\); at least 10 are needed"),
         (features[["f0"]].assign(f1=1).to_csv(index=False).encode(), r"at least 2 are needed"),
     ):
         (tmp_path / "bad.csv").write_bytes(content)
@@ -308,3 +308,17 @@ def test_in_a_pipe(tmp_path: Path, file: Path, features: pd.DataFrame) -> None:
         stdout, stderr = process.communicate(file.read_bytes(), timeout=60)
     assert (process.returncode, stderr) == (0, b"")
     pd.testing.assert_frame_equal(pd.read_csv(io.BytesIO(stdout)), by_hand(features), check_exact=True)
+
+
+def test_codes_with_leading_zeros_come_back_as_they_are(invoke: Invoke, features: pd.DataFrame) -> None:
+    """A model and a check know them also in rows of which none begins with a zero."""
+    ward = np.where(np.arange(300) % 3 == 0, "035", np.where(np.arange(300) % 2, "401", "120"))
+    table = features.iloc[:, :3].assign(ward=ward)
+    table.to_csv("codes.csv", index=False)
+    table[ward != "035"].to_csv("others.csv", index=False)
+    arguments = ("--generator", "gaussian", "--out", "k.csv", "--save-model", "model")
+    assert invoke("sample", "codes.csv", *arguments).exit_code == 0
+    assert set(read_frame("k.csv")["ward"]) == {"035", "120", "401"}
+    assert invoke("sample", "others.csv", "--generator", "model", "--out", "k.csv").exit_code == 0
+    assert set(read_frame("k.csv")["ward"]) == {"035", "120", "401"}
+    assert invoke("check", "others.csv", "--knockoffs", "k.csv", "--quiet").exit_code == 0

@@ -74,3 +74,14 @@ def test_sample_and_check(invoke: Invoke, small: pd.DataFrame, name: str, seed: 
         invoke("check", "small.csv", "--drop", "y", "--model", "model", "--seed", seed, "--json").stdout
     )
     assert said == check_swap(load_generator("model"), X, random_state=seed).to_dict()
+
+
+def test_sample_from_a_model_file(invoke: Invoke, small: pd.DataFrame) -> None:
+    """The seed that the model was saved with, unless another is given; 0 where none was saved."""
+    X = small.drop(columns="y")
+    arguments = ("sample", "small.csv", "--drop", "y", "--generator", "model", "--out", "k.parquet")
+    for own_seed, given, used in ((3, (), 3), (3, ("--seed", 0), 0), (np.random.default_rng(5), (), 0)):
+        GaussianKnockoffs(random_state=own_seed).fit(X).save("model")
+        assert invoke(*arguments, *given).exit_code == 0
+        expected = load_generator("model").sample(X, random_state=used)
+        pd.testing.assert_frame_equal(pd.read_parquet("k.parquet"), expected, check_exact=True)

@@ -482,7 +482,7 @@ BAD_TABLES: dict[str, tuple[Callable[[pd.DataFrame], bytes], str]] = {
         r"more cells than its first line has names",
     ),
     "the target alone": (lambda t: t[["y", "patient"]].to_csv(index=False).encode(), r"feature|column 'patient'"),
-    "few rows": (lambda t: edited(t[:5]), r"5 rows; at least 10 are needed.*Collect more rows"),
+    "few rows": (lambda t: edited(t[:5]), r"5 rows \(n_samples=5\); at least 10 are needed.*Collect more rows"),
 }
 
 

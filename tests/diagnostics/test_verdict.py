@@ -233,6 +233,8 @@ def test_a_higher_level_that_is_judged_is_named_and_so_is_why() -> None:
     assert found.validity == "fail"
     assert "At level 0.3 expect a share of 0.50" in found.reasons[0]
     assert "At level 0.1 only 12% of these responses led to a selection" in found.reasons[0]
+    none = judge(expecting(rate(0.0, selecting=0.01)._replace(selecting=0.0), rate(0.5, level=0.3), of_exact=0.2))
+    assert "At level 0.1 none of these responses led to a selection at all." in none.reasons[0]
     assert "only" not in judge(expecting(rate(0.5))).reasons[0]
 
 

@@ -67,11 +67,11 @@ def test_infinite_cells_are_counted_column_by_column(fast_ddlk: Make) -> None:
 
 
 TOO_SMALL = {
-    "9 rows": (X[:9], r"n_samples=9 rows; at least 10 are needed.*Collect more rows"),
-    "no rows": (X[:0], r"n_samples=0 rows; at least 10"),
-    "nothing": (pd.DataFrame(), r"n_samples=0 rows; at least 10"),
-    "one column": (X[:, :1], r"1 column\(s\).*at least 2 are needed\. Add the other features"),
-    "no columns": (X[:, :0], r"0 column\(s\).*at least 2 are needed"),
+    "9 rows": (X[:9], r"X has 9 rows \(n_samples=9\); at least 10 are needed.*Collect more rows"),
+    "no rows": (X[:0], r"X has 0 rows \(n_samples=0\); at least 10"),
+    "nothing": (pd.DataFrame(), r"X has 0 rows \(n_samples=0\); at least 10"),
+    "one column": (X[:, :1], r"1 column \(n_features=1\).*at least 2 are needed\. Add the other features"),
+    "no columns": (X[:, :0], r"0 columns.*at least 2 are needed"),
     "one dimension": (X[:, 0], r"Expected 2D array, got 1D array"),
     "three dimensions": (X[None], r"dim 3.*dim <= 2"),
     "series": (FRAME["a"], r"2-dimensional.*Pass a DataFrame"),
@@ -112,13 +112,13 @@ def test_duplicate_columns_are_warned_of_and_copied(fast_ddlk: Make) -> None:
 
 
 def test_only_constant_columns(fast_ddlk: Make) -> None:
-    said = r"4 column\(s\).*of which 0 vary and differ; at least 2 are needed"
+    said = r"4 columns.*of which 0 vary and differ; at least 2 are needed"
     with pytest.warns(KnockoffWarning, match="constant"), pytest.raises(ValueError, match=said):
         fast_ddlk().fit(np.ones((50, 4)))
 
 
 def test_only_copies_of_one_column(fast_ddlk: Make) -> None:
-    said = r"3 column\(s\).*of which 1 vary and differ; at least 2 are needed"
+    said = r"3 columns.*of which 1 varies and differs; at least 2 are needed"
     with pytest.warns(KnockoffWarning, match="duplicates"), pytest.raises(ValueError, match=said):
         fast_ddlk().fit(X[:, [0, 0, 0]])
 

@@ -164,6 +164,27 @@ def test_the_same_seed_gives_the_same_bits_also_from_a_file(fitted: Hierarchical
     assert (first["pressure"] != second["pressure"]).all()
 
 
+def test_a_grid_that_is_seen_within_groups_alone_is_kept(tmp_path: Path) -> None:
+    """Heights with one decimal hardly repeat among 40 persons, of whom each has one in three rows."""
+    rng = np.random.default_rng(5)
+    person = np.repeat(np.arange(40), 3)
+    height = rng.normal(150, 20, 40).round(1)[person]
+    table = pd.DataFrame({"height": height, "exact": rng.normal(size=40)[person], "x": rng.normal(size=120)})
+    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(table, groups=person)
+    assert model.schema_[0].kind == "continuous"
+    model.save(tmp_path / "model")
+    found = model.sample(table, groups=person)
+    pd.testing.assert_frame_equal(
+        HierarchicalKnockoffs.load(tmp_path / "model").sample(table, groups=person), found
+    )
+    np.testing.assert_array_equal(found["height"].round(1), found["height"])
+    assert found["height"].nunique() > 20
+    assert not np.isin(found["height"], height).all()
+    assert (found["exact"].round(6) != found["exact"]).all()
+    elsewhere = model.sample(table.assign(height=table["height"] + 0.0123), groups=person)
+    assert (elsewhere["height"].round(1) != elsewhere["height"]).all()  # as are its cells
+
+
 def test_arrays_and_polars_come_back_as_they_were(fitted: HierarchicalKnockoffs) -> None:
     table, groups = patients()
     drawn = fitted.sample(table, groups=groups)

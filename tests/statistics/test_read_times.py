@@ -61,9 +61,9 @@ def with_cell(column: str, value: Any) -> pd.DataFrame:
 
 
 REFUSED = {
-    "negative": (with_cell("days", -1.0), "'days' of y has 1 negative times .*Count time from the start"),
-    "missing time": (with_cell("days", np.nan), "'days' of y has 1 missing values. Drop those rows"),
-    "missing event": (with_cell("died", None), "'died' of y has 1 missing values. Drop those rows"),
+    "negative": (with_cell("days", -1.0), "'days' of y has 1 negative time .*Count time from the start"),
+    "missing time": (with_cell("days", np.nan), "'days' of y has 1 missing value. Drop those rows"),
+    "missing event": (with_cell("died", None), "'died' of y has 1 missing value. Drop those rows"),
     "infinite": (with_cell("days", np.inf), "infinite times. For rows without the event"),
     "no events": (FORMS["pandas"].assign(died=False), "no row has the event.*coded as True or 1"),
     "1 and 2": (FORMS["pandas"].assign(died=1 + DIED), "neither says whether the event was seen.*COLUMN == 2"),

@@ -363,8 +363,8 @@ def test_whole_numbers_that_become_rare_are_counts(values: list[Any], counts: li
     [
         (np.ma.array(WHOLE, mask=WHOLE == 1), "10 missing values"),
         (np.ma.array(WHOLE.astype(str), mask=WHOLE == 1), "10 missing values"),
-        (pd.Series([None, *WHOLE[1:]], dtype="Int64"), "1 missing values"),
-        (pd.Series([None, *WHOLE[1:]], dtype="double[pyarrow]"), "1 missing values"),
+        (pd.Series([None, *WHOLE[1:]], dtype="Int64"), r"1 missing value\."),
+        (pd.Series([None, *WHOLE[1:]], dtype="double[pyarrow]"), r"1 missing value\."),
         (np.array([1, "a", 2.5] * 10, dtype=object), "y holds classes of several types"),
         (WHOLE + 1j, "complex128 does not hold real numbers"),
         (np.arange(30).astype("datetime64[D]"), "days since a date"),

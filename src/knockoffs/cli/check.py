@@ -12,6 +12,7 @@ from rich.table import Table
 
 from knockoffs.cli.choices import STATISTICS
 from knockoffs.cli.common import (
+    as_in_fit,
     check_cores,
     groups_option,
     kind_option,
@@ -19,7 +20,6 @@ from knockoffs.cli.common import (
     read_file,
     read_kinds,
     refuse_kinds,
-    require_columns_of,
     run_options,
     table_options,
     take_groups,
@@ -29,7 +29,7 @@ from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
 from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.outputs import write_atomically
-from knockoffs.words import listing
+from knockoffs.words import counted, listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
@@ -135,6 +135,7 @@ def _subject(
 ) -> tuple[Any, ...]:
     """The arguments of `check_swap`; of two tables with as many rows the same ones are drawn by the seed."""
     from knockoffs.generators.loading import load_generator
+    from knockoffs.leading_zeros import are_codes, as_text
     from knockoffs.tables import read_table
 
     if (model is None) == (knockoffs is None):
@@ -142,7 +143,7 @@ def _subject(
     if model is not None:
         refuse_kinds(kinds, model)
         loaded = load_generator(model)
-        require_columns_of(loaded, X, "--model", model)
+        X = as_in_fit(loaded, X, "--model", model)
         return loaded, X
     table = read_file(str(knockoffs), delimiter, na_values, max_rows=max_rows, seed=seed)
     absent = [name for name in X.columns if name not in table.columns]
@@ -150,19 +151,23 @@ def _subject(
         which = f"the column{'s' if len(absent) > 1 else ''} {listing([*map(repr, absent)])}"
         raise ValueError(f"--knockoffs {knockoffs!r} lacks {which}. Leave out with --drop what is no feature.")
     asked = read_kinds(kinds, X)
+    codes = [name for name in X.columns if are_codes(X[name]) or are_codes(table[name])]
+    X, drawn = as_text(X, codes), as_text(table[X.columns], codes)  # one of them may hold none that begins with 0
     x = read_table(X, who="the table", kinds=asked)
-    x_tilde = read_table(table[X.columns], who=f"--knockoffs {knockoffs!r}", kinds=asked)
+    x_tilde = read_table(drawn, who=f"--knockoffs {knockoffs!r}", kinds=asked)
     for name, levels, others in zip(X.columns, x.levels, x_tilde.levels, strict=True):
         if (levels is None) != (others is None):
             which = ("numbers", "text") if levels is None else ("text", "numbers")
             raise ValueError(f"column {name!r} holds {which[0]}, its knockoffs {which[1]}. Correct one of them.")
-    return ((X, table[X.columns]) if asked is None else (x, x_tilde),)
+    return ((X, drawn) if asked is None else (x, x_tilde),)
 
 
 def show_certificate(certificate: Certificate) -> None:
     """Verdict, reasons and advice; the tests; the features that differ most."""
     terminal, found = console(), certificate.found
-    terminal.print(text(f"{certificate.verdict.upper()}  ({found.subject}, {found.rows} rows)", style="bold"))
+    terminal.print(
+        text(f"{certificate.verdict.upper()}  ({found.subject}, {counted(found.rows, 'row')})", style="bold")
+    )
     for sentence in certificate.reasons:
         terminal.print(text(f"  {sentence}"))
     for sentence in certificate.advice:

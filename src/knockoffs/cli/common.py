@@ -16,7 +16,7 @@ from knockoffs.checks import check_choice, check_count, check_jobs
 from knockoffs.cli.choices import GENERATORS
 from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import CHOICES, Kind
-from knockoffs.words import listing
+from knockoffs.words import counted, listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
@@ -135,9 +135,15 @@ def read_features(
     na_values: Sequence[str],
     max_rows: int | None,
     seed: int = 0,
+    *,
+    target: str | None = None,
+    event: str | None = None,
 ) -> pd.DataFrame:
     """The table without the columns to drop, and without the marks of missing cells."""
-    frame = read_file(file, delimiter, na_values, warn_of_absent=True, max_rows=max_rows, seed=seed)
+    numbers = [*filter(None, (target, event, event and event.rpartition("=")[0]))]  # 05 is a count there
+    frame = read_file(
+        file, delimiter, na_values, warn_of_absent=True, max_rows=max_rows, seed=seed, numbers=numbers
+    )
     dropped = [column for column in drop if column != frame.index.name]  # row names are no feature anyway
     for column in dropped:
         require_column(frame, "--drop", column)
@@ -152,12 +158,15 @@ def read_file(
     warn_of_absent: bool = False,
     max_rows: int | None = None,
     seed: int = 0,
+    numbers: Sequence[str] = (),
 ) -> pd.DataFrame:
     """The table in a file, with missing cells where --na-value says so; a value that no cell has may be a slip."""
     with interrupts_end_the_process():
         from knockoffs.files import read_frame
 
-    frame = read_frame(file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed)
+    frame = read_frame(
+        file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed, numbers=numbers
+    )
     return with_gaps(frame, na_values, warn_of_absent=warn_of_absent)
 
 
@@ -193,7 +202,8 @@ def take_groups(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, 
     require_column(frame, "--groups", column)
     labels = frame[column]
     if labels.isna().any():
-        raise ValueError(f"--groups {column!r} lacks {labels.isna().sum()} values. Fill them in or drop the rows.")
+        gaps = counted(labels.isna().sum(), "value")
+        raise ValueError(f"--groups {column!r} lacks {gaps}. Fill them in or drop the rows.")
     return frame.drop(columns=[column]), labels
 
 
@@ -231,8 +241,13 @@ def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
     raise ValueError(f"{option} {column!r} is not a column of the table. {known}")
 
 
-def require_columns_of(model: TableModel, frame: pd.DataFrame, option: str, path: str) -> None:
-    """Refuse features that are not the columns on which the model of a file was fitted."""
+def as_in_fit(model: TableModel, frame: pd.DataFrame, option: str, path: str) -> pd.DataFrame:
+    """Return features as the model of a file takes them; refuse columns that are not those of its fit.
+
+    Codes such as 401 are text where those of the fit, such as 035, were.
+    """
+    from knockoffs.leading_zeros import as_text
+
     known = [*getattr(model, "feature_names_in_", frame.columns)]  # there are none of a model of an array
     seen = set(known)
     new = [repr(name) for name in frame.columns if name not in seen]
@@ -246,6 +261,8 @@ def require_columns_of(model: TableModel, frame: pd.DataFrame, option: str, path
             f"{option} {path!r}: the columns are in another order than those that the model was fitted on. "
             f"Put them in its order: {listing([*map(repr, known)])}."
         )
+    levels = [(column.name, column.levels) for column in model.schema_]
+    return as_text(frame, [name for name, own in levels if own and all(isinstance(text, str) for text in own)])
 
 
 def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | None:

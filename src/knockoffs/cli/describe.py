@@ -14,7 +14,7 @@ from knockoffs.cli.common import kind_option, read_features, read_kinds, table_o
 from knockoffs.cli.terminal import console, require_standard_output, text
 from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import Column, Schema
-from knockoffs.words import listing
+from knockoffs.words import counted, listing
 
 EXAMPLES = 4
 ORDINAL = "ordinal: counts, grades, and quantities on a grid, such as whole numbers or one decimal."
@@ -84,7 +84,7 @@ def _as_dict(schema: Schema, rows: int) -> dict[str, Any]:
 
 
 def _schema_table(schema: Schema, rows: int, unusable: Sequence[str]) -> Table:
-    title = text(f"{rows:,} rows, {len(schema) + len(unusable):,} columns", "table.title")
+    title = text(f"{counted(rows, 'row')}, {counted(len(schema) + len(unusable), 'column')}", "table.title")
     caption = text(ORDINAL) if any(column.kind == "ordinal" for column in schema) else None
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for heading in ("feature", "kind", "values", "missing", "examples"):

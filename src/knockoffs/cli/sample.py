@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from knockoffs.cli.common import (
+    as_in_fit,
     generator_options,
     groups_option,
     kind_option,
@@ -17,7 +19,6 @@ from knockoffs.cli.common import (
     read_features,
     read_kinds,
     refuse_kinds,
-    require_columns_of,
     run_options,
     table_options,
     take_groups,
@@ -61,8 +62,9 @@ def sample(
     """Write knockoffs of the rows of FILE: a table like it.
 
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Leave the response out with --drop: it
-    must not take part. A model file as --generator draws from that model without a fit. With --groups knockoffs
-    are drawn for whole groups of rows; the column itself is left out.
+    must not take part. A model file as --generator draws from that model without a fit, with the seed that it was
+    saved with unless --seed gives another. With --groups knockoffs are drawn for whole groups of rows; the column
+    itself is left out.
 
     FILE may also be a folder of Parquet files, of any size: the fit looks at --max-rows rows, and knockoffs of all
     rows are written some at a time.
@@ -89,7 +91,9 @@ def sample(
 
     model = make_generator(generator)
     if model_file(generator) is not None:
-        require_columns_of(model, X, "--generator", generator)
+        X = as_in_fit(model, X, "--generator", generator)
+    own = model_file(generator) is not None and getattr(model, "random_state", None) is not None
+    for_draws = None if own and not _seed_is_given() else seed
     if not model.__sklearn_is_fitted__():
         if "progress" in model.get_params():
             model.set_params(progress=shows_progress(quiet))
@@ -101,9 +105,9 @@ def sample(
     elif labels is not None and not knows_groups(model):
         raise ValueError(f"--groups {groups!r}: the model {generator!r} was fitted without groups. Fit a new one.")
     if Path(file).is_dir():
-        _stream(model, file, [*X.columns], na_values, out, seed)
+        _stream(model, file, [*X.columns], na_values, out, for_draws)
     else:
-        knockoffs = draw_knockoffs(model, X, groups=labels, random_state=seed)
+        knockoffs = draw_knockoffs(model, X, groups=labels, random_state=for_draws)
         if out == "-":
             click.echo(csv_text(knockoffs), nl=False)
         else:
@@ -112,6 +116,10 @@ def sample(
         model.save(save_model)
     if not quiet and out != "-" and not is_stream(out):  # whoever reads the stream expects the table alone
         say(f"Knockoffs: {out}")
+
+
+def _seed_is_given() -> bool:
+    return click.get_current_context().get_parameter_source("seed") is not ParameterSource.DEFAULT
 
 
 def _require_streamable(out: str, groups: str | None) -> None:
@@ -125,7 +133,7 @@ def _require_streamable(out: str, groups: str | None) -> None:
 
 
 def _stream(
-    model: KnockoffGenerator, folder: str, columns: list[str], na_values: Sequence[str], out: str, seed: int
+    model: KnockoffGenerator, folder: str, columns: list[str], na_values: Sequence[str], out: str, seed: int | None
 ) -> None:
     """Write the knockoffs of all rows in a folder of Parquet files, some rows at a time."""
     from knockoffs.generators.base import ROWS_AT_A_TIME, RowwiseGenerator

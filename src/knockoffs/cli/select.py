@@ -9,6 +9,7 @@ import click
 
 from knockoffs.cli.choices import AUTO, STATISTICS, TASKS
 from knockoffs.cli.common import (
+    as_in_fit,
     check_cores,
     check_draws,
     condition_option,
@@ -21,7 +22,6 @@ from knockoffs.cli.common import (
     read_features,
     read_kinds,
     refuse_kinds,
-    require_columns_of,
     run_options,
     table_options,
 )
@@ -143,7 +143,7 @@ def select(
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
     feature_sets = read_groups_file(feature_groups)
-    frame = read_features(file, delimiter, drop, na_values, max_rows, seed)
+    frame = read_features(file, delimiter, drop, na_values, max_rows, seed, target=target, event=event)
     with interrupts_end_the_process():
         from knockoffs.selector import KnockoffSelector
 
@@ -152,7 +152,7 @@ def select(
     refuse_copies(X, y, target, task, asked)
     made = make_generator(generator)
     if model_file(generator) is not None:
-        require_columns_of(made, X, "--generator", generator)
+        X = as_in_fit(made, X, "--generator", generator)
     selector = KnockoffSelector(
         made,
         statistic,

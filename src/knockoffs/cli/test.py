@@ -11,6 +11,7 @@ from rich.table import Table
 
 from knockoffs.cli.choices import CORRECTIONS, TASKS, VARIANTS
 from knockoffs.cli.common import (
+    as_in_fit,
     check_cores,
     condition_option,
     kind_option,
@@ -18,7 +19,6 @@ from knockoffs.cli.common import (
     read_features,
     read_kinds,
     refuse_kinds,
-    require_columns_of,
     run_options,
     table_options,
 )
@@ -119,7 +119,7 @@ def test(
     check_paths(named(FILE=file, density=density), outputs, new_folder=out)
     if density is not None:
         refuse_kinds(kinds, density)
-    frame = read_features(file, delimiter, drop, na_values, max_rows, seed)
+    frame = read_features(file, delimiter, drop, na_values, max_rows, seed, target=target, event=event)
     with interrupts_end_the_process():
         from knockoffs.generators.joint import JointDensity
         from knockoffs.randomization import RandomizationTest
@@ -129,7 +129,7 @@ def test(
     refuse_copies(X, y, target, task, asked)
     model = JointDensity() if density is None else _density(density)
     if density is not None:
-        require_columns_of(model, X, "--density", density)
+        X = as_in_fit(model, X, "--density", density)
     test = RandomizationTest(
         model,
         variant=variant,

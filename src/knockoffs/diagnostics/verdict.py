@@ -105,9 +105,8 @@ def _by_expectation(found: Findings) -> _Opinion | None:
         f"be false, {held} (by {found.simulated} responses that were simulated on these rows)."
     )
     if higher:
-        sentence += (
-            f" At level {asked.level:.2g} only {asked.selecting:.0%} of these responses led to a selection at all."
-        )
+        few = f"only {asked.selecting:.0%}" if asked.selecting else "none"
+        sentence += f" At level {asked.level:.2g} {few} of these responses led to a selection at all."
     return _Opinion(verdict, [sentence])
 
 

@@ -25,12 +25,13 @@ from knockoffs.memory import FLOAT64, require_memory
 from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
-from knockoffs.schema import Kind, infer_kind
+from knockoffs.schema import Kind, Schema, infer_kind
 from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table, group_labels
-from knockoffs.words import column_name, listing
+from knockoffs.words import column_name, counted, listing
 
 PARTS = ("between", "within")
+FINEST_GRID = 6  # decimals
 
 
 class HierarchicalKnockoffs(KnockoffGenerator):
@@ -114,7 +115,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         count = int(labels.max()) + 1
         if count < MIN_ROWS:
             raise ValueError(
-                f"groups has {count} different label{'s' if count > 1 else ''}; at least {MIN_ROWS} groups are "
+                f"groups has {counted(count, 'different label')}; at least {MIN_ROWS} groups are "
                 "needed, since only different groups are independent of each other. Collect more groups."
             )
         if count == len(labels):
@@ -129,6 +130,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
                 "more rows per group do not."
             )
         self._describe(_with_kinds_of_groups(table, labels), rng)
+        self._decimals = _decimals_of_grids(table, self.schema_)
         encoded = self._encode_groups(table.codes, labels, rng)
         self._scale = normal_scale(torch.as_tensor(encoded))
         z = self._scale.forward(torch.as_tensor(encoded))[0].numpy()
@@ -171,6 +173,23 @@ class HierarchicalKnockoffs(KnockoffGenerator):
             return self._as_table(X, table, self._draw(table.codes, labels, rng))
         check_count("n_draws", n_draws)
         return [self._as_table(X, table, self._draw(table.codes, labels, draw)) for draw in rng.spawn(n_draws)]
+
+    def _as_table(self, X: Any, table: Table, drawn: Array) -> Any:
+        self._require_finite_draws(drawn)
+        codes = self.encoding_.decode(drawn, table.codes)
+        return self._in_form(X, table.with_codes(self._on_grids(codes, table.codes)))
+
+    def _on_grids(self, codes: Array, of: Array) -> Array:
+        """Knockoffs `codes` of the cells `of`, rounded to the grid where these lie on it.
+
+        Rounding both of a pair commutes with swaps, and leaves a cell on the grid as it is. So knockoffs that are
+        rounded are knockoffs of the cells.
+        """
+        for j in np.flatnonzero(self._decimals >= 0):
+            decimals = int(self._decimals[j])
+            lies = (np.round(of[:, j], decimals) == of[:, j]) | np.isnan(of[:, j])
+            codes[lies, j] = np.round(codes[lies, j], decimals)
+        return codes
 
     def _fit_memory(self, rows: int, columns: int) -> float:
         """Covariances, their inverses and decompositions for each size of group, beside the parts' own need."""
@@ -273,7 +292,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header: dict[str, Any] = {"default_generator": self.generator is None, "parts": {}}
-        arrays: dict[str, NDArray[Any]] = {"constant_within": self._constant_within}
+        arrays: dict[str, NDArray[Any]] = {"constant_within": self._constant_within, "decimals": self._decimals}
         arrays |= scale_arrays(self._scale)
         arrays |= {f"hierarchy.{name}": array for name, array in self.hierarchy_.arrays().items()}
         for name, model in (("between", self.between_), ("within", self.within_)):
@@ -302,6 +321,10 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         self.hierarchy_ = Hierarchy(**parameters)
         self.hierarchy_.require_covariances()
         self._constant_within = take_array(arrays, "constant_within", (columns,), "b")
+        features = len(self.schema_)
+        self._decimals = np.full(features, -1)  # in files of earlier versions
+        if "decimals" in arrays:
+            self._decimals = take_array(arrays, "decimals", (features,), "i").clip(-1, FINEST_GRID)
 
 
 def fit_generator(generator: Any, X: Any, groups: Any) -> Any:
@@ -335,6 +358,20 @@ def _with_kinds_of_groups(table: Table, labels: Indices) -> Table:
             pairs = np.column_stack([labels.astype(np.float64), codes])[~np.isnan(codes)]
             kinds[j] = infer_kind(*np.unique(np.unique(pairs, axis=0)[:, 1], return_counts=True))
     return replace(table, kinds=kinds)
+
+
+def _decimals_of_grids(table: Table, schema: Schema) -> Indices:
+    """Return the decimals of columns that lie on a grid and are modelled as continuous; -1 for all others.
+
+    Values with one decimal hardly repeat among few groups; they repeat within groups.
+    """
+    found = np.full(len(schema), -1)
+    for j, (alone, own) in enumerate(zip(table.schema, schema, strict=True)):
+        if alone.kind in ("ordinal", "semicontinuous") and not own.discrete:
+            values = np.unique(table.codes[~np.isnan(table.codes[:, j]), j])
+            fitting = (d for d in range(FINEST_GRID + 1) if np.array_equal(np.round(values, d), values))
+            found[j] = next(fitting, -1)
+    return found
 
 
 def constant_within(z: Array, labels: Indices) -> Flags:

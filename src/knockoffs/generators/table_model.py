@@ -29,7 +29,7 @@ from knockoffs.randomness import RandomState
 from knockoffs.schema import Kind, Schema
 from knockoffs.swap_units import FeatureGroups, Units
 from knockoffs.tables import Table, read_table
-from knockoffs.words import column_name, listing
+from knockoffs.words import column_name, counted, listing
 
 MIN_ROWS = 10
 FEW_ROWS = 50
@@ -224,8 +224,8 @@ class TableModel(BaseEstimator):
         rows = len(table)
         if rows < MIN_ROWS:
             raise ValueError(
-                f"{type(self).__name__}: X has n_samples={rows} rows; at least {MIN_ROWS} are needed "
-                "to learn how the columns depend on each other. Collect more rows."
+                f"{type(self).__name__}: X has {counted(rows, 'row')} (n_samples={rows}); at least {MIN_ROWS} are "
+                "needed to learn how the columns depend on each other. Collect more rows."
             )
         if rows < FEW_ROWS:
             caution(
@@ -236,9 +236,10 @@ class TableModel(BaseEstimator):
 
     def _require_columns(self, varied: Flags) -> None:
         if varied.sum() < MIN_COLUMNS:
+            differing = f"{varied.sum()} {'varies and differs' if varied.sum() == 1 else 'vary and differ'}"
             raise ValueError(
-                f"{type(self).__name__}: X has {len(varied)} column(s) (n_features={len(varied)}), of which "
-                f"{varied.sum()} vary and differ; at least {MIN_COLUMNS} are needed. Add the other features."
+                f"{type(self).__name__}: X has {counted(len(varied), 'column')} (n_features={len(varied)}), of "
+                f"which {differing}; at least {MIN_COLUMNS} are needed. Add the other features."
             )
 
     def _require_free_features(self) -> None:

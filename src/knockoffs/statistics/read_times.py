@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from knockoffs.arrays import Array
 from knockoffs.statistics.survival import Times
 from knockoffs.tables import as_numpy
+from knockoffs.words import counted
 
 HOW = (
     "Pass a data frame of two columns, the time and whether the event was seen (True or 1; 0 if it is censored), "
@@ -70,17 +71,20 @@ def read_times(y: Any, *, rows: int, who: str) -> Times:
     """
     columns = _columns(y, who)
     if len(columns) != 2:
-        held = f"{len(columns)} column{'s' if len(columns) != 1 else ''}"
+        held = counted(len(columns), "column")
         raise ValueError(f"{who}: y has {held}, and survival times need two. {HOW}.")
     if any(len(column.cells) != rows for column in columns):
         raise ValueError(
-            f"{who}: y has {len(columns[0].cells)} rows; pass a time and an event for each of the {rows}."
+            f"{who}: y has {counted(len(columns[0].cells), 'row')}; pass a time and an event for each of the "
+            f"{rows}."
         )
     event, time = _told_apart(columns, who)
     for column in (event, time):
         missing = int(np.isnan(column.cells).sum())
         if missing:
-            raise ValueError(f"{who}: {column.said} has {missing} missing values. Drop those rows from X and y.")
+            raise ValueError(
+                f"{who}: {column.said} has {counted(missing, 'missing value')}. Drop those rows from X and y."
+            )
     _check_times(time, who)
     seen = event.cells == 1
     if not seen.any():
@@ -100,8 +104,8 @@ def _check_times(time: _Column, who: str) -> None:
     negative = time.cells[time.cells < 0]
     if len(negative):
         raise ValueError(
-            f"{who}: {time.said} has {len(negative)} negative times (the first is {negative[0]:g}). Count time "
-            "from the start of each row's observation, and drop rows that were not observed."
+            f"{who}: {time.said} has {counted(len(negative), 'negative time')} (the first is {negative[0]:g}). "
+            "Count time from the start of each row's observation, and drop rows that were not observed."
         )
     if len(np.unique(time.cells)) == 1:
         raise ValueError(

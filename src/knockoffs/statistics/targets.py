@@ -15,7 +15,7 @@ from knockoffs.statistics.read_times import holds_times, read_times
 from knockoffs.statistics.survival import Times, median_follow_up
 from knockoffs.statistics.units import varies
 from knockoffs.tables import as_numpy
-from knockoffs.words import listing
+from knockoffs.words import counted, listing
 
 MOST_CLASSES = 20
 SAID_CLASSES = 4
@@ -153,7 +153,7 @@ def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:
         raise ValueError(f"{who}: y has shape {target.shape}; pass one value for each of the {rows} rows.")
     missing = np.asarray(pd.isna(target))
     if missing.any():
-        raise ValueError(f"{who}: y has {missing.sum()} missing values. Drop those rows from X and y.")
+        raise ValueError(f"{who}: y has {counted(missing.sum(), 'missing value')}. Drop those rows from X and y.")
     if target.dtype.kind == "O":
         target = pd.Series(target.tolist()).infer_objects().to_numpy()
         if pd.api.types.infer_dtype(target) in ("decimal", "integer"):  # exact numbers that numpy has no type for
