@@ -1,4 +1,4 @@
-"""Codes such as 035: digits of one length, some with leading zeros, which stay text where a file is read."""
+"""Codes such as 035, of three digits or more, which stay text where a file is read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import pandas as pd
 from knockoffs.table_problems import too_many_levels
 
 _ZERO_FIRST = re.compile(r"(?<![\w.])0\d")
-_DIGITS = re.compile(r"[0-9]{2,}")
+_DIGITS = re.compile(r"[0-9]{3,}")  # months, hours and ages of two digits are quantities
 
 
 def are_codes(column: pd.Series[Any]) -> bool:
-    """Return whether a column of text holds codes: digits of one length, some of which begin with a zero.
+    """Return whether a column of text holds codes: some begin with a zero, and all are of one length.
 
-    More different ones than categories can have are numbers that a program has padded, or identifiers.
+    They have three digits or more. More different ones than categories can have are numbers that a program has
+    padded, or identifiers.
     """
     if pd.api.types.is_numeric_dtype(column):
         return False
