@@ -188,8 +188,8 @@ def _about_identifiers(table: Table) -> Iterator[str]:
         if name not in known:
             yield (
                 f"{name}: rows with the same value also agree in {listing(others, 3)}, as those of one patient, "
-                "family or place do. If they belong together, pass it as groups= instead of as a feature "
-                f"(--groups at the command line).{'' if _has_levels(table, j) else OR_NOMINAL}"
+                "family or place do. If they belong together, pass it as groups= to KnockoffSelector.fit instead "
+                f"of as a feature (`knockoffs select --groups`).{'' if _has_levels(table, j) else OR_NOMINAL}"
             )
     if running:
         yield (
@@ -204,8 +204,8 @@ def _about_identifiers(table: Table) -> Iterator[str]:
     if repeated:
         yield (
             f"{listing(repeated)}: looks like an identifier whose values repeat. If rows with the same value "
-            "belong together, such as visits of a patient, pass it as groups= instead of as a feature (--groups "
-            "at the command line); otherwise drop it (--drop)."
+            "belong together, such as visits of a patient, pass it as groups= to KnockoffSelector.fit instead of "
+            "as a feature (`knockoffs select --groups`); otherwise drop it (--drop)."
         )
 
 

@@ -45,6 +45,7 @@ from knockoffs.memory import require_memory
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.schema import Kind
+from knockoffs.threads import suited_threads
 
 
 class JointDensity(SavedModel):
@@ -119,7 +120,7 @@ class JointDensity(SavedModel):
         draws = draw_rows(self.encoding_, codes, rng, once=self.start == "random")
         rows = FitRows.split(draws, self.validation_fraction, rng)
         # Gradients are needed, even if the caller has switched them off.
-        with torch.inference_mode(mode=False), progress_bars(self.progress) as report:
+        with suited_threads(X), torch.inference_mode(mode=False), progress_bars(self.progress) as report:
             self.model_ = fit_joint_model(
                 rows,
                 settings=replace(self._settings(), several_draws=rows.several_draws),

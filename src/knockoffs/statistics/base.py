@@ -17,6 +17,7 @@ from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import group_labels, read_table
+from knockoffs.threads import suited_threads
 from knockoffs.words import counted, listing
 
 
@@ -66,7 +67,8 @@ class Statistic(BaseEstimator, ABC):
         in the order of their first columns. `report` is called as the work goes on.
         """
         problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
-        w = self._compute(problem, random_generator(self.random_state), report or say_nothing)
+        with suited_threads(X):
+            w = self._compute(problem, random_generator(self.random_state), report or say_nothing)
         return np.where(copied, 0.0, w)  # a copy tells no more than its feature
 
     def _read(
@@ -112,8 +114,9 @@ class PredictiveStatistic(Statistic):
         class. They are those of the default networks of held-out statistics; None for other models.
         """
         problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
-        rng = random_generator(self.random_state)
-        w, others = self._compute_with_predictions(problem, rng, report or say_nothing)
+        with suited_threads(X):
+            rng = random_generator(self.random_state)
+            w, others = self._compute_with_predictions(problem, rng, report or say_nothing)
         return np.where(copied, 0.0, w), others
 
     @abstractmethod
