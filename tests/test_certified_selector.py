@@ -430,3 +430,10 @@ def test_power_counts_features_that_can_be_selected() -> None:
     assert half is not None
     assert half.rate(0.5).power > 0.6 * everything.rate(0.5).power
     assert (half.run.ws[:, :6] == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
+def test_columns_that_are_conditioned_on_have_no_row_in_the_table() -> None:
+    selection = selector(certify=False, condition_on=["b", "k"]).fit(FRAME, Y).selection_
+    assert sorted(selection.to_frame()["feature"]) == sorted(set(FRAME.columns) - {"b", "k"})
+    assert selection.to_frame().attrs["condition_on"] == ["b", "k"]

@@ -219,7 +219,7 @@ class Selection:
         return taken + [j for j in rest if not self.selected[j]][:NEXT_DESCRIBED]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per feature, the largest w first; levels, seed and versions are in `.attrs`.
+        """One row per tested feature, the largest w first; levels, seed and versions are in `.attrs`.
 
         With groups of features "columns" says how many columns each has.
         """
@@ -238,6 +238,7 @@ class Selection:
         )
         if self.feature_groups:
             frame.insert(1, "columns", [len(self.columns_of(name)) for name in self.names])
+        frame = frame[~np.isin(self.names, self.conditioned)]
         frame = frame.sort_values("w", ascending=False, kind="stable", ignore_index=True)
         frame.attrs.update(self.settings())
         return frame
