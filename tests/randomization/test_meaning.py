@@ -59,7 +59,13 @@ def test_effects_of_two_levels_name_the_level_that_they_speak_for() -> None:
     assert frame.loc["sex", "effect_towards"] == "woman"
     assert frame.loc["harm", "effect_towards"] == ""
     assert json.loads(json.dumps(result.to_dict()))["settings"]["effect"].startswith("by how many standard")
-    assert "effect_towards" not in TEST.fit(X[["harm", "help"]], y).result_.to_frame()
+
+
+def test_without_levels_in_words_a_page_names_none(tmp_path: Path) -> None:
+    test = TEST.fit(X[["harm", "help"]], X["harm"] + NOISE)
+    assert "effect_towards" not in test.result_.to_frame()
+    write_test_report(test, tmp_path / "page.html")
+    assert "level in brackets" not in (tmp_path / "page.html").read_text()
 
 
 def test_effects_on_several_classes_have_no_direction() -> None:

@@ -57,7 +57,7 @@ class RandomizationResult:
     >>> import numpy as np
     >>> from knockoffs import JointDensity, RandomizationTest
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0).fit(X, X[:, 0])
+    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0).fit(X, X[:, 0] > 0)
     >>> result = test.result_
     >>> result.selected.tolist(), result.rows
     ([True, False, False], 100)

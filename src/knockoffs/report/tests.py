@@ -71,7 +71,7 @@ def write_test_report(
     >>> import numpy as np
     >>> from knockoffs import JointDensity, RandomizationTest
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0).fit(X, X[:, 0])
+    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0).fit(X, X[:, 0] > 0)
     >>> path = Path(tempfile.mkdtemp()) / "tests.html"
     >>> write_test_report(test, path)
     >>> path.exists()
