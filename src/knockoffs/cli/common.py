@@ -167,7 +167,7 @@ def read_file(
     frame = read_frame(
         file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed, numbers=numbers
     )
-    return with_gaps(frame, na_values, warn_of_absent=warn_of_absent)
+    return with_gaps(frame, na_values, warn_of_absent=warn_of_absent, numbers=numbers)
 
 
 def _one_character(delimiter: str | None) -> str | None:
@@ -181,14 +181,21 @@ def _one_character(delimiter: str | None) -> str | None:
     return mark
 
 
-def with_gaps(frame: pd.DataFrame, na_values: Sequence[str], *, warn_of_absent: bool = False) -> pd.DataFrame:
+def with_gaps(
+    frame: pd.DataFrame,
+    na_values: Sequence[str],
+    *,
+    warn_of_absent: bool = False,
+    numbers: Sequence[str] = (),
+) -> pd.DataFrame:
     """The table with missing cells where --na-value says so."""
     from knockoffs.files import without_mark
 
     for value in na_values:
         name, equals, mark = value.rpartition("=")  # a name may hold the sign as well
         in_one = bool(equals) and name in frame.columns
-        cleaned = without_mark(frame, mark if in_one else value, [name] if in_one else [*frame.columns])
+        columns = [name] if in_one else [*frame.columns]
+        cleaned = without_mark(frame, mark if in_one else value, columns, numbers=numbers)
         if warn_of_absent and cleaned.equals(frame):
             caution(f"--na-value {value!r}: no cell holds it. Pass VALUE, or COL=VALUE for one column.")
         frame = cleaned
