@@ -138,9 +138,11 @@ def read_features(
     *,
     target: str | None = None,
     event: str | None = None,
+    kinds: Sequence[str] = (),
 ) -> pd.DataFrame:
     """The table without the columns to drop, and without the marks of missing cells."""
-    numbers = [*filter(None, (target, event, event and event.rpartition("=")[0]))]  # 05 is a count there
+    of_target = filter(None, (target, event, event and event.rpartition("=")[0]))  # 05 is a count there
+    numbers = [*of_target, *kinds_of_numbers(kinds)]
     frame = read_file(
         file, delimiter, na_values, warn_of_absent=True, max_rows=max_rows, seed=seed, numbers=numbers
     )
@@ -284,6 +286,12 @@ def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | N
         if kinds.setdefault(name, cast(Kind, kind)) != kind:
             raise ValueError(f"--kind {name!r} is given as {kinds[name]!r} and as {kind!r}. Pass one of them.")
     return kinds or None
+
+
+def kinds_of_numbers(pairs: Sequence[str]) -> list[str]:
+    """Return the columns of which --kind says that they hold numbers, also where these begin with zeros."""
+    given = [pair.rpartition("=") for pair in pairs]
+    return [name for name, _, kind in given if kind in ("continuous", "semicontinuous", "ordinal")]
 
 
 def refuse_kinds(pairs: Sequence[str], model: str) -> None:
