@@ -253,9 +253,10 @@ def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
 def as_in_fit(model: TableModel, frame: pd.DataFrame, option: str, path: str) -> pd.DataFrame:
     """Return features as the model of a file takes them; refuse columns that are not those of its fit.
 
-    Codes such as 401 are text where those of the fit, such as 035, were.
+    Codes such as 401 are text where those of the fit, such as 035, were, and 007 is a number where the fit had
+    numbers.
     """
-    from knockoffs.leading_zeros import as_text
+    from knockoffs.leading_zeros import as_numbers, as_text
 
     known = [*getattr(model, "feature_names_in_", frame.columns)]  # there are none of a model of an array
     seen = set(known)
@@ -271,6 +272,7 @@ def as_in_fit(model: TableModel, frame: pd.DataFrame, option: str, path: str) ->
             f"Put them in its order: {listing([*map(repr, known)])}."
         )
     levels = [(column.name, column.levels) for column in model.schema_]
+    frame = as_numbers(frame, [name for name, own in levels if own is None])
     return as_text(frame, [name for name, own in levels if own and all(isinstance(text, str) for text in own)])
 
 
