@@ -1082,6 +1082,7 @@ def test_the_level_that_a_warning_of_too_few_features_names_will_do(features: in
 def test_columns_that_are_conditioned_on_are_not_among_the_features_of_a_level() -> None:
     said = warnings_of(X, Y, fdr=0.1, condition_on=[0, 1, 2, 3])[0]
     assert "needs at least 10 selections, but X has only 8 features to test" in said
+    assert "only 1 feature to test" in warnings_of(X[:, :2], Y, fdr=0.1, condition_on=[0])[0]
 
 
 def test_a_level_that_most_features_would_have_to_hold_is_warned_of_before_the_fit() -> None:
