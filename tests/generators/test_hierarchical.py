@@ -185,6 +185,18 @@ def test_a_grid_that_is_seen_within_groups_alone_is_kept(tmp_path: Path) -> None
     assert (elsewhere["height"].round(1) != elsewhere["height"]).all()  # as are its cells
 
 
+def test_zeros_on_a_grid_have_no_sign() -> None:
+    """A file would show which cells are knockoffs: -0.0, which the table does not hold."""
+    rng = np.random.default_rng(7)
+    person = np.repeat(np.arange(40), 3)
+    table = pd.DataFrame({"score": rng.normal(0, 5, 40).round(1)[person] + 0.0, "x": rng.normal(size=120)})
+    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(table, groups=person)
+    scores = np.concatenate([model.sample(table, groups=person, random_state=k)["score"] for k in range(40)])
+    np.testing.assert_array_equal(scores.round(1), scores)
+    assert (scores == 0).any()
+    assert not np.signbit(scores[scores == 0]).any()
+
+
 def test_arrays_and_polars_come_back_as_they_were(fitted: HierarchicalKnockoffs) -> None:
     table, groups = patients()
     drawn = fitted.sample(table, groups=groups)

@@ -188,7 +188,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         for j in np.flatnonzero(self._decimals >= 0):
             decimals = int(self._decimals[j])
             lies = (np.round(of[:, j], decimals) == of[:, j]) | np.isnan(of[:, j])
-            codes[lies, j] = np.round(codes[lies, j], decimals)
+            codes[lies, j] = np.round(codes[lies, j], decimals) + 0.0  # 0.0 in place of -0.0, which files show
         return codes
 
     def _fit_memory(self, rows: int, columns: int) -> float:
