@@ -606,6 +606,7 @@ def test_codes_with_leading_zeros_stay_text(tmp_path: Path) -> None:
     as_target = read_frame(str(tmp_path / "t.csv"), numbers=["zip"])["zip"]
     assert as_target.dropna().tolist() == [35, 401, 401]
     assert without_mark(found, "401", ["zip"])["zip"].dropna().tolist() == ["035"]
+    assert without_mark(found, "401", ["zip"], numbers=["zip"])["zip"].dropna().tolist() == [35]
 
 
 def test_padded_numbers_and_other_lengths_are_numbers(read: Read) -> None:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given
@@ -226,6 +227,18 @@ def test_text_that_is_not_selected_leaves_the_selected_numbers_alone(
         assert found.dtypes.equals(table.dtypes[:6])
     else:
         assert found.dtype == np.float64
+
+
+@pytest.mark.filterwarnings("ignore:No features were selected")  # of scikit-learn
+@pytest.mark.parametrize("convert", [pd.DataFrame.copy, arrow_types, pl.from_pandas, pa.Table.from_pandas])
+def test_where_nothing_is_selected_all_rows_are_left_and_no_columns(
+    convert: Callable[[pd.DataFrame], Any],
+) -> None:
+    table = convert(FRAME.reset_index(drop=True).assign(ward=np.resize(["v", "w", "u"], 240)))
+    estimator = selector(upside_down, gives(np.full(len(NAMES) + 1, -1.0)))
+    with pytest.warns(KnockoffWarning, match="Nothing is selected"):
+        estimator.fit(table, Y)
+    assert estimator.transform(table).shape == (240, 0)
 
 
 def test_selected_text_comes_back_as_it_is() -> None:
@@ -1069,6 +1082,7 @@ def test_the_level_that_a_warning_of_too_few_features_names_will_do(features: in
 def test_columns_that_are_conditioned_on_are_not_among_the_features_of_a_level() -> None:
     said = warnings_of(X, Y, fdr=0.1, condition_on=[0, 1, 2, 3])[0]
     assert "needs at least 10 selections, but X has only 8 features to test" in said
+    assert "only 1 feature to test" in warnings_of(X[:, :2], Y, fdr=0.1, condition_on=[0])[0]
 
 
 def test_a_level_that_most_features_would_have_to_hold_is_warned_of_before_the_fit() -> None:

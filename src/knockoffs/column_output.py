@@ -48,10 +48,10 @@ class TypedSelectorMixin(SelectorMixin):
         validate_data(self, X, skip_check_array=True, reset=False)
         if frame is None:
             chosen = self._transform(X)
-            return chosen if as_table else _as_array(_without_typed_text(chosen))
+            return chosen if as_table else _as_array(_without_typed_text(chosen), len(X))
         names = [frame.columns[j] for j in np.flatnonzero(self.get_support())]
         chosen = frame.select(names).to_native()
-        return chosen if as_table and frame.implementation.is_polars() else _as_array(chosen)
+        return chosen if as_table and frame.implementation.is_polars() else _as_array(chosen, len(frame))
 
 
 def _without_typed_text(frame: pd.DataFrame) -> pd.DataFrame:
@@ -64,6 +64,8 @@ def _without_typed_text(frame: pd.DataFrame) -> pd.DataFrame:
     return plain
 
 
-def _as_array(table: Any) -> Any:
+def _as_array(table: Any, rows: int) -> Any:
     """An array of the selected columns: of numbers where all of them are numbers."""
+    if table.shape[1] == 0:  # tables without columns have no type, and some have no rows either
+        return np.empty((rows, 0))
     return check_array(table, dtype=None, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=0)

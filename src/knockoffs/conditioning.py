@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ def conditioned_columns(condition_on: Sequence[Any] | None, table: Table) -> Fla
     features, names = table.shape[1], table.names
     conditioned = np.zeros(features, dtype=bool)
     columns = () if condition_on is None else condition_on
-    if isinstance(columns, str) or not isinstance(columns, Iterable):
+    if isinstance(columns, str) or not isinstance(columns, Collection):
         raise ValueError(f"condition_on={condition_on!r} is not valid: pass a list of columns.")
     for column in columns:
         j = column_number(column, table.names, features)

@@ -113,11 +113,14 @@ def _from_file(path: str, name: str, delimiter: str | None, numbers: Collection[
     return _from_text(content, name, delimiter, numbers)
 
 
-def without_mark(frame: pd.DataFrame, mark: str, columns: Sequence[str]) -> pd.DataFrame:
+def without_mark(
+    frame: pd.DataFrame, mark: str, columns: Sequence[str], *, numbers: Collection[str] = ()
+) -> pd.DataFrame:
     """Return the table with missing cells in place of a mark such as "?" or "-999" in some columns.
 
     A mark that is a number also stands for that number written in another way. A column whose other cells are all
-    numbers becomes a column of numbers.
+    numbers becomes a column of numbers; codes such as 035 are none, but for the columns that are said to be
+    `numbers`.
     """
     number = pd.to_numeric(mark, errors="coerce")
     cleaned = frame.copy(deep=False)
@@ -128,15 +131,16 @@ def without_mark(frame: pd.DataFrame, mark: str, columns: Sequence[str]) -> pd.D
         else:
             is_mark = column.notna() & (column.astype(str).str.strip() == mark.strip())
         if is_mark.any():
-            cleaned[name] = _as_numbers(column.mask(is_mark.to_numpy(dtype=bool)))
+            rest = column.mask(is_mark.to_numpy(dtype=bool))
+            cleaned[name] = _as_numbers(rest, may_be_codes=name not in numbers)
     return cleaned
 
 
-def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+def _as_numbers(column: pd.Series[Any], *, may_be_codes: bool) -> pd.Series[Any]:
     """The column as numbers where its text holds nothing else, and no codes such as 035."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.remove_unused_categories()
-    if are_codes(column):
+    if may_be_codes and are_codes(column):
         return column
     try:
         return column if pd.api.types.is_numeric_dtype(column) else pd.to_numeric(column)

@@ -14,7 +14,7 @@ from knockoffs.statistics.targets import MOST_CLASSES, Target
 from knockoffs.statistics.units import standardise
 from knockoffs.swap_units import Units
 from knockoffs.tables import Table
-from knockoffs.words import column_name, listing
+from knockoffs.words import column_name, counted, listing
 
 LEAST_NEEDED = 2  # no level below 1 needs fewer selections
 RARE = 1e-3  # how improbable it is that levels look like the target
@@ -68,8 +68,8 @@ def _too_few_features(features: int, fdr: float, offset: int, n_draws: int) -> I
     settings = f"fdr={fdr:g} with offset={offset} and n_draws={n_draws}"
     if features < needed:
         yield (
-            f"{settings} needs at least {needed} selections, but X has only {features} features to test, so none "
-            f"can be selected. {remedy[0].upper()}{remedy[1:]}."
+            f"{settings} needs at least {needed} selections, but X has only "
+            f"{counted(features, 'feature')} to test, so none can be selected. {remedy[0].upper()}{remedy[1:]}."
         )
     else:
         together = "together" if n_draws == 1 else "together in almost every draw"

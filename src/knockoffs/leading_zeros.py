@@ -67,6 +67,15 @@ def _whole(column: pd.Series[Any]) -> bool:
     return len(present) > 0 and bool(np.isfinite(present).all()) and bool((present % 1 == 0).all())
 
 
+def as_numbers(frame: pd.DataFrame, columns: Collection[str]) -> pd.DataFrame:
+    """Return the table with the codes of some columns as numbers: 7 where another table has it instead of 007."""
+    found = frame.copy(deep=False)
+    for name in columns:
+        if name in frame.columns and are_codes(frame[name]):
+            found[name] = pd.to_numeric(frame[name])
+    return found
+
+
 def as_text(frame: pd.DataFrame, columns: Collection[str]) -> pd.DataFrame:
     """Return the table with whole numbers of some columns as text: 401 where another table has 035 beside it."""
     found = frame.copy(deep=False)

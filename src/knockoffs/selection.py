@@ -157,7 +157,8 @@ class Selection:
         false = "" if self.expected_false is None else f", about {self.expected_false:.2g} of them false"
         found = listing(self.discoveries) if self.selected.any() else "none"
         kept = f"; kept without guarantee: {listing(list(self.kept))}" if self.kept else ""
-        count = f"{self.selected.sum()} of {len(self.names)} features at fdr={self.fdr:g}"
+        tested = len(self.names) - len(self.conditioned)
+        count = f"{self.selected.sum()} of {tested} features at fdr={self.fdr:g}"
         return f"Selection({found}: {count}{false}{kept})"
 
     def _repr_html_(self) -> str:

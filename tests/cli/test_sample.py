@@ -322,3 +322,20 @@ def test_codes_with_leading_zeros_come_back_as_they_are(invoke: Invoke, features
     assert invoke("sample", "others.csv", "--generator", "model", "--out", "k.csv").exit_code == 0
     assert set(read_frame("k.csv")["ward"]) == {"035", "120", "401"}
     assert invoke("check", "others.csv", "--knockoffs", "k.csv", "--quiet").exit_code == 0
+
+
+def test_padded_quantities_are_numbers_where_the_user_says_so(invoke: Invoke, features: pd.DataFrame) -> None:
+    days = np.arange(300) * 7 % 60 + 60
+    table = features.iloc[:, :3].assign(days=days)
+    table.assign(days=[f"{number:03}" for number in days]).to_csv("padded.csv", index=False)
+    asked = ("--kind", "days=continuous", "--quiet")
+    fit = ("--generator", "gaussian", *asked, "--save-model", "model")
+    result = invoke("sample", "padded.csv", *fit, "--out", "k.csv")
+    assert (result.exit_code, result.stderr) == (0, "")
+    expected = GaussianKnockoffs(random_state=0).fit(table, kinds={"days": "continuous"})
+    pd.testing.assert_frame_equal(read_frame("k.csv"), expected.sample(table, random_state=0), check_exact=True)
+    assert invoke("check", "padded.csv", "--knockoffs", "k.csv", *asked).exit_code == 0
+    assert invoke("describe", "padded.csv", *asked[:2]).exit_code == 0
+    result = invoke("sample", "padded.csv", "--generator", "model", "--out", "again.csv")  # numbers in its fit
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert Path("again.csv").read_bytes() == Path("k.csv").read_bytes()

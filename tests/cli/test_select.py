@@ -544,6 +544,16 @@ def test_a_model_of_a_table_with_gaps_cannot_be_used_without_them(
     assert "(--missing complete) out" in line
 
 
+def test_a_target_with_leading_zeros_is_a_quantity_also_beside_marks_of_missing_cells(
+    invoke: Invoke, table: pd.DataFrame
+) -> None:
+    count = (table["y"].rank() / 10).round().astype(int) + 40
+    table.assign(y=count.map("{:03}".format).mask(table.index < 5, "?")).to_csv("table.csv", index=False)
+    said = printed(invoke, "table.csv", *FAST, "--drop", "patient", "--na-value", "?")
+    assert said["settings"]["task"] == "regression"
+    assert w_of(said) == w_of(by_hand(table.assign(y=count)[5:]).to_dict())
+
+
 def test_kinds_reach_the_selector(invoke: Invoke, mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 

@@ -164,6 +164,19 @@ def test_the_same_seed_gives_the_same_bits_also_from_a_file(fitted: Hierarchical
     assert (first["pressure"] != second["pressure"]).all()
 
 
+@pytest.mark.filterwarnings("ignore:column 'ward'.*fewer than 10 distinct values")
+def test_categories_that_say_nothing_have_knockoffs_that_are_no_copies() -> None:
+    """Knockoffs of a category that depends on nothing agree with it as often as two independent draws do."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 8)
+    numbers = rng.normal(size=(40, 3))[groups] + rng.normal(size=(320, 3))
+    table = pd.DataFrame(numbers, columns=["a", "b", "c"]).assign(ward=rng.choice(list("pqrs"), 320))
+    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(table, groups=groups)
+    drawn = [model.sample(table, groups=groups, random_state=seed) for seed in range(5)]
+    agree = np.mean([own["ward"] == table["ward"] for own in drawn])
+    assert 0.2 < agree < 0.35
+
+
 def test_a_grid_that_is_seen_within_groups_alone_is_kept(tmp_path: Path) -> None:
     """Heights with one decimal hardly repeat among 40 persons, of whom each has one in three rows."""
     rng = np.random.default_rng(5)
@@ -183,6 +196,18 @@ def test_a_grid_that_is_seen_within_groups_alone_is_kept(tmp_path: Path) -> None
     assert (found["exact"].round(6) != found["exact"]).all()
     elsewhere = model.sample(table.assign(height=table["height"] + 0.0123), groups=person)
     assert (elsewhere["height"].round(1) != elsewhere["height"]).all()  # as are its cells
+
+
+def test_zeros_on_a_grid_have_no_sign() -> None:
+    """A file would show which cells are knockoffs: -0.0, which the table does not hold."""
+    rng = np.random.default_rng(7)
+    person = np.repeat(np.arange(40), 3)
+    table = pd.DataFrame({"score": rng.normal(0, 5, 40).round(1)[person] + 0.0, "x": rng.normal(size=120)})
+    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(table, groups=person)
+    scores = np.concatenate([model.sample(table, groups=person, random_state=k)["score"] for k in range(40)])
+    np.testing.assert_array_equal(scores.round(1), scores)
+    assert (scores == 0).any()
+    assert not np.signbit(scores[scores == 0]).any()
 
 
 def test_arrays_and_polars_come_back_as_they_were(fitted: HierarchicalKnockoffs) -> None:

@@ -228,6 +228,7 @@ def test_it_warns_where_no_p_value_can_be_small_enough() -> None:
         ({"condition_on": "age"}, "condition_on='age' is not valid: pass a list"),
         ({"n_jobs": 0}, "n_jobs=0 is not valid: pass a whole number of at least 1, or -1 for all cores"),
         ({"condition_on": 3}, "condition_on=3 is not valid: pass a list of columns"),
+        ({"condition_on": iter([0])}, "condition_on=.* is not valid: pass a list"),  # empty in a second fit
         ({"condition_on": ["age"]}, "condition_on names 'age', which is no column of X: there are numbers from 0"),
         ({"condition_on": range(8)}, "condition_on names all columns"),
         ({"density": lambda codes, j, count, rng: codes[:, j]}, "density returned draws of shape"),

@@ -102,9 +102,23 @@ def test_the_check_expects_the_sum_of_what_stands_in_for_the_terms() -> None:
         [LassoStatistic()],
         [LassoStatistic(), "mixture"],
         [LassoStatistic(), HoldoutStatistic(Ridge(), standardise=False)],
+        LassoStatistic(),
     ],
-    ids=["one", "a name", "other units"],
+    ids=["one", "a name", "other units", "no list"],
 )
 def test_what_is_no_sum_is_refused(statistics: Any) -> None:
     with pytest.raises(ValueError, match="pass at least two statistics of this package"):
         SumStatistic(statistics).compute(X, X_TILDE, Y)
+
+
+def test_a_term_of_another_task_is_refused() -> None:
+    """All terms explain the same y: a task of one of them had no effect."""
+    terms = [LassoStatistic(task="regression"), ImportanceStatistic()]
+    with pytest.raises(ValueError, match=r"not that of the sum, task='auto'. Pass task='regression' to Sum"):
+        SumStatistic(terms).compute(X, X_TILDE, Y > 0)
+    found = SumStatistic(terms, task="regression", random_state=0).compute(X, X_TILDE, Y > 0)
+    with pytest.raises(ValueError, match="task='classification'"):
+        KnockoffSelector("gaussian", SumStatistic(terms), certify=False, fdr=0.5).fit(X, Y > 0)
+    terms = [LassoStatistic(), ImportanceStatistic()]
+    expected = SumStatistic(terms, task="regression", random_state=0).compute(X, X_TILDE, Y > 0)
+    np.testing.assert_array_equal(found, expected)

@@ -16,6 +16,7 @@ from knockoffs.cli.common import (
     check_cores,
     groups_option,
     kind_option,
+    kinds_of_numbers,
     read_features,
     read_file,
     read_kinds,
@@ -97,7 +98,8 @@ def check(
         require_standard_output("--json")
     check_paths(named(FILE=file, model=model, knockoffs=knockoffs, feature_groups=feature_groups), named(out=out))
     feature_sets = read_groups_file(feature_groups)
-    X, labels = take_groups(read_features(file, delimiter, drop, na_values, max_rows, seed), groups)
+    frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
+    X, labels = take_groups(frame, groups)
     with interrupts_end_the_process():
         from knockoffs.diagnostics import check_swap
         from knockoffs.statistics import registry
@@ -145,7 +147,8 @@ def _subject(
         loaded = load_generator(model)
         X = as_in_fit(loaded, X, "--model", model)
         return loaded, X
-    table = read_file(str(knockoffs), delimiter, na_values, max_rows=max_rows, seed=seed)
+    numbers = kinds_of_numbers(kinds)
+    table = read_file(str(knockoffs), delimiter, na_values, max_rows=max_rows, seed=seed, numbers=numbers)
     absent = [name for name in X.columns if name not in table.columns]
     if absent:
         which = f"the column{'s' if len(absent) > 1 else ''} {listing([*map(repr, absent)])}"

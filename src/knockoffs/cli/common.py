@@ -138,9 +138,11 @@ def read_features(
     *,
     target: str | None = None,
     event: str | None = None,
+    kinds: Sequence[str] = (),
 ) -> pd.DataFrame:
     """The table without the columns to drop, and without the marks of missing cells."""
-    numbers = [*filter(None, (target, event, event and event.rpartition("=")[0]))]  # 05 is a count there
+    of_target = filter(None, (target, event, event and event.rpartition("=")[0]))  # 05 is a count there
+    numbers = [*of_target, *kinds_of_numbers(kinds)]
     frame = read_file(
         file, delimiter, na_values, warn_of_absent=True, max_rows=max_rows, seed=seed, numbers=numbers
     )
@@ -167,7 +169,7 @@ def read_file(
     frame = read_frame(
         file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed, numbers=numbers
     )
-    return with_gaps(frame, na_values, warn_of_absent=warn_of_absent)
+    return with_gaps(frame, na_values, warn_of_absent=warn_of_absent, numbers=numbers)
 
 
 def _one_character(delimiter: str | None) -> str | None:
@@ -181,14 +183,21 @@ def _one_character(delimiter: str | None) -> str | None:
     return mark
 
 
-def with_gaps(frame: pd.DataFrame, na_values: Sequence[str], *, warn_of_absent: bool = False) -> pd.DataFrame:
+def with_gaps(
+    frame: pd.DataFrame,
+    na_values: Sequence[str],
+    *,
+    warn_of_absent: bool = False,
+    numbers: Sequence[str] = (),
+) -> pd.DataFrame:
     """The table with missing cells where --na-value says so."""
     from knockoffs.files import without_mark
 
     for value in na_values:
         name, equals, mark = value.rpartition("=")  # a name may hold the sign as well
         in_one = bool(equals) and name in frame.columns
-        cleaned = without_mark(frame, mark if in_one else value, [name] if in_one else [*frame.columns])
+        columns = [name] if in_one else [*frame.columns]
+        cleaned = without_mark(frame, mark if in_one else value, columns, numbers=numbers)
         if warn_of_absent and cleaned.equals(frame):
             caution(f"--na-value {value!r}: no cell holds it. Pass VALUE, or COL=VALUE for one column.")
         frame = cleaned
@@ -244,9 +253,10 @@ def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
 def as_in_fit(model: TableModel, frame: pd.DataFrame, option: str, path: str) -> pd.DataFrame:
     """Return features as the model of a file takes them; refuse columns that are not those of its fit.
 
-    Codes such as 401 are text where those of the fit, such as 035, were.
+    Codes such as 401 are text where those of the fit, such as 035, were, and 007 is a number where the fit had
+    numbers.
     """
-    from knockoffs.leading_zeros import as_text
+    from knockoffs.leading_zeros import as_numbers, as_text
 
     known = [*getattr(model, "feature_names_in_", frame.columns)]  # there are none of a model of an array
     seen = set(known)
@@ -262,6 +272,7 @@ def as_in_fit(model: TableModel, frame: pd.DataFrame, option: str, path: str) ->
             f"Put them in its order: {listing([*map(repr, known)])}."
         )
     levels = [(column.name, column.levels) for column in model.schema_]
+    frame = as_numbers(frame, [name for name, own in levels if own is None])
     return as_text(frame, [name for name, own in levels if own and all(isinstance(text, str) for text in own)])
 
 
@@ -277,6 +288,12 @@ def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | N
         if kinds.setdefault(name, cast(Kind, kind)) != kind:
             raise ValueError(f"--kind {name!r} is given as {kinds[name]!r} and as {kind!r}. Pass one of them.")
     return kinds or None
+
+
+def kinds_of_numbers(pairs: Sequence[str]) -> list[str]:
+    """Return the columns of which --kind says that they hold numbers, also where these begin with zeros."""
+    given = [pair.rpartition("=") for pair in pairs]
+    return [name for name, _, kind in given if kind in ("continuous", "semicontinuous", "ordinal")]
 
 
 def refuse_kinds(pairs: Sequence[str], model: str) -> None:

@@ -42,7 +42,7 @@ def describe(
     """
     if as_json:
         require_standard_output("--json")
-    X = read_features(file, delimiter, drop, na_values, max_rows)
+    X = read_features(file, delimiter, drop, na_values, max_rows, kinds=kinds)
     with interrupts_end_the_process():  # what takes seconds to import is imported when the work begins
         from knockoffs.doubts import doubts
         from knockoffs.table_problems import UnusableColumnsError

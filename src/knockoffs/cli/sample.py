@@ -84,7 +84,8 @@ def sample(
         refuse_kinds(kinds, generator)
         refuse_feature_groups(feature_groups, generator)
     feature_sets = read_groups_file(feature_groups)
-    X, labels = take_groups(read_features(file, delimiter, drop, na_values, max_rows, seed), groups)
+    frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
+    X, labels = take_groups(frame, groups)
     asked = read_kinds(kinds, X)
     with interrupts_end_the_process():
         from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups

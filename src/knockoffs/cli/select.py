@@ -143,7 +143,9 @@ def select(
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
     feature_sets = read_groups_file(feature_groups)
-    frame = read_features(file, delimiter, drop, na_values, max_rows, seed, target=target, event=event)
+    frame = read_features(
+        file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
+    )
     with interrupts_end_the_process():
         from knockoffs.selector import KnockoffSelector
 

@@ -119,7 +119,9 @@ def test(
     check_paths(named(FILE=file, density=density), outputs, new_folder=out)
     if density is not None:
         refuse_kinds(kinds, density)
-    frame = read_features(file, delimiter, drop, na_values, max_rows, seed, target=target, event=event)
+    frame = read_features(
+        file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
+    )
     with interrupts_end_the_process():
         from knockoffs.generators.joint import JointDensity
         from knockoffs.randomization import RandomizationTest

@@ -188,7 +188,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         for j in np.flatnonzero(self._decimals >= 0):
             decimals = int(self._decimals[j])
             lies = (np.round(of[:, j], decimals) == of[:, j]) | np.isnan(of[:, j])
-            codes[lies, j] = np.round(codes[lies, j], decimals)
+            codes[lies, j] = np.round(codes[lies, j], decimals) + 0.0  # 0.0 in place of -0.0, which files show
         return codes
 
     def _fit_memory(self, rows: int, columns: int) -> float:
@@ -257,7 +257,9 @@ class HierarchicalKnockoffs(KnockoffGenerator):
             # A generator takes two varying columns or more; what is added here is cut off from its draws.
             missing = max(0, MIN_COLUMNS - np.count_nonzero(part.std(0) > 0))
             columns = _with_noise(part, part.shape[1] + missing, np.random.default_rng(seed))
-            return model.fit(columns, feature_groups=self._groups_of_parts())
+            # Parts of discrete columns repeat within a group of the fit, and are others in every further draw.
+            kinds = dict.fromkeys(range(columns.shape[1]), "continuous")
+            return model.fit(columns, kinds=kinds, feature_groups=self._groups_of_parts())
 
     def _groups_of_parts(self) -> dict[str, list[int]]:
         """The groups of features as groups of internal columns, which are the columns of the parts."""

@@ -65,7 +65,21 @@ class SumStatistic(PredictiveStatistic):
     @property
     def terms(self) -> tuple[Statistic, ...]:
         """The statistics that are summed."""
-        return (HoldoutStatistic(), LassoStatistic()) if self.statistics is None else tuple(self.statistics)
+        if self.statistics is None:
+            return HoldoutStatistic(), LassoStatistic()
+        terms = tuple(self.statistics) if isinstance(self.statistics, Sequence) else ()
+        if len(terms) < 2 or not all(isinstance(term, Statistic) and term.standardise for term in terms):
+            raise ValueError(
+                f"statistics={self.statistics!r} is not valid: pass at least two statistics of this package, with "
+                "standardise=True, such as [HoldoutStatistic(), LassoStatistic()]."
+            )
+        for own in (term.task for term in terms):
+            if own not in ("auto", self.task):
+                raise ValueError(
+                    f"statistics={self.statistics!r} has a term of task={own!r}, which is not that of the sum, "
+                    f"task={self.task!r}. Pass task={own!r} to SumStatistic, for all terms."
+                )
+        return terms
 
     @property
     def exact(self) -> bool:  # pyrefly: ignore[bad-override]
@@ -78,7 +92,6 @@ class SumStatistic(PredictiveStatistic):
     def _compute_with_predictions(
         self, problem: Problem, rng: np.random.Generator, report: Report
     ) -> tuple[Array, Array | None]:
-        self._check_terms()
         total, others = np.zeros(problem.features), None
         for term, own_rng in zip(self.terms, rng.spawn(len(self.terms)), strict=True):
             ready = clone(term)
@@ -93,14 +106,6 @@ class SumStatistic(PredictiveStatistic):
                 w = ready._compute(problem, seeded, report)
             total += in_mean_sizes(w)
         return total, others
-
-    def _check_terms(self) -> None:
-        terms = self.terms
-        if len(terms) < 2 or not all(isinstance(term, Statistic) and term.standardise for term in terms):
-            raise ValueError(
-                f"statistics={self.statistics!r} is not valid: pass at least two statistics of this package, with "
-                "standardise=True, such as [HoldoutStatistic(), LassoStatistic()]."
-            )
 
 
 def in_mean_sizes(w: Array) -> Array:
