@@ -111,3 +111,11 @@ def test_a_target_with_a_class_for_nearly_each_row_is_refused(task: str) -> None
     y = [f"name {k}" for k in range(ROWS)] if task == "auto" else NOISE
     with pytest.raises(ValueError, match=r"y has 300 classes in 300 rows, too few.*task='regression'"):
         RandomizationTest(task=task).fit(X, y)
+
+
+def test_one_discovery_is_spoken_of_as_one(tmp_path: Path) -> None:
+    test = TEST.fit(X[["harm", "noise"]], X["harm"] + NOISE)
+    assert test.result_.discoveries == ["harm"]
+    assert test.result_.explanation.startswith("1 of 2 tested features is a discovery at level")
+    write_test_report(test, tmp_path / "page.html")
+    assert "<strong>1</strong> discovery</li>" in (tmp_path / "page.html").read_text()
