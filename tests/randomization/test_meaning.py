@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.special import ndtri
 from scipy.stats import rankdata
+from sklearn.base import clone
 
 from knockoffs import JointDensity, KnockoffWarning, RandomizationTest, write_test_report
 
@@ -119,3 +120,8 @@ def test_one_discovery_is_spoken_of_as_one(tmp_path: Path) -> None:
     assert test.result_.explanation.startswith("1 of 2 tested features is a discovery at level")
     write_test_report(test, tmp_path / "page.html")
     assert "<strong>1</strong> discovery</li>" in (tmp_path / "page.html").read_text()
+
+
+def test_features_are_counted_without_those_that_are_conditioned_on() -> None:
+    result = clone(TEST).set_params(condition_on=["harm"]).fit(X, X["help"] + NOISE).result_
+    assert result.settings()["features"] == len(result.to_frame()) == 3

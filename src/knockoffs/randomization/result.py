@@ -148,7 +148,7 @@ class RandomizationResult:
             "effect": self.effect_meaning,
             "task": self.task,
             "rows": self.rows,
-            "features": len(self.names),
+            "features": int((~self.conditioned).sum()),
             "condition_on": [self.names[j] for j in np.flatnonzero(self.conditioned)],
             "copies": [self.names[j] for j in np.flatnonzero(self.copies)],
             "density": self.density,
