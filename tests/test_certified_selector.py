@@ -392,6 +392,16 @@ def test_settings_tell_how_missing_cells_and_columns_were_read(tmp_path: Path) -
         assert "ward: nominal" in page
 
 
+def test_kinds_of_text_that_nobody_gave_are_not_said_to_be_given(tmp_path: Path) -> None:
+    table = FRAME.assign(ward=np.arange(200) % 4, sex=np.where(np.arange(200) % 3 == 0, "f", "m"))
+    fitted = selector(certify=False, fdr=0.5).fit(table, Y)
+    assert fitted.selection_.settings()["kinds"] == {}
+    write_report(fitted, tmp_path / "page.html")
+    assert "kinds that were given" not in (tmp_path / "page.html").read_text()
+    given = selector(certify=False, fdr=0.5, kinds={"ward": "nominal"}).fit(table, Y)
+    assert given.selection_.settings()["kinds"] == {"ward": "nominal"}
+
+
 @pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
 def test_tests_of_single_features_are_no_advice_for_rows_or_features_in_groups() -> None:
     rng = np.random.default_rng(5)

@@ -187,6 +187,7 @@ def test_an_empty_selection_explains_itself() -> None:
     assert knockoff_select([3, 2, 1, -0.5], 0.334).sum() == 3
     assert "No feature of 2 has w > 0" in explain_empty_selection([0, -1], 0.1)
     assert "no level below 1" in explain_empty_selection([1, -2], 0.1)
+    assert "1 of 2 has w > 0" in explain_empty_selection([1, -2], 0.1)
 
 
 @law

@@ -57,6 +57,20 @@ def test_effects_are_hazard_ratios(fitted: KnockoffSelector) -> None:
     assert effects["gene 0"].said.startswith("hazard rises (hazard ratio ")
     assert effects["gene 5"].said.startswith("hazard falls (hazard ratio 0.")
     assert effects["sex"].said.startswith("hazard is higher at 'm' than at 'f' (hazard ratio ")
+    assert " for 'm' against 'f', " in effects["sex"].said
+
+
+def test_a_hazard_ratio_names_the_levels_that_it_compares() -> None:
+    X, y = patients()
+    level = np.random.default_rng(2).integers(3, size=len(X))
+    y["days"] *= np.array([9.0, 1.2, 1.0])[level]  # the event comes late where the stage is missing
+    X["stage"] = np.array([None, "I", "II"], dtype=object)[level]
+    selector = KnockoffSelector("gaussian", "lasso", fdr=0.5, certify=False, random_state=0)
+    effect = selector.fit(X, y).selection_.effects["stage"]
+    assert "hazard is higher at 'II' than at 'missing' (hazard ratio" in effect.said
+    assert effect.hazard is not None
+    assert effect.hazard.per == "'II' against 'I'"
+    assert effect.hazard.per in effect.said
 
 
 def test_curves_are_shares_that_fall(fitted: KnockoffSelector) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.explanation import Outlook, explain_selection, next_steps
 from knockoffs.filtering import combine_draws, draw_threshold
 from knockoffs.parts import described
+from knockoffs.schema import Kind
 from knockoffs.selection import UNBOUNDED, MissingHandling, RowHandling, Selection, versions_in_use
 from knockoffs.statistics.targets import Target
-from knockoffs.tables import Table
+from knockoffs.tables import Table, given_kinds
 from knockoffs.words import amount, counted, listing
 
 
@@ -28,6 +29,7 @@ def conclude(
     conditioned: Flags,
     target: Target,
     missing: MissingHandling,
+    kinds: Mapping[Any, Kind] | None,
     level: float,
     fdr: float,
     offset: int,
@@ -46,6 +48,7 @@ def conclude(
     `conditioned` flags columns.
     """
     units, columns = table.units, table.schema.names
+    given = given_kinds(kinds, table.names, len(columns), "KnockoffSelector")  # the table's are also those of text
     names, conditioned = units.names, units.all_of(conditioned)
     tested = ~conditioned
     selected, evalues = np.zeros(len(tested), dtype=bool), np.zeros(len(tested))
@@ -95,7 +98,7 @@ def conclude(
         twins=tuple(twins),
         feature_groups=units.groups(columns),
         missing=missing,
-        kinds={columns[j]: kind for j, kind in table.kinds.items()},
+        kinds={columns[j]: kind for j, kind in given.items()},
     )
 
 

@@ -75,6 +75,7 @@ def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str
     best = int(np.argmin(np.where(above > 0, estimates, np.inf)))
     selected, opposed, share = int(above[best]), int(below[best]), float(estimates[best])
     needed = [max(math.ceil((offset + negative) / fdr - 1e-9), 1) for negative in (0, 1)]
+    above_zero = _count(positive, f"of {len(w)} has", f"of {len(w)} have")
     chance = "None has w < 0."
     if negative:
         chance = (
@@ -87,7 +88,7 @@ def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str
     else:
         outcome = "no level below 1 selects any"
     return (
-        f"At fdr={fdr:g} nothing is selected. {positive} of {len(w)} have w > 0. {chance} "
+        f"At fdr={fdr:g} nothing is selected. {above_zero} w > 0. {chance} "
         f"{standing} out, further above zero than any feature is below; fdr={fdr:g} with "
         f"offset={offset} needs at least {needed[0]} features that stand out ({needed[1]} where one is as far "
         f"below zero, and so on). The best threshold, {thresholds[best]:.3g}, has {selected} at or above it "

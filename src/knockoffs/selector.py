@@ -318,6 +318,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             conditioned=self._conditioned,
             target=target,
             missing=self.missing,
+            kinds=self.kinds,
             level=level,
             fdr=self.fdr,
             offset=self.offset,

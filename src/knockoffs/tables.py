@@ -191,10 +191,10 @@ def read_table(
     Table
     """
     if isinstance(X, Table):
-        asked = _asked_for(kinds, X.names, X.shape[1], who)
+        asked = given_kinds(kinds, X.names, X.shape[1], who)
         return replace(X, kinds={**X.kinds, **asked}) if asked else X
     names, readers = _column_readers(X, who)
-    asked = _asked_for(kinds, names, len(readers), who)
+    asked = given_kinds(kinds, names, len(readers), who)
     problems = Problems(names, asked, categories)
     codes, levels, precisions, given = [], [], [], {}
     for j, read in enumerate(readers):
@@ -274,10 +274,10 @@ def _as_array(X: Any) -> Any:
     return np.asarray(X, dtype=object) if plain.dtype.kind == "U" else plain
 
 
-def _asked_for(
+def given_kinds(
     kinds: Mapping[Any, Kind] | None, names: list[str] | None, columns: int, who: str
 ) -> dict[int, Kind]:
-    """The kinds that a user gives by name or number of a column."""
+    """Return the kinds that a user gives by name or number of a column, by the column's number."""
     asked: dict[int, Kind] = {}
     if kinds is None:
         return asked

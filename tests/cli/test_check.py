@@ -50,6 +50,14 @@ def test_the_json_is_the_librarys_certificate(
     assert json.loads(result.stdout) == check_swap(model, features, random_state=0).to_dict()
 
 
+def test_a_warning_that_draws_repeat_is_shown_once(invoke: Invoke, file: Path, table: pd.DataFrame) -> None:
+    GaussianKnockoffs(random_state=0).fit(table.drop(columns="y")).save("model")
+    first = table[FEATURES[0]]
+    table.assign(**{FEATURES[0]: first.mask(first > 1)}).to_csv(file, index=False)  # the model has seen no gaps
+    said = invoke("check", file, *MODEL, "--quiet").stderr
+    assert said.count("cells with a value that the fit has not seen") == 1
+
+
 def test_knockoffs_of_a_file_are_a_pair(
     invoke: Invoke, file: Path, features: pd.DataFrame, knockoffs: pd.DataFrame
 ) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtri
+from scipy.stats import rankdata
+from sklearn.base import clone
 
 from knockoffs import JointDensity, KnockoffWarning, RandomizationTest, write_test_report
 
@@ -51,14 +54,18 @@ def test_effects_on_two_classes_are_changes_of_the_share_that_is_named() -> None
     assert result.effects[0] == pytest.approx(slope, abs=0.05)  # in shares of rows, not in standard deviations
 
 
-def test_effects_of_two_levels_name_the_level_that_they_speak_for() -> None:
+def test_effects_of_two_levels_name_the_level_that_they_speak_for(tmp_path: Path) -> None:
     y = 1.0 * (X["sex"] == "woman") + 0.3 * NOISE
-    result = TEST.fit(X, y).result_
+    test = TEST.fit(X, y)
+    write_test_report(test, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "stay as they are. Intervals are those of 95 %. For a feature with two levels in words" in page
+    result = test.result_
     frame = result.to_frame().set_index("feature")
     assert result.effects[3] > 0.5
     assert frame.loc["sex", "effect_towards"] == "woman"
     assert frame.loc["harm", "effect_towards"] == ""
-    assert json.loads(json.dumps(result.to_dict()))["settings"]["effect"].startswith("by how many standard")
+    assert json.loads(json.dumps(result.to_dict()))["settings"]["effect"].startswith("An effect says by how many")
 
 
 def test_without_levels_in_words_a_page_names_none(tmp_path: Path) -> None:
@@ -68,11 +75,26 @@ def test_without_levels_in_words_a_page_names_none(tmp_path: Path) -> None:
     assert "level in brackets" not in (tmp_path / "page.html").read_text()
 
 
-def test_effects_on_several_classes_have_no_direction() -> None:
+def test_effects_on_several_classes_have_no_direction(tmp_path: Path) -> None:
     y = np.array(["low", "middle", "high"])[np.digitize(X["harm"] + 0.3 * NOISE, [-0.5, 0.5])]
-    result = TEST.fit(X, y).result_
-    assert np.isnan(result.effects).all()
-    assert "no direction" in result.effect_meaning
+    test = TEST.fit(X, y)
+    assert np.isnan(test.result_.effects).all()
+    assert "effect_towards" not in test.result_.to_frame()
+    write_test_report(test, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "There are no effects: the target has 3 classes, so that a change has no direction." in page
+    for untrue in ("An effect says", "level in brackets", "Intervals"):
+        assert untrue not in page
+
+
+def test_effects_on_a_target_with_heavy_tails_are_those_of_its_normal_scores() -> None:
+    cost = pd.Series(np.exp(1.5 * X["harm"] + 1.5 * NOISE), name="cost")
+    result = TEST.fit(X, cost).result_
+    assert "the normal scores of cost" in result.effect_meaning
+    scores = ndtri((rankdata(cost) - 0.5) / ROWS)
+    in_scores, as_it_is = (np.polyfit(X["harm"] / X["harm"].std(), y / y.std(), 1)[0] for y in (scores, cost))
+    assert result.effects[0] == pytest.approx(in_scores, abs=0.1)
+    assert in_scores - as_it_is > 0.2
 
 
 def test_doubtful_columns_and_copies_of_the_target_are_said_before_a_test_too() -> None:
@@ -90,3 +112,16 @@ def test_a_target_with_a_class_for_nearly_each_row_is_refused(task: str) -> None
     y = [f"name {k}" for k in range(ROWS)] if task == "auto" else NOISE
     with pytest.raises(ValueError, match=r"y has 300 classes in 300 rows, too few.*task='regression'"):
         RandomizationTest(task=task).fit(X, y)
+
+
+def test_one_discovery_is_spoken_of_as_one(tmp_path: Path) -> None:
+    test = TEST.fit(X[["harm", "noise"]], X["harm"] + NOISE)
+    assert test.result_.discoveries == ["harm"]
+    assert test.result_.explanation.startswith("1 of 2 tested features is a discovery at level")
+    write_test_report(test, tmp_path / "page.html")
+    assert "<strong>1</strong> discovery</li>" in (tmp_path / "page.html").read_text()
+
+
+def test_features_are_counted_without_those_that_are_conditioned_on() -> None:
+    result = clone(TEST).set_params(condition_on=["harm"]).fit(X, X["help"] + NOISE).result_
+    assert result.settings()["features"] == len(result.to_frame()) == 3

@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def plain_errors() -> Iterator[None]:
     """Put errors and warnings in one line each, which names the problem and the remedy, instead of a traceback."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", KnockoffWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = partial(_show_warning, set())
         try:
             yield
         except KeyboardInterrupt:
@@ -95,6 +96,10 @@ def _reader_went_away(error: Exception) -> bool:
     return isinstance(error, BrokenPipeError) and error.filename is None
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+def _show_warning(shown: set[str], message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning unless it is `shown` already: every draw of a model repeats what it warns of."""
     kind = "Warning" if issubclass(category, KnockoffWarning) else category.__name__
-    say(f"{kind}: {one_line(message)}", err=True)
+    line = f"{kind}: {one_line(message)}"
+    if line not in shown:
+        shown.add(line)
+        say(line, err=True)

@@ -214,5 +214,5 @@ def _show(result: RandomizationResult) -> None:
         table.caption = f"and {len(shown) - SHOWN} more"
     terminal = console()
     terminal.print(table)
-    terminal.print(text(f"Effect: {result.effect_meaning}."))
+    terminal.print(text(result.effect_meaning))
     terminal.print(text(result.explanation))

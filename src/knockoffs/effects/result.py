@@ -75,8 +75,8 @@ class HazardRatio:
     high: float
 
     def __str__(self) -> str:
-        per = " per standard deviation" if self.per == "standard deviation" else ""
-        return f"hazard ratio {self.ratio:.3g}{per}, {self.low:.3g} to {self.high:.3g}"
+        of = f"per {self.per}" if self.per == "standard deviation" else f"for {self.per}"
+        return f"hazard ratio {self.ratio:.3g} {of}, {self.low:.3g} to {self.high:.3g}"
 
 
 @dataclass(frozen=True, slots=True)

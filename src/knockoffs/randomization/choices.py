@@ -16,7 +16,7 @@ from knockoffs.randomization.features import Variant
 from knockoffs.randomization.refitted import is_function
 from knockoffs.statistics.models import NAMED
 from knockoffs.tables import Table
-from knockoffs.words import column_name, listing
+from knockoffs.words import column_name, counted, listing
 
 STATISTICS: dict[Variant, tuple[str, ...]] = {
     "distilled": ("linear", "boosting"),
@@ -89,5 +89,7 @@ def explain_tests(selected: Flags, pvalues: Array, level: float, correction: Cor
     """Return one sentence: how many discoveries there are, or how close the nearest is."""
     how = f"at level {level:g} ({NAMES[correction]})"
     if selected.any():
-        return f"{selected.sum()} of {len(pvalues)} tested features are discoveries {how}."
-    return f"None of {len(pvalues)} tested features is a discovery {how}; the smallest p is {pvalues.min():.2g}."
+        are = "is a discovery" if selected.sum() == 1 else "are discoveries"
+        return f"{selected.sum()} of {counted(len(pvalues), 'tested feature')} {are} {how}."
+    tested = counted(len(pvalues), "tested feature")
+    return f"None of {tested} is a discovery {how}; the smallest p is {pvalues.min():.2g}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from knockoffs.randomization.residuals import in_normal_scores
 from knockoffs.schema import Schema
 from knockoffs.statistics.targets import Target
 
@@ -9,24 +10,33 @@ LEVELS = 2
 
 
 def meaning_of_effects(target: Target) -> str:
-    """Say what an effect is: how much of what changes with a feature, and which way is up.
+    """Say in a sentence what an effect is: how much of what changes with a feature, and which way is up.
 
     >>> import numpy as np
-    >>> meaning_of_effects(Target("classification", np.array([0.0, 1.0]), ("ill", "well"), "outcome"))
-    "by how much the share of rows with outcome = 'well' changes per standard deviation of a feature"
+    >>> outcome = Target("classification", np.array([0.0, 1.0]), ("ill", "well"), "outcome")
+    >>> meaning_of_effects(outcome)[:74]
+    "An effect says by how much the share of rows with outcome = 'well' changes"
     """
-    per = "per standard deviation of a feature"
+    per = "per standard deviation of a feature, while all other features stay as they are"
     name = target.name or "the target"
+    if len(target.classes) > LEVELS:
+        return (
+            f"There are no effects: {name} has {len(target.classes)} classes, so that a change has no direction."
+        )
+    if target.classes:
+        return f"An effect says by how much the share of rows with {name} = {target.classes[1]!r} changes {per}."
+    scores = "normal scores of " if in_normal_scores(target.values) else ""
     if target.times is not None:
         return (
-            f"by how many standard deviations events exceed those to expect by the time of a row (martingale "
-            f"residuals of the {name}) {per}: above 0 the event comes earlier, below 0 later"
+            "An effect says by how many standard deviations events exceed those to expect by the time of a row "
+            f"({scores}martingale residuals of the {name}) {per}: above 0 the event comes earlier, below 0 later."
         )
-    if not target.classes:
-        return f"by how many standard deviations {name} changes {per}"
-    if len(target.classes) > LEVELS:
-        return f"none: {name} has {len(target.classes)} classes, so that a change has no direction"
-    return f"by how much the share of rows with {name} = {target.classes[1]!r} changes {per}"
+    if scores:
+        return (
+            f"An effect says by how many standard deviations the normal scores of {name} change {per}. These are "
+            "ranks on the scale of a normal distribution, which a few very large values do not decide."
+        )
+    return f"An effect says by how many standard deviations {name} changes {per}."
 
 
 def upper_levels(schema: Schema) -> tuple[str, ...]:

@@ -170,11 +170,17 @@ def _share_of_use(predicted: Array, true: Array) -> float:
     return float(predicted @ true / max(predicted @ predicted, 1e-300))
 
 
+def in_normal_scores(y: Array) -> bool:
+    """Return whether normal scores stand for a quantity, whose tails are heavy."""
+    (standard,), _, _ = standardise(y[:, None])
+    return bool(np.mean(standard**4) > HEAVY)
+
+
 def outputs(y: Array, classes: bool) -> Array:
     """Columns that stand for y: a quantity in standard units (normal scores for heavy tails), or classes."""
     if not classes:
         (standard,), _, _ = standardise(y[:, None])
-        if np.mean(standard**4) > HEAVY:
+        if in_normal_scores(y):
             standard = ndtri((rankdata(y) - 0.5) / len(y))[:, None]
         return standard - standard.mean(0)
     indicators = (y[:, None] == np.unique(y)).astype(np.float64)

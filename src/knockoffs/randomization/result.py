@@ -48,7 +48,7 @@ class RandomizationResult:
     target, target_kind : str or None, str
         The name of y, where it has one, and what it is, in words.
     effect_meaning : str
-        What effects are, in words, and what their sign means.
+        A sentence: what effects are, and what their sign means.
     towards : tuple of str
         Per feature the level that a positive effect speaks for, where a feature has two levels in words.
 
@@ -148,7 +148,7 @@ class RandomizationResult:
             "effect": self.effect_meaning,
             "task": self.task,
             "rows": self.rows,
-            "features": len(self.names),
+            "features": int((~self.conditioned).sum()),
             "condition_on": [self.names[j] for j in np.flatnonzero(self.conditioned)],
             "copies": [self.names[j] for j in np.flatnonzero(self.copies)],
             "density": self.density,

@@ -111,7 +111,8 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
     effects_ : array
         By how much y changes per standard deviation of a feature while all others stay as they are: in standard
         deviations of a quantity, as a share of the rows for the second of two classes, and for survival times in
-        standard deviations of events beyond those to expect (above 0: earlier). nan for features without an order.
+        standard deviations of events beyond those to expect (above 0: earlier). nan for features without an order
+        and for more than two classes. A quantity with heavy tails is taken by its normal scores.
     density_ : object
         The density as fitted and used.
     schema_ : Schema
@@ -317,7 +318,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             target=target.name,
             target_kind=target.described,
             effect_meaning=meaning_of_effects(target),
-            towards=upper_levels(table.schema),
+            towards=() if np.isnan(effects).all() else upper_levels(table.schema),
             rows=len(table),
             density=described(self.density_),
             statistic="default" if self.statistic is None else described(self.statistic),
