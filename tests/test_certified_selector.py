@@ -447,4 +447,8 @@ def test_columns_that_are_conditioned_on_have_no_row_in_the_table() -> None:
     selection = selector(certify=False, condition_on=["b", "k"]).fit(FRAME, Y).selection_
     assert sorted(selection.to_frame()["feature"]) == sorted(set(FRAME.columns) - {"b", "k"})
     assert selection.to_frame().attrs["condition_on"] == ["b", "k"]
+    tested = {feature["feature"] for feature in selection.to_dict()["features"]}
+    assert tested == set(selection.to_frame()["feature"])
+    (axes,) = selection.plot().axes
+    assert {label.get_text() for label in axes.get_yticklabels()} == tested
     assert f" of {len(FRAME.columns) - 2} features at" in repr(selection)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs, KnockoffSelector, LassoStatistic
+from knockoffs import (
+    DDLK,
+    GaussianKnockoffs,
+    HierarchicalKnockoffs,
+    HoldoutStatistic,
+    KnockoffSelector,
+    LassoStatistic,
+    MidpointStatistic,
+    SumStatistic,
+)
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.parts import by_name, described
@@ -92,3 +102,25 @@ def test_whether_progress_is_shown_is_no_part_of_a_description() -> None:
     assert described(loud) == described(DDLK(joint_epochs=3)) == "DDLK(joint_epochs=3)"
     assert loud.progress
     assert described(HierarchicalKnockoffs(loud)) == described(HierarchicalKnockoffs(DDLK(joint_epochs=3)))
+
+
+@pytest.mark.parametrize(
+    ("statistic", "expected"),
+    [
+        (LassoStatistic(cv=1), "cv=1"),
+        (HoldoutStatistic(mixture=2), "mixture=2"),
+        (MidpointStatistic(folds=1), "folds=1"),
+        (MidpointStatistic("xgboost"), "estimator='xgboost'"),
+        (SumStatistic([LassoStatistic(cv=1), HoldoutStatistic()]), "cv=1"),
+        (SumStatistic([LassoStatistic()]), "pass at least two statistics"),
+        (SumStatistic([LassoStatistic(task="regression"), HoldoutStatistic()]), "Pass task='regression' to Sum"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_settings_of_a_statistic_are_refused_before_a_generator_is_fitted(statistic: Any, expected: str) -> None:
+    class NeverFitted(GaussianKnockoffs):
+        def fit(self, X: Any, y: Any = None, **settings: Any) -> NoReturn:
+            raise AssertionError("it was fitted")
+
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        fitted(NeverFitted(), statistic)

@@ -238,7 +238,8 @@ def test_where_nothing_is_selected_all_rows_are_left_and_no_columns(
     estimator = selector(upside_down, gives(np.full(len(NAMES) + 1, -1.0)))
     with pytest.warns(KnockoffWarning, match="Nothing is selected"):
         estimator.fit(table, Y)
-    assert estimator.transform(table).shape == (240, 0)
+    for container in ("default", "pandas", "polars"):
+        assert estimator.set_output(transform=container).transform(table).shape == (240, 0)
 
 
 def test_selected_text_comes_back_as_it_is() -> None:

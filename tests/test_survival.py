@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from knockoffs import KnockoffSelector, KnockoffWarning, RandomizationTest, check_swap, write_report
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.diagnostics.simulated import as_target
+from knockoffs.effects.result import HazardRatio
 
 from .real_data import folder_with
 
@@ -71,6 +73,41 @@ def test_a_hazard_ratio_names_the_levels_that_it_compares() -> None:
     assert effect.hazard is not None
     assert effect.hazard.per == "'II' against 'I'"
     assert effect.hazard.per in effect.said
+
+
+@pytest.mark.parametrize(
+    ("shape", "ratio", "levels", "expected"),
+    [
+        ("rises", 1.3, None, "hazard rises (hazard ratio 1.3"),
+        ("rises", 0.9, None, "hazard has no direction that two models agree on (hazard ratio 0.9"),
+        ("has no clear direction", 0.9, None, "hazard has no clear direction (hazard ratio 0.9"),
+        ("falls, then rises", 0.9, None, "hazard falls, then rises"),
+        ("is higher at 'II' than at 'I'", 1.3, ("II", "I"), "hazard is higher at 'II' than at 'I' (haz"),
+        ("is higher at 'II' than at 'I'", 0.9, ("II", "I"), "hazard has no direction that two models agree on"),
+        ("is higher at 'II' than at 'missing'", 0.9, ("II", "I"), "hazard is higher at 'II' than at 'missing'"),
+    ],
+)
+def test_a_sentence_has_no_direction_where_coxs_model_says_the_opposite(
+    fitted: KnockoffSelector, shape: str, ratio: float, levels: tuple[str, str] | None, expected: str
+) -> None:
+    effect = fitted.selection_.effects["gene 0"]
+    per = "standard deviation" if levels is None else "'II' against 'I'"
+    effect = replace(
+        effect,
+        curves=(replace(effect.curves[0], shape=shape, change=0.5, change_error=0.1),),
+        hazard=HazardRatio(per, ratio, 0.8 * ratio, 1.2 * ratio, levels),
+    )
+    assert effect.said.startswith(expected)
+
+
+def test_what_a_shape_says_of_missing_cells_is_not_said_twice(fitted: KnockoffSelector) -> None:
+    effect = fitted.selection_.effects["gene 0"]
+    for shape, expected in (("is higher at 'missing' than at 'I'", 1), ("has no clear direction", 0)):
+        curve = replace(effect.curves[0], shape=shape, missing=0.5, missing_error=0.1)
+        for survival in (effect.survival, ()):
+            said = replace(effect, curves=(curve,), survival=survival).said
+            assert said.count("'missing'") == expected
+            assert said.count("higher where it is missing") == 1 - expected
 
 
 def test_curves_are_shares_that_fall(fitted: KnockoffSelector) -> None:

@@ -50,6 +50,8 @@ class TypedSelectorMixin(SelectorMixin):
             chosen = self._transform(X)
             return chosen if as_table else _as_array(_without_typed_text(chosen), len(X))
         names = [frame.columns[j] for j in np.flatnonzero(self.get_support())]
+        if not names:  # a table without columns would have no rows
+            return np.empty((len(frame), 0))
         chosen = frame.select(names).to_native()
         return chosen if as_table and frame.implementation.is_polars() else _as_array(chosen, len(frame))
 

@@ -10,11 +10,12 @@ from sklearn.base import BaseEstimator, clone
 from knockoffs.generators.base import is_generator
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.statistic_choice import AUTO
+from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.registry import STATISTICS
 
 
 def check_parts(generator: Any, statistic: Any) -> None:
-    """Refuse a generator or a statistic that is none."""
+    """Refuse a generator or a statistic that is none, and a statistic whose settings are not valid."""
     _check_part("generator", generator, "sample", GENERATORS)
     _check_part("statistic", statistic, "compute", [AUTO, *STATISTICS])
     if is_auto(statistic) and callable(generator) and not is_generator(generator):
@@ -22,6 +23,8 @@ def check_parts(generator: Any, statistic: Any) -> None:
             "statistic='auto' needs knockoffs of its own, but the generator is a function. Pass a generator, or "
             "name the statistic."
         )
+    if isinstance(statistic, Statistic):
+        statistic.check_settings()
 
 
 def _check_part(name: str, value: Any, method: str, words: Iterable[str]) -> None:

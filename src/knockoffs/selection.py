@@ -186,13 +186,17 @@ class Selection:
         return float(self.thresholds[0]) if self.n_draws == 1 else math.nan
 
     @property
+    def _tested(self) -> Flags:
+        return ~np.isin(self.names, self.conditioned)
+
+    @property
     def smallest_levels(self) -> Array:
         """Per feature the smallest level of the filter that selects it; 1.0 where no level below 1 does.
 
         For several draws the smallest level at which e-BH selects it with `evalues` as they are. Columns that were
         conditioned on are not among the features that the filter is given.
         """
-        tested = ~np.isin(self.names, self.conditioned)
+        tested = self._tested
         levels = np.ones(len(tested))
         if self.n_draws == 1:
             levels[tested] = smallest_levels(self.draws[0][tested], offset=self.offset)
@@ -239,7 +243,7 @@ class Selection:
         )
         if self.feature_groups:
             frame.insert(1, "columns", [len(self.columns_of(name)) for name in self.names])
-        frame = frame[~np.isin(self.names, self.conditioned)]
+        frame = frame[self._tested]
         frame = frame.sort_values("w", ascending=False, kind="stable", ignore_index=True)
         frame.attrs.update(self.settings())
         return frame
@@ -259,7 +263,11 @@ class Selection:
         from knockoffs.figures import statistics_figure
 
         check_count("most", most)
-        return statistics_figure(self.names, self.w, self.selected, self.threshold, kept=self.kept, most=most)
+        tested = self._tested
+        names = [name for name, own in zip(self.names, tested, strict=True) if own]
+        return statistics_figure(
+            names, self.w[tested], self.selected[tested], self.threshold, kept=self.kept, most=most
+        )
 
     def settings(self) -> dict[str, Any]:
         """What the selection was made with, as plain values."""
@@ -310,8 +318,9 @@ class Selection:
                     "frequency": float(f),
                     "smallest_level": float(level),
                 }
-                for name, s, w, e, f, level in zip(
+                for name, tested, s, w, e, f, level in zip(
                     self.names,
+                    self._tested,
                     self.selected,
                     self.w,
                     self.evalues,
@@ -319,6 +328,7 @@ class Selection:
                     self.smallest_levels,
                     strict=True,
                 )
+                if tested
             ],
         }
 

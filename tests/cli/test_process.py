@@ -25,6 +25,9 @@ from pathlib import Path
 from knockoffs import __main__
 import knockoffs.cli
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores, and shells ignore the other in the background
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 def signalled(step, number):
     real = getattr(os, step)
     def interrupted(*arguments, **keywords):

@@ -43,7 +43,7 @@ def hazard_ratio(
     HazardRatio or None
         None where there is nothing to compare, or where the likelihood has no maximum.
     """
-    gaps = np.isnan(values)
+    gaps, levels = np.isnan(values), None
     if ordered:
         deviation = values[~gaps].std()
         if not deviation > 0:
@@ -58,13 +58,14 @@ def hazard_ratio(
         high, low = max(known, key=lambda k: mean[k]), min(known, key=lambda k: mean[k])
         rest = [k for k in range(len(bins.labels)) if k not in (high, low)]
         columns = (bins.x[:, None] == np.array([high, *rest])).astype(np.float64)
-        per = f"{bins.labels[high]!r} against {bins.labels[low]!r}"
+        levels = bins.labels[high], bins.labels[low]
+        per = f"{levels[0]!r} against {levels[1]!r}"
     found = cox_fit(np.hstack([columns, others]), times)
     if found is None:
         return None
     b, error = found
     ratio, low_end, high_end = (float(f"{np.exp(b + sign * INTERVAL * error):.{DIGITS}g}") for sign in (0, -1, 1))
-    return HazardRatio(per, ratio, low_end, high_end)
+    return HazardRatio(per, ratio, low_end, high_end, levels)
 
 
 def cox_fit(z: Array, times: Times) -> tuple[float, float] | None:

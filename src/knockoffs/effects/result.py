@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from knockoffs.effects.bins import MISSING
+from knockoffs.effects.shape import NO_CLAIMS, higher_at
 from knockoffs.notebook import html_table
 from knockoffs.typed_json import plain
 from knockoffs.words import listing
@@ -67,12 +69,15 @@ class HazardRatio:
         The ratio of the hazards.
     low, high : float
         The ends of its 95 % interval.
+    levels : tuple of str or None
+        The two levels that are compared; None for a quantity.
     """
 
     per: str
     ratio: float
     low: float
     high: float
+    levels: tuple[str, str] | None = None
 
     def __str__(self) -> str:
         of = f"per {self.per}" if self.per == "standard deviation" else f"for {self.per}"
@@ -248,10 +253,9 @@ def _said(curve: Curve) -> str:
     said = curve.shape if curve.of is None else f"share of {curve.of} {curve.shape}"
     if curve.change is not None and curve.change_error is not None:
         said += f" ({_size(curve, curve.change, curve.change_error)})"
-    missing, error = curve.missing, curve.missing_error
-    if missing is not None and error is not None and abs(missing) >= CLEAR * error:
-        side = "higher" if missing > 0 else "lower"
-        said += f", {side} where it is missing ({_size(curve, missing, error)})"
+    side = _side_of_missing(curve)
+    if side is not None and curve.missing is not None and curve.missing_error is not None:
+        said += f", {side} where it is missing ({_size(curve, curve.missing, curve.missing_error)})"
     return said
 
 
@@ -259,11 +263,26 @@ def _said_of_hazard(curve: Curve, hazard: HazardRatio | None) -> str:
     """The curve of events beyond expectation in words, and the ratio of hazards where one number can say it."""
     said = f"hazard {curve.shape}"
     if hazard is not None and ", then " not in curve.shape:
-        said += f" ({hazard})"
+        agreed = not _contradicts(hazard, curve)
+        said = f"{said if agreed else 'hazard has no direction that two models agree on'} ({hazard})"
+    side = _side_of_missing(curve)
+    return said if side is None else f"{said}, {side} where it is missing"
+
+
+def _contradicts(hazard: HazardRatio, curve: Curve) -> bool:
+    """Whether Cox's model says the opposite of the means of events beyond expectation."""
+    if curve.change is None or (hazard.ratio - 1) * curve.change >= 0 or curve.shape in NO_CLAIMS:
+        return False
+    return hazard.levels is None or curve.shape == higher_at(*hazard.levels)
+
+
+def _side_of_missing(curve: Curve) -> str | None:
+    """On which side y is where the feature is missing; None where that is not clear, or said by the shape."""
     missing, error = curve.missing, curve.missing_error
-    if missing is not None and error is not None and abs(missing) >= CLEAR * error:
-        said += f", {'higher' if missing > 0 else 'lower'} where it is missing"
-    return said
+    unclear = missing is None or error is None or abs(missing) < CLEAR * error
+    if unclear or repr(MISSING) in curve.shape:
+        return None
+    return "higher" if missing > 0 else "lower"
 
 
 def _size(curve: Curve, change: float, error: float) -> str:

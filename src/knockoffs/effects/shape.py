@@ -9,6 +9,8 @@ import numpy as np
 from knockoffs.arrays import Array, Flags, Indices
 
 CLEAR = 2.0  # standard errors
+NO_DIRECTION, NO_DIFFERENCE = "has no clear direction", "does not clearly differ between values"
+NO_CLAIMS = (NO_DIRECTION, NO_DIFFERENCE)
 INSIDE = (0.15, 0.85)  # share of the rows below a turning point that makes it one
 
 
@@ -50,7 +52,7 @@ def _along(mean: Array, covariance: Array, shares: Array, bins: Indices) -> Shap
         return Shape("rises" if slope > 0 else "falls", change, error)
     if abs(slope_z) >= CLEAR:
         return Shape("tends to rise" if slope > 0 else "tends to fall", change, error)
-    return Shape("has no clear direction", change, error)
+    return Shape(NO_DIRECTION, change, error)
 
 
 def _turns(mean: Array, covariance: Array, place: Array, turn: float, bend: float) -> bool:
@@ -70,8 +72,13 @@ def _between(mean: Array, covariance: Array, labels: tuple[str, ...], bins: Indi
     high, low = int(bins[np.argmax(mean[bins])]), int(bins[np.argmin(mean[bins])])
     change, error = _difference(mean, covariance, high, low)
     if change < CLEAR * error:
-        return Shape("does not clearly differ between values", change, error)
-    return Shape(f"is higher at {labels[high]!r} than at {labels[low]!r}", change, error)
+        return Shape(NO_DIFFERENCE, change, error)
+    return Shape(higher_at(labels[high], labels[low]), change, error)
+
+
+def higher_at(high: str, low: str) -> str:
+    """Say which of two levels has the higher mean."""
+    return f"is higher at {high!r} than at {low!r}"
 
 
 def _difference(mean: Array, covariance: Array, one: int, other: int) -> tuple[float, float]:

@@ -71,10 +71,14 @@ class Statistic(BaseEstimator, ABC):
             w = self._compute(problem, random_generator(self.random_state), report or say_nothing)
         return np.where(copied, 0.0, w)  # a copy tells no more than its feature
 
+    def check_settings(self) -> None:
+        """Refuse settings that are not valid; `compute` calls it, and a selector before it fits a generator."""
+
     def _read(
         self, X: Any, X_tilde: Any, y: Any, groups: Any, feature_groups: FeatureGroups
     ) -> tuple[Problem, Flags]:
         """Return what models see, and which knockoffs are copies of their features."""
+        self.check_settings()
         who = type(self).__name__
         x, x_tilde = read_table(X, who=who).grouped(feature_groups, who=who), read_table(X_tilde, who=who)
         if x.shape != x_tilde.shape:

@@ -100,7 +100,6 @@ class CrossFitted(PredictiveStatistic):
     def _cross_fit(
         self, problem: Problem, rng: np.random.Generator, report: Report, others: Array | None
     ) -> Array:
-        self._check_settings()
         if isinstance(self.estimator, str):  # trees, which divide missing values from others by themselves
             problem = problem.with_gaps()
         splits = [Split(*split) for split in self._splits(problem, rng)]
@@ -156,7 +155,8 @@ class CrossFitted(PredictiveStatistic):
         self, model: Any, problem: Problem, split: Split, rng: np.random.Generator
     ) -> Iterable[Part]: ...
 
-    def _check_settings(self) -> None:
+    def check_settings(self) -> None:
+        """Refuse settings that are not valid."""
         require_estimator_for(self.standardise, self.estimator)
         torch_device(self.device)
         if isinstance(self.estimator, str):
@@ -166,18 +166,20 @@ class CrossFitted(PredictiveStatistic):
                 f"scoring={self.scoring!r} needs an estimator: the default networks are compared by squared error "
                 'or log-loss. Pass an estimator such as "boosting", or scoring=None.'
             )
+        if self.folds is not None:
+            check_count("folds", self.folds, least=2)
+        elif self.test_size is not None:
+            check_fraction("test_size", self.test_size)
 
     def _splits(self, data: Problem, rng: np.random.Generator) -> Iterable[tuple[Indices, Indices]]:
         seed = int(rng.integers(2**31))
         strata = data.strata(2 if self.folds is None else self.folds)
         if self.folds is None:
             size = 0.15 if self.test_size is None else self.test_size
-            check_fraction("test_size", size)
             single = ShuffleSplit if strata is None else StratifiedShuffleSplit
             kind = single if data.groups is None else GroupShuffleSplit
             splitter = kind(1, test_size=size, random_state=seed)
         else:
-            check_count("folds", self.folds, least=2)
             require_enough_for(data, "folds", self.folds)
             several = KFold if strata is None else StratifiedKFold
             kind = several if data.groups is None else GroupKFold

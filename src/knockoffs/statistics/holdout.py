@@ -107,8 +107,9 @@ class HoldoutStatistic(CrossFitted):
         self.mixture = mixture
         self.blocks = blocks
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def check_settings(self) -> None:
+        """Refuse settings that are not valid."""
+        super().check_settings()
         check_number("mixture", self.mixture, least=0, below=1)
         if self.blocks is not None:
             check_count("blocks", self.blocks)

@@ -72,8 +72,11 @@ class LassoStatistic(Statistic):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
+    def check_settings(self) -> None:
+        """Refuse settings that are not valid."""
         check_count("cv", self.cv, least=2)
+
+    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
         table, sign = in_random_pair_order(problem, rng)
         require_enough_for(problem, "cv", self.cv)
         # Shuffled, since files are often sorted by something.

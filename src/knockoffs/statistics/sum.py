@@ -86,6 +86,11 @@ class SumStatistic(PredictiveStatistic):
         """Whether all terms have the flip-sign property for any data."""
         return all(term.exact for term in self.terms)
 
+    def check_settings(self) -> None:
+        """Refuse settings that are not valid, of the sum and of its terms."""
+        for term in self.terms:
+            term.check_settings()
+
     def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
         return self._compute_with_predictions(problem, rng, report)[0]
 
