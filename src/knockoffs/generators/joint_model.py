@@ -69,6 +69,17 @@ class NetworkSettings:
         check_count("patience", self.schedule.patience)
         check_number("averaging", self.schedule.averaging, least=0, below=1)
 
+    def with_longer_epochs(self) -> NetworkSettings:
+        """Larger batches and steps, longer epochs and averages, for many rows from which much is to be learned."""
+        given = self.schedule
+        longer = replace(
+            given,
+            batch_size=_LARGER * given.batch_size,
+            epoch_steps=None if given.epoch_steps is None else _LARGER * given.epoch_steps,
+            averaging=given.averaging ** (1 / _LONGER),
+        )
+        return replace(self, learning_rate=_LARGER * self.learning_rate, schedule=longer)
+
     def phases(self) -> list[Phase]:
         """From a linear start first one network for all columns, then each its own; else the latter alone."""
         if self.start == "random":
@@ -94,6 +105,7 @@ class NetworkSettings:
         return 1.0 if self.several_draws else 1 / 3
 
 
+_LARGER, _LONGER = 2, 3
 # One network for all columns learns from d times the data, and shows soon whether there is anything to learn.
 _SHARED_FIRST_PATIENCE = 2
 # Standard errors by which held-out losses must fall for more of the same to be worth its time. The paper's
