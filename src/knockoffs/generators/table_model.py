@@ -28,6 +28,7 @@ from knockoffs.generators.recoded import first_recoded
 from knockoffs.randomness import RandomState
 from knockoffs.schema import Kind, Schema
 from knockoffs.swap_units import FeatureGroups, Units
+from knockoffs.table_problems import require_squares
 from knockoffs.tables import Table, read_table
 from knockoffs.words import column_name, counted, listing
 
@@ -266,13 +267,16 @@ class TableModel(BaseEstimator):
             if len(column) == 0:
                 continue
             low, middle, high = np.quantile(column, [0.05, 0.5, 0.95])
-            farthest = np.abs(column - middle).argmax()
-            if high > low and abs(column[farthest] - middle) > 1e8 * (high - low):
+            with np.errstate(over="ignore"):  # an infinite distance is too far as well
+                farthest = np.abs(column - middle).argmax()
+                too_far = high > low and abs(column[farthest] - middle) > 1e8 * (high - low)
+            if too_far:
                 raise ValueError(
                     f"{type(self).__name__}: {column_name(self._names, j)} has a value {column[farthest]:g}, "
                     f"while nine tenths of its values lie within {high - low:g} of each other; its scale would be "
                     "lost. Correct or clip that value, or take logarithms of the column."
                 )
+        require_squares(np.where(varied, core, np.nan), self._names, who=type(self).__name__)
 
     def _warn_of_few_values(self, schema: Schema, varied: Flags) -> None:
         few = [
