@@ -193,6 +193,20 @@ def _says_objects(present: NDArray[np.object_]) -> UnreadableColumnError:
     )
 
 
+def of_one_type(levels: Levels | None, codes: Array, others: Levels | None, other_codes: Array) -> bool:
+    """Return whether two columns both hold text and categories, or both numbers, as far as one can see.
+
+    Booleans with gaps are Python objects in pandas and have levels; they are like booleans without gaps, which are
+    the numbers 0 and 1. A column without any cell is like any other.
+    """
+    if (levels is None) == (others is None):
+        return True
+    numbers, labels = (codes, others) if levels is None else (other_codes, levels)
+    present = numbers[~np.isnan(numbers)]
+    are_booleans = labels == (False, True) and all(isinstance(label, bool) for label in labels)
+    return not len(present) or (are_booleans and bool(np.isin(present, (0, 1)).all()))
+
+
 def labels_of(codes: Array, levels: Levels, gap: Any = None) -> NDArray[np.object_]:
     """The levels with these numbers, and `gap` for missing cells."""
     labels = np.empty(len(levels) + 1, dtype=object)
@@ -217,6 +231,8 @@ def pandas_column(like: pd.Series[Any], codes: Array, levels: Levels | None) -> 
         decimals = _object_decimals(like, codes) if of_objects else _typed_decimals(_pandas_numbers(dtype), codes)
         if decimals is not None:
             return type(like)(decimals, index=like.index, dtype=dtype)
+        if dtype == np.dtype(bool) and np.isnan(codes).any() and _fits(codes, np.dtype(bool), nullable=True):
+            return type(like)(labels_of(codes, (False, True)), index=like.index)  # booleans with gaps in pandas
         column = type(like)(codes, index=like.index)
         return column.astype(dtype) if _fits_pandas(codes, dtype) else column
     if isinstance(dtype, pd.CategoricalDtype):
