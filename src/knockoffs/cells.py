@@ -6,8 +6,9 @@ cell as nan.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from decimal import Decimal
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -26,6 +27,7 @@ NUMPY_TYPES = frozenset(
 )
 NUMBERS = frozenset({"floating", "integer", "mixed-integer-float", "decimal", "empty"})
 MOST_DECIMALS = 15  # that floats hold
+LARGEST_WHOLE = 2.0**53  # beyond it not every whole number is a float
 AS_TEXT = "Convert it by .astype(str) if it is a category"
 
 
@@ -62,6 +64,8 @@ def pandas_cells(series: pd.Series[Any]) -> Cells:
         raise UnreadableColumnError(_says_type(dtype))
     if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
         codes = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        if pd.api.types.is_integer_dtype(dtype):
+            _require_exact(codes, series.tolist)
         return Cells(codes, precision=_precision(_pandas_numbers(dtype)))
     if pd.api.types.is_object_dtype(dtype):
         return object_cells(series.to_numpy())
@@ -79,7 +83,12 @@ def frame_cells(series: nw.Series[Any]) -> Cells:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         native = _decimal_type(series) if dtype == nw.Decimal else _numpy_type(dtype)
-        codes = series.cast(nw.Float64).to_numpy().astype(np.float64)
+        if dtype.is_integer() and series.implementation.is_pyarrow():  # which refuses large numbers by itself
+            codes = np.array(series.to_native().cast("float64", safe=False), dtype=np.float64)
+        else:
+            codes = series.cast(nw.Float64).to_numpy().astype(np.float64)
+        if dtype.is_integer():
+            _require_exact(codes, series.to_list)
         return Cells(codes, precision=_precision(native))
     if dtype == nw.Enum:
         levels = tuple(series.cat.get_categories().to_list())
@@ -98,7 +107,10 @@ def frame_cells(series: nw.Series[Any]) -> Cells:
 def array_cells(column: NDArray[Any]) -> Cells:
     """Read a column of an array; text that is all numbers counts as numbers."""
     if column.dtype.kind in NUMERIC:
-        return Cells(column.astype(np.float64), precision=_precision(column.dtype))
+        codes = column.astype(np.float64)
+        if column.dtype.kind in "iu":
+            _require_exact(codes, column.tolist)
+        return Cells(codes, precision=_precision(column.dtype))
     if column.dtype.kind == "U":
         try:
             return Cells(column.astype(np.float64))
@@ -123,10 +135,27 @@ def object_cells(column: NDArray[np.object_]) -> Cells:
     if found in NUMBERS or len(present) == 0:
         codes = np.full(len(column), np.nan)
         codes[~missing] = present.astype(np.float64)
+        if found != "decimal":
+            _require_exact(codes, column.tolist)
         return Cells(codes, precision=_decimals(present) if found == "decimal" else None)
     if found.startswith("mixed"):
         raise _says_objects(present)
     raise UnreadableColumnError(_says_type(found))
+
+
+def _require_exact(codes: Array, cells: Callable[[], list[Any]]) -> None:
+    """Refuse whole numbers that floats round: cells would change, and different ones become the same."""
+    large = np.flatnonzero(np.abs(codes) > LARGEST_WHOLE)
+    if not len(large):
+        return
+    listed = cells()
+    for j, code in zip(large.tolist(), codes[large].tolist(), strict=True):
+        if isinstance(listed[j], Integral) and int(listed[j]) != code:  # Python compares them exactly
+            raise UnreadableColumnError(
+                "holds whole numbers beyond 2**53, which floats would round. Drop it if it is an identifier "
+                "(--drop at the command line), divide it by a power of ten if it is a quantity, or convert it by "
+                ".astype(str) if it is a category"
+            )
 
 
 def _precision(dtype: Any) -> Precision:
@@ -203,7 +232,7 @@ def of_one_type(levels: Levels | None, codes: Array, others: Levels | None, othe
         return True
     numbers, labels = (codes, others) if levels is None else (other_codes, levels)
     present = numbers[~np.isnan(numbers)]
-    are_booleans = labels == (False, True) and all(isinstance(label, bool) for label in labels)
+    are_booleans = labels == (False, True) and all(isinstance(label, bool) for label in labels or ())
     return not len(present) or (are_booleans and bool(np.isin(present, (0, 1)).all()))
 
 
