@@ -72,7 +72,7 @@ def pandas_cells(series: pd.Series[Any]) -> Cells:
     if pd.api.types.is_string_dtype(dtype):
         return _text_cells(series)
     if str(dtype).startswith("dictionary<"):  # pyarrow's categories inside pandas
-        return _text_cells(series)._replace(is_text=False)
+        return _dictionary_cells(_arrow_dictionary(series))
     if series.isna().all() and str(dtype).startswith("null"):
         return Cells(np.full(len(series), np.nan))
     raise UnreadableColumnError(_says_type(dtype))
@@ -93,6 +93,8 @@ def frame_cells(series: nw.Series[Any]) -> Cells:
     if dtype == nw.Enum:
         levels = tuple(series.cat.get_categories().to_list())
         return Cells(_level_numbers(series.cast(nw.String).to_numpy(), levels), levels)
+    if dtype == nw.Categorical and series.implementation.is_pyarrow():
+        return _dictionary_cells(series.to_native())
     if dtype == nw.Categorical:  # its list of categories may be shared with other columns: those that occur
         return _text_cells(series.cast(nw.String).to_numpy())._replace(is_text=False)
     if dtype == nw.String:
@@ -195,7 +197,30 @@ def _text_cells(cells: Any) -> Cells:
     order = sorted(range(len(texts)), key=texts.__getitem__)
     rank = np.full(len(texts) + 1, np.nan)  # the last entry, which -1 finds, is that of missing cells
     rank[order] = np.arange(len(texts))
-    return Cells(rank[numbers], tuple(str(texts[k]) for k in order), is_text=True)
+    levels = (str(text) if isinstance(text, str) else text for text in texts[order])
+    return Cells(rank[numbers], tuple(levels), is_text=True)
+
+
+def _dictionary_cells(column: Any) -> Cells:
+    """Read pyarrow's categories, which may be of any type, and have an order of their own."""
+    cells = np.array([*column.to_pylist(), None], dtype=object)[:-1]
+    if not column.type.ordered:
+        return _text_cells(cells)._replace(is_text=False)
+    levels = _listed(column)
+    return Cells(_level_numbers(cells, levels), levels, ordered=True)
+
+
+def _listed(column: Any) -> Levels:
+    """The levels that the dictionaries of a column of pyarrow list, also those that do not occur."""
+    levels = (level for chunk in column.chunks for level in chunk.dictionary.to_pylist())
+    return tuple(dict.fromkeys(level for level in levels if level is not None))
+
+
+def _arrow_dictionary(series: pd.Series[Any]) -> Any:
+    """A column of pyarrow's categories inside pandas as pyarrow has it."""
+    import pyarrow as pa
+
+    return pa.chunked_array([pa.array(series)])
 
 
 def _level_numbers(cells: NDArray[np.object_], levels: Levels) -> Array:
@@ -269,6 +294,9 @@ def pandas_column(like: pd.Series[Any], codes: Array, levels: Levels | None) -> 
     gap = gap_like(like.to_numpy()) if pd.api.types.is_object_dtype(dtype) else None
     if pd.api.types.is_numeric_dtype(dtype) or str(dtype).startswith("null"):  # of a column without any text
         dtype = None
+    if str(dtype).startswith("dictionary<"):
+        categories = dtype.__from_arrow__(_dictionary(_arrow_dictionary(like), codes, levels))
+        return type(like)(categories, index=like.index)
     return type(like)(labels_of(codes, levels, gap), index=like.index, dtype=dtype)
 
 
@@ -292,6 +320,9 @@ def frame_column(like: nw.Series[Any], codes: Array, levels: Levels | None) -> n
         return like
     if levels is not None:
         labels = labels_of(codes, levels).tolist()
+        if backend.is_pyarrow() and like.dtype == nw.Categorical:
+            categories = _dictionary(like.to_native(), codes, levels)
+            return nw.from_native(categories, series_only=True).alias(name)
         if backend.is_pyarrow():  # narwhals does not keep the types inside a dictionary
             return _arrow_column(like, labels, None if _holds_no_text(like.dtype) else like.to_native().type)
         dtype = None if _holds_no_text(like.dtype) else like.dtype
@@ -350,6 +381,19 @@ def _arrow_column(like: nw.Series[Any], cells: list[Any], dtype: Any) -> nw.Seri
 
     column = pa.chunked_array([pa.array(cells, type=dtype)])
     return nw.from_native(column, series_only=True).alias(like.name)
+
+
+def _dictionary(like: Any, codes: Array, levels: Levels) -> Any:
+    """A column of pyarrow's categories that lists the levels of `like`, and others only where they occur."""
+    import pyarrow as pa
+
+    dtype, used = like.type, _used(codes, levels)
+    others = (level for level in levels if level in used)
+    listed = levels if dtype.ordered else tuple(dict.fromkeys((*_listed(like), *others)))
+    number = {level: k for k, level in enumerate(listed)}
+    numbers = [None if np.isnan(code) else number[levels[int(code)]] for code in codes.tolist()]
+    indices, dictionary = pa.array(numbers, dtype.index_type), pa.array(listed, dtype.value_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)])
 
 
 def _holds_no_text(dtype: Any) -> bool:
