@@ -61,6 +61,7 @@ def test_cells_that_are_there_do_not_change_and_types_stay() -> None:
 def test_a_table_without_gaps_stays_as_it_is_and_one_without_cells_is_refused() -> None:
     x = LAW.sample(100, random_state=0)
     np.testing.assert_array_equal(complete_table(x, random_state=0), x)
+    assert complete_table(pd.DataFrame(x[:0])).shape == (0, 6)
     x[:, 2] = np.nan
     with pytest.raises(ValueError, match="column 'x2': entirely missing"):
         complete_table(x)
