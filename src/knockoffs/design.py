@@ -86,6 +86,9 @@ def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
                 )
             merged.append(own or other)
             continue
+        if x.kinds.get(j) == "ordinal" and x_tilde.kinds.get(j) == "nominal":  # such as text, which has no order
+            merged.append(tuple(dict.fromkeys((*own, *other))))
+            continue
         levels = _merged(own, other, ordered=kinds.get(j) == "ordinal")
         if levels is None:
             unlike.setdefault("ordered categories in different orders", []).append(column_name(x.names, j))
