@@ -61,9 +61,18 @@ def test_cells_that_are_there_do_not_change_and_types_stay() -> None:
 def test_a_table_without_gaps_stays_as_it_is_and_one_without_cells_is_refused() -> None:
     x = LAW.sample(100, random_state=0)
     np.testing.assert_array_equal(complete_table(x, random_state=0), x)
+    assert complete_table(pd.DataFrame(x[:0])).shape == (0, 6)
     x[:, 2] = np.nan
     with pytest.raises(ValueError, match="column 'x2': entirely missing"):
         complete_table(x)
+
+
+def test_a_mark_that_no_mean_can_hold_is_named_instead_of_leaving_gaps() -> None:
+    x = LAW.sample(200, random_state=0)
+    x[::7, 1] = np.nan
+    x[3, 2] = -1.7e308
+    with pytest.raises(ValueError, match=r"column 'x2' \(-1\.7e\+308 to .*missing cells if they mark"):
+        complete_table(x, random_state=0)
 
 
 def test_mostly_missing_columns_are_warned_of() -> None:

@@ -94,6 +94,18 @@ def test_levels_are_numbered_alike_whichever_table_they_come_from() -> None:
         levels_of(["c", "a"], ["a", "c"], ordered=True)
 
 
+def test_text_takes_the_order_of_the_categories_beside_it() -> None:
+    """As in knockoffs of ordered categories that were written to a text file."""
+    grades = ["low", "mid", "high"] * 4
+    x = pd.DataFrame({"grade": pd.Categorical(grades, ["low", "mid", "high"], ordered=True)})
+    drawn = pd.DataFrame({"grade": [*grades[1:], "best"]})
+    x, x_tilde = aligned(read_table(x, who="T"), read_table(drawn, who="T"), who="T")
+    assert x.levels == x_tilde.levels == (("low", "mid", "high", "best"),)
+    assert x.kinds == x_tilde.kinds == {0: "ordinal"}
+    np.testing.assert_array_equal(x.codes[:, 0], np.tile([0, 1, 2], 4))
+    np.testing.assert_array_equal(x_tilde.codes[:, 0], [*x.codes[1:, 0], 3])
+
+
 def test_a_column_that_is_missing_throughout_one_of_the_tables() -> None:
     x, x_tilde = X[["town"]], X_TILDE[["town"]].assign(town=None)
     first, second = design_of(x, x_tilde), design_of(x_tilde, x)

@@ -157,6 +157,23 @@ def test_missing_cells_have_a_bin_of_their_own(mixed: Effects) -> None:
     assert mixed["f0"].curves[0].missing is None
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_the_unit_of_y_does_not_matter(unit: float) -> None:
+    """Also where squares of y are no numbers."""
+    rng = np.random.default_rng(0)
+    X = correlated(rng, rows=300)
+    X["f2"] = X["f2"].mask(rng.random(300) < 0.2)
+    y = 2 * X["f0"] + X["f1"] ** 2 + X["f2"].isna() + rng.normal(size=300)
+    for effect, scaled in zip(effects_of(X, y), effects_of(X, y * unit), strict=True):
+        one, other = effect.curves[0], scaled.curves[0]
+        assert one.shape == other.shape
+        for name in ("strength", "knockoff_strength"):
+            assert getattr(other, name) == pytest.approx(getattr(one, name), rel=1e-4)
+        for name in ("mean", "error", "knockoff_error", "change", "change_error", "missing", "missing_error"):
+            expected, found = np.array([getattr(one, name), getattr(other, name)], dtype=float)
+            np.testing.assert_allclose(found / unit, expected, rtol=1e-4)
+
+
 def test_shares_of_classes_rise_and_fall_together() -> None:
     rng = np.random.default_rng(1)
     X = correlated(rng, 4)

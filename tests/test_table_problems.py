@@ -176,6 +176,32 @@ def test_columns_of_other_tables_are_named(table: Any) -> None:
     assert re.search(r"column 'bad': has type (Date|List|Datetime).*; only numbers", said_of(table))
 
 
+HASHES = [2**60 + 3 * row + 1 for row in range(9)]  # floats have steps of 256 there
+OF_HASHES = {
+    "pandas": pd.DataFrame({"good": range(9), "bad": HASHES}),
+    "pandas with gaps": pd.DataFrame({"good": range(9), "bad": pd.array([*HASHES[1:], None], dtype="Int64")}),
+    "pyarrow in pandas": pd.DataFrame({"good": range(9), "bad": pd.array(HASHES, dtype="uint64[pyarrow]")}),
+    "objects": pd.DataFrame({"good": range(9), "bad": pd.Series([2.5, None, *HASHES[2:]], dtype=object)}),
+    "polars": pl.DataFrame({"good": range(9), "bad": [*HASHES[1:], None]}),
+    "pyarrow": pa.table({"good": [*range(9)], "bad": [*HASHES[1:], None]}),
+}
+
+
+@pytest.mark.parametrize("table", OF_HASHES.values(), ids=OF_HASHES.keys())
+def test_whole_numbers_that_floats_would_round_are_refused(table: Any) -> None:
+    assert re.search(r"column 'bad': holds whole numbers beyond 2\*\*53.*Drop it if it is an", said_of(table))
+    with pytest.raises(ValueError, match=r"column 'x1': holds whole numbers beyond"):
+        infer_schema(np.column_stack([np.arange(9), HASHES]))
+
+
+def test_large_whole_numbers_that_floats_hold_come_back() -> None:
+    days = [day * 86_400 * 10**9 for day in (18_000, 18_001, 19_000)]  # in nanoseconds since 1970
+    for table in (pd.DataFrame({"x": days}), pl.DataFrame({"x": [*days, None]}), pa.table({"x": [*days, None]})):
+        back = read_table(table, who="Test").to_native()["x"]
+        assert back.dtype == table["x"].dtype if not isinstance(table, pa.Table) else back.type == table["x"].type
+        assert (back.to_pylist() if isinstance(table, pa.Table) else back.to_list())[:3] == days
+
+
 def test_a_shared_name_among_many_columns_is_found_at_once() -> None:
     """In a few seconds; counting every name anew would take minutes."""
     table = pd.DataFrame(np.zeros((1, 20_000)), columns=[*range(19_999), 7])

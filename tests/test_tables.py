@@ -20,6 +20,7 @@ from knockoffs.tables import Table, group_labels, read_table
 
 nan = np.nan
 DICTIONARY = pa.dictionary(pa.int8(), pa.string())
+GRADES = pa.DictionaryArray.from_arrays([2, None, 1, 2], ["none", "mid", "high", "low"], ordered=True)
 
 
 def read(X: Any, **options: Any) -> Table:
@@ -46,6 +47,7 @@ PANDAS: dict[str, Any] = {
     "bool[pyarrow]": pd.array([True, None, False, True], dtype="bool[pyarrow]"),
     "string[pyarrow] of Arrow": pd.Series(["b", None, "a", "b"], dtype=pd.ArrowDtype(pa.string())),
     "dictionary of Arrow": pd.Series(["b", None, "a", "b"], dtype=pd.ArrowDtype(DICTIONARY)),
+    "ordered dictionary of Arrow": pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([GRADES]))),
     "null of Arrow": pd.Series([None] * 4, dtype=pd.ArrowDtype(pa.null())),
     "str": pd.Series(["b", None, "a", "b"], dtype="str"),
     "string": pd.Series(["b", None, "a", "b"], dtype="string"),
@@ -85,6 +87,10 @@ ARROW = {
     "string": pa.array(["b", None, "a", "b"]),
     "large_string": pa.array(["b", None, "a", "b"], pa.large_string()),
     "dictionary": pa.array(["b", None, "a", "b"], DICTIONARY),
+    "dictionary of numbers": pa.array([30, None, 5, 30], pa.dictionary(pa.int8(), pa.int64())),
+    "dictionary of booleans": pa.array([True, None, False, True]).dictionary_encode(),
+    "ordered dictionary": GRADES,
+    "dictionaries in parts": pa.chunked_array([pa.array(own, DICTIONARY) for own in (["b", None], ["a", "b"])]),
     "bool": pa.array([True, None, False, True]),
     "int8": pa.array([1, None, 127, 4], pa.int8()),
     "float": pa.array([0.5, None, 3, 4], pa.float32()),
@@ -132,6 +138,24 @@ def test_pyarrow_columns_come_back(name: str) -> None:
     back = read(table).to_native()
     assert back.schema == table.schema
     assert back.to_pylist() == table.to_pylist()
+
+
+def test_categories_of_pyarrow_keep_their_order_and_their_list() -> None:
+    plain = pa.array(["b", "a", "b"], DICTIONARY)
+    table = pa.table({"grade": GRADES[:3], "plain": plain})
+    for X in (table, table.to_pandas(types_mapper=pd.ArrowDtype)):
+        found = read(X)
+        assert found.levels == (("none", "mid", "high", "low"), ("a", "b"))
+        assert found.kinds == {0: "ordinal", 1: "nominal"}
+        back = found.with_codes(np.array([[3, 0], [0, 0], [1, np.nan]])).to_native()
+        grade, other = (
+            column.chunk(0) if isinstance(column, pa.ChunkedArray) else pa.array(column)
+            for column in (back["grade"], back["plain"])
+        )
+        assert grade.to_pylist() == ["low", "none", "mid"]
+        assert grade.dictionary.to_pylist() == ["none", "mid", "high", "low"]
+        assert other.to_pylist() == ["a", "a", None]
+        assert other.dictionary.to_pylist() == ["b", "a"]
 
 
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])

@@ -6,8 +6,9 @@ cell as nan.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from decimal import Decimal
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -26,6 +27,7 @@ NUMPY_TYPES = frozenset(
 )
 NUMBERS = frozenset({"floating", "integer", "mixed-integer-float", "decimal", "empty"})
 MOST_DECIMALS = 15  # that floats hold
+LARGEST_WHOLE = 2.0**53  # beyond it not every whole number is a float
 AS_TEXT = "Convert it by .astype(str) if it is a category"
 
 
@@ -62,13 +64,15 @@ def pandas_cells(series: pd.Series[Any]) -> Cells:
         raise UnreadableColumnError(_says_type(dtype))
     if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
         codes = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        if pd.api.types.is_integer_dtype(dtype):
+            _require_exact(codes, series.tolist)
         return Cells(codes, precision=_precision(_pandas_numbers(dtype)))
     if pd.api.types.is_object_dtype(dtype):
         return object_cells(series.to_numpy())
     if pd.api.types.is_string_dtype(dtype):
         return _text_cells(series)
     if str(dtype).startswith("dictionary<"):  # pyarrow's categories inside pandas
-        return _text_cells(series)._replace(is_text=False)
+        return _dictionary_cells(_arrow_dictionary(series))
     if series.isna().all() and str(dtype).startswith("null"):
         return Cells(np.full(len(series), np.nan))
     raise UnreadableColumnError(_says_type(dtype))
@@ -79,11 +83,18 @@ def frame_cells(series: nw.Series[Any]) -> Cells:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         native = _decimal_type(series) if dtype == nw.Decimal else _numpy_type(dtype)
-        codes = series.cast(nw.Float64).to_numpy().astype(np.float64)
+        if dtype.is_integer() and series.implementation.is_pyarrow():  # which refuses large numbers by itself
+            codes = np.array(series.to_native().cast("float64", safe=False), dtype=np.float64)
+        else:
+            codes = series.cast(nw.Float64).to_numpy().astype(np.float64)
+        if dtype.is_integer():
+            _require_exact(codes, series.to_list)
         return Cells(codes, precision=_precision(native))
     if dtype == nw.Enum:
         levels = tuple(series.cat.get_categories().to_list())
         return Cells(_level_numbers(series.cast(nw.String).to_numpy(), levels), levels)
+    if dtype == nw.Categorical and series.implementation.is_pyarrow():
+        return _dictionary_cells(series.to_native())
     if dtype == nw.Categorical:  # its list of categories may be shared with other columns: those that occur
         return _text_cells(series.cast(nw.String).to_numpy())._replace(is_text=False)
     if dtype == nw.String:
@@ -98,7 +109,10 @@ def frame_cells(series: nw.Series[Any]) -> Cells:
 def array_cells(column: NDArray[Any]) -> Cells:
     """Read a column of an array; text that is all numbers counts as numbers."""
     if column.dtype.kind in NUMERIC:
-        return Cells(column.astype(np.float64), precision=_precision(column.dtype))
+        codes = column.astype(np.float64)
+        if column.dtype.kind in "iu":
+            _require_exact(codes, column.tolist)
+        return Cells(codes, precision=_precision(column.dtype))
     if column.dtype.kind == "U":
         try:
             return Cells(column.astype(np.float64))
@@ -123,10 +137,27 @@ def object_cells(column: NDArray[np.object_]) -> Cells:
     if found in NUMBERS or len(present) == 0:
         codes = np.full(len(column), np.nan)
         codes[~missing] = present.astype(np.float64)
+        if found != "decimal":
+            _require_exact(codes, column.tolist)
         return Cells(codes, precision=_decimals(present) if found == "decimal" else None)
     if found.startswith("mixed"):
         raise _says_objects(present)
     raise UnreadableColumnError(_says_type(found))
+
+
+def _require_exact(codes: Array, cells: Callable[[], list[Any]]) -> None:
+    """Refuse whole numbers that floats round: cells would change, and different ones become the same."""
+    large = np.flatnonzero(np.abs(codes) > LARGEST_WHOLE)
+    if not len(large):
+        return
+    listed = cells()
+    for j, code in zip(large.tolist(), codes[large].tolist(), strict=True):
+        if isinstance(listed[j], Integral) and int(listed[j]) != code:  # Python compares them exactly
+            raise UnreadableColumnError(
+                "holds whole numbers beyond 2**53, which floats would round. Drop it if it is an identifier "
+                "(--drop at the command line), divide it by a power of ten if it is a quantity, or convert it by "
+                ".astype(str) if it is a category"
+            )
 
 
 def _precision(dtype: Any) -> Precision:
@@ -166,7 +197,30 @@ def _text_cells(cells: Any) -> Cells:
     order = sorted(range(len(texts)), key=texts.__getitem__)
     rank = np.full(len(texts) + 1, np.nan)  # the last entry, which -1 finds, is that of missing cells
     rank[order] = np.arange(len(texts))
-    return Cells(rank[numbers], tuple(str(texts[k]) for k in order), is_text=True)
+    levels = (str(text) if isinstance(text, str) else text for text in texts[order])
+    return Cells(rank[numbers], tuple(levels), is_text=True)
+
+
+def _dictionary_cells(column: Any) -> Cells:
+    """Read pyarrow's categories, which may be of any type, and have an order of their own."""
+    cells = np.array([*column.to_pylist(), None], dtype=object)[:-1]
+    if not column.type.ordered:
+        return _text_cells(cells)._replace(is_text=False)
+    levels = _listed(column)
+    return Cells(_level_numbers(cells, levels), levels, ordered=True)
+
+
+def _listed(column: Any) -> Levels:
+    """The levels that the dictionaries of a column of pyarrow list, also those that do not occur."""
+    levels = (level for chunk in column.chunks for level in chunk.dictionary.to_pylist())
+    return tuple(dict.fromkeys(level for level in levels if level is not None))
+
+
+def _arrow_dictionary(series: pd.Series[Any]) -> Any:
+    """A column of pyarrow's categories inside pandas as pyarrow has it."""
+    import pyarrow as pa
+
+    return pa.chunked_array([pa.array(series)])
 
 
 def _level_numbers(cells: NDArray[np.object_], levels: Levels) -> Array:
@@ -193,6 +247,20 @@ def _says_objects(present: NDArray[np.object_]) -> UnreadableColumnError:
     )
 
 
+def of_one_type(levels: Levels | None, codes: Array, others: Levels | None, other_codes: Array) -> bool:
+    """Return whether two columns both hold text and categories, or both numbers, as far as one can see.
+
+    Booleans with gaps are Python objects in pandas and have levels; they are like booleans without gaps, which are
+    the numbers 0 and 1. A column without any cell is like any other.
+    """
+    if (levels is None) == (others is None):
+        return True
+    numbers, labels = (codes, others) if levels is None else (other_codes, levels)
+    present = numbers[~np.isnan(numbers)]
+    are_booleans = labels == (False, True) and all(isinstance(label, bool) for label in labels or ())
+    return not len(present) or (are_booleans and bool(np.isin(present, (0, 1)).all()))
+
+
 def labels_of(codes: Array, levels: Levels, gap: Any = None) -> NDArray[np.object_]:
     """The levels with these numbers, and `gap` for missing cells."""
     labels = np.empty(len(levels) + 1, dtype=object)
@@ -217,6 +285,8 @@ def pandas_column(like: pd.Series[Any], codes: Array, levels: Levels | None) -> 
         decimals = _object_decimals(like, codes) if of_objects else _typed_decimals(_pandas_numbers(dtype), codes)
         if decimals is not None:
             return type(like)(decimals, index=like.index, dtype=dtype)
+        if dtype == np.dtype(bool) and np.isnan(codes).any() and _fits(codes, np.dtype(bool), nullable=True):
+            return type(like)(labels_of(codes, (False, True)), index=like.index)  # booleans with gaps in pandas
         column = type(like)(codes, index=like.index)
         return column.astype(dtype) if _fits_pandas(codes, dtype) else column
     if isinstance(dtype, pd.CategoricalDtype):
@@ -224,6 +294,9 @@ def pandas_column(like: pd.Series[Any], codes: Array, levels: Levels | None) -> 
     gap = gap_like(like.to_numpy()) if pd.api.types.is_object_dtype(dtype) else None
     if pd.api.types.is_numeric_dtype(dtype) or str(dtype).startswith("null"):  # of a column without any text
         dtype = None
+    if str(dtype).startswith("dictionary<"):
+        categories = dtype.__from_arrow__(_dictionary(_arrow_dictionary(like), codes, levels))
+        return type(like)(categories, index=like.index)
     return type(like)(labels_of(codes, levels, gap), index=like.index, dtype=dtype)
 
 
@@ -247,6 +320,9 @@ def frame_column(like: nw.Series[Any], codes: Array, levels: Levels | None) -> n
         return like
     if levels is not None:
         labels = labels_of(codes, levels).tolist()
+        if backend.is_pyarrow() and like.dtype == nw.Categorical:
+            categories = _dictionary(like.to_native(), codes, levels)
+            return nw.from_native(categories, series_only=True).alias(name)
         if backend.is_pyarrow():  # narwhals does not keep the types inside a dictionary
             return _arrow_column(like, labels, None if _holds_no_text(like.dtype) else like.to_native().type)
         dtype = None if _holds_no_text(like.dtype) else like.dtype
@@ -305,6 +381,19 @@ def _arrow_column(like: nw.Series[Any], cells: list[Any], dtype: Any) -> nw.Seri
 
     column = pa.chunked_array([pa.array(cells, type=dtype)])
     return nw.from_native(column, series_only=True).alias(like.name)
+
+
+def _dictionary(like: Any, codes: Array, levels: Levels) -> Any:
+    """A column of pyarrow's categories that lists the levels of `like`, and others only where they occur."""
+    import pyarrow as pa
+
+    dtype, used = like.type, _used(codes, levels)
+    others = (level for level in levels if level in used)
+    listed = levels if dtype.ordered else tuple(dict.fromkeys((*_listed(like), *others)))
+    number = {level: k for k, level in enumerate(listed)}
+    numbers = [None if np.isnan(code) else number[levels[int(code)]] for code in codes.tolist()]
+    indices, dictionary = pa.array(numbers, dtype.index_type), pa.array(listed, dtype.value_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)])
 
 
 def _holds_no_text(dtype: Any) -> bool:

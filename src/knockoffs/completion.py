@@ -13,6 +13,7 @@ from knockoffs.generators.hierarchical import constant_within
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_structure import RowStructure
 from knockoffs.schema import Kind
+from knockoffs.table_problems import require_squares
 from knockoffs.tables import Table, read_table
 from knockoffs.words import column_name, listing
 
@@ -64,12 +65,13 @@ def complete_table(X: Any, *, kinds: Mapping[Any, Kind] | None = None, random_st
 def completed_codes(table: Table, rng: np.random.Generator) -> Table:
     """Complete a table that has been read."""
     missing = np.isnan(table.codes)
+    if not missing.any():  # also where there are no rows
+        return table
     empty = missing.all(0)
     if empty.any():
         which = listing([column_name(table.names, j) for j in np.flatnonzero(empty)])
         raise ValueError(f"{which}: entirely missing, so there is nothing to learn from. Drop it.")
-    if not missing.any():
-        return table
+    require_squares(table.codes, table.names, who="complete_table")
     rare = missing.mean(0) > MOST_MISSING
     if rare.any():
         shares = missing.mean(0)

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.cells import Levels
+from knockoffs.cells import Levels, of_one_type
 from knockoffs.schema import Column, Schema, describe_columns
 from knockoffs.swap_units import Units
 from knockoffs.tables import Table
@@ -80,12 +80,14 @@ def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
     unlike: dict[str, list[str]] = {}
     for j, (own, other) in enumerate(zip(x.levels, x_tilde.levels, strict=True)):
         if own is None or other is None:
-            numbers = x if own is None else x_tilde
-            if own is not other and not np.isnan(numbers.codes[:, j]).all():
+            if not of_one_type(own, x.codes[:, j], other, x_tilde.codes[:, j]):
                 unlike.setdefault("text in one of X and X_tilde, numbers in the other", []).append(
                     column_name(x.names, j)
                 )
             merged.append(own or other)
+            continue
+        if x.kinds.get(j) == "ordinal" and x_tilde.kinds.get(j) == "nominal":  # such as text, which has no order
+            merged.append(tuple(dict.fromkeys((*own, *other))))
             continue
         levels = _merged(own, other, ordered=kinds.get(j) == "ordinal")
         if levels is None:

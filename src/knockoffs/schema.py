@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.cells import LARGEST_WHOLE
 from knockoffs.swap_units import Units
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ LEAST_ATOM = 3  # rows
 REPEATED = 1.1  # rows per value from which on a column lies on a grid and has no continuous part
 FEW = 20  # a column with at most so many values has no continuous part
 TIED = 0.05  # share of the rows from which on a single value makes a column discrete
-LARGEST_WHOLE = 2.0**53  # beyond it not every whole number is a float
 
 
 @dataclass(frozen=True, slots=True)

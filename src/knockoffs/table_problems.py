@@ -29,6 +29,7 @@ DATE = re.compile(
 # Currency, per cent, marks of thousands, decimal commas, and limits of detection around digits.
 SIGNED_NUMBER = re.compile(r"\s*[<>≤≥~]?=?\s*[-+(]?\s*[$€£¥]?\s*[-+]?\d[\d.,' ]*(?:[eE][-+]?\d+)?\s*[%$€£¥)]?\s*")
 
+SQUARED = 1e150  # floats hold no squares of numbers beyond it, nor of differences below its inverse
 INFINITE = (
     "infinite values. Replace them by finite numbers or by missing cells (--na-value inf at the command line), or "
     "drop the rows that hold them"
@@ -113,6 +114,27 @@ class Problems:
     def _add(self, problem: str, j: int, detail: str = "") -> None:
         self._columns.append(j)
         self._found.setdefault(problem, []).append(column_name(self._names, j) + detail)
+
+
+def require_squares(codes: Array, names: list[str] | None, *, who: str) -> None:
+    """Refuse columns whose numbers are so large, or so close to each other, that squares overflow or underflow.
+
+    Variances and covariances of such columns would be infinite or zero.
+    """
+    low, high = np.fmin.reduce(codes), np.fmax.reduce(codes)  # nan where a column has no cells
+    with np.errstate(over="ignore"):  # which is what is looked for
+        extent = high - low
+    beyond = (extent > 0) & ((np.maximum(np.abs(low), np.abs(high)) > SQUARED) | (extent < 1 / SQUARED))
+    if beyond.any():
+        columns = np.flatnonzero(beyond).tolist()
+        which = listing([f"{column_name(names, j)} ({low[j]:g} to {high[j]:g})" for j in columns])
+        raise UnusableColumnsError(
+            f"{who}: {which}: the squares of such numbers, or of their differences, are beyond what a computer "
+            f"holds. Take a unit in which numbers are below {SQUARED:g} and differ by more than {1 / SQUARED:g} "
+            "(X[COL] / X[COL].abs().max() in pandas), or replace such numbers by missing cells if they mark these "
+            "(--na-value COL=VALUE at the command line).",
+            columns,
+        )
 
 
 def _distinct(cells: Cells, present: Array) -> NDArray[Any]:

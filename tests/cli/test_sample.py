@@ -324,6 +324,21 @@ def test_codes_with_leading_zeros_come_back_as_they_are(invoke: Invoke, features
     assert invoke("check", "others.csv", "--knockoffs", "k.csv", "--quiet").exit_code == 0
 
 
+def test_booleans_with_gaps_and_without_are_of_one_type(invoke: Invoke, features: pd.DataFrame) -> None:
+    with_gaps = features.assign(smoker=(features.iloc[:, 0] > 0).astype(object))
+    with_gaps.loc[::9, "smoker"] = None
+    with_gaps.to_csv("gaps.csv", index=False)
+    without = with_gaps.dropna()
+    without.to_csv("none.csv", index=False)
+    fit = ("--generator", "gaussian", "--save-model", "m.knockoffs", "--out", "k.csv")
+    assert invoke("sample", "gaps.csv", *fit).exit_code == 0
+    drawn = invoke("sample", "none.csv", "--generator", "m.knockoffs", "--out", "k.csv")
+    assert drawn.exit_code == 0, drawn.output
+    assert set(read_frame("k.csv")["smoker"].dropna()) == {True, False}
+    checked = invoke("check", "none.csv", "--knockoffs", "k.csv", "--quiet")
+    assert checked.exit_code == 0, checked.output
+
+
 def test_padded_quantities_are_numbers_where_the_user_says_so(invoke: Invoke, features: pd.DataFrame) -> None:
     days = np.arange(300) * 7 % 60 + 60
     table = features.iloc[:, :3].assign(days=days)

@@ -348,6 +348,7 @@ ERRORS = {
     "other columns": (((X, X_TILDE[:, 1:]),), {}, r"\(200, 6\), its knockoffs \(200, 5\)"),
     "a function of another shape": ((lambda t: t[:3], X), {}, r"its knockoffs \(3, 6\)"),
     "too few rows": (((X[:19], X_TILDE[:19]),), {}, r"X has 19 rows; at least 20"),
+    "no columns": (((X[:, :0], X_TILDE[:, :0]),), {}, r"X has no columns\. Pass the features"),
     "a name": (("gaussian", X), {}, r"generator of type str is not valid: pass a fitted generator"),
     "infinite X": (((np.where(X > 3, np.inf, X), X_TILDE),), {}, r"^check_swap: .*column 'x0'.*infinite values"),
     "infinite knockoffs": (((X, np.where(X > 3, np.inf, X)),), {}, r"the knockoffs.*column 'x0'.*infinite values"),

@@ -18,6 +18,8 @@ from knockoffs import DDLK, GaussianKnockoffs, KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.persistence import FORMAT, VERSION, ModelFileError, write_model
 
+from .tiny import TINY
+
 Make = Callable[..., DDLK]
 X = AutoregressiveGaussian(features=4).sample(120, random_state=0)
 X.flags.writeable = False
@@ -140,6 +142,14 @@ def test_a_column_that_is_large_throughout_is_as_good_as_any(fast_ddlk: Make) ->
     table = with_column(X[:, 2] * 2.0**100)
     drawn, usual = (fast_ddlk().fit(t).sample(t)["c"] for t in (table, FRAME))
     np.testing.assert_allclose(drawn / 2.0**100, usual, rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e300, 1e-300])
+@pytest.mark.parametrize("kind", TINY)
+def test_columns_whose_squares_are_no_numbers_are_named(kind: str, unit: float) -> None:
+    said = r"column 'b' \(-\S+ to \S+\), column 'c' \(.*\): the squares of such numbers.* Take a unit in which"
+    with pytest.raises(ValueError, match=said):
+        TINY[kind]().fit(with_column(FRAME["c"].mask(FRAME["a"] > 1) * unit).assign(b=FRAME["b"] * unit))
 
 
 def test_columns_with_few_values_are_named_in_a_warning_where_they_must_keep_their_units() -> None:

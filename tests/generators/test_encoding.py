@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knockoffs import GaussianKnockoffs, KnockoffWarning
+from knockoffs import GaussianKnockoffs, KnockoffWarning, check_swap
 from knockoffs.generators.encoding import TableEncoding
 from knockoffs.generators.feature_units import (
     FARTHEST,
@@ -275,6 +275,43 @@ def test_a_level_or_gap_that_the_fit_lacks_is_its_own_knockoff(column: str, cell
         warnings.simplefilter("error")
         expected = model.sample(frame)[column][5:]
     pd.testing.assert_series_equal(knockoffs[column][5:].astype(object), expected.astype(object))
+
+
+def booleans(*, gaps: bool) -> pd.DataFrame:
+    """A table with booleans as pandas reads them from a file: with gaps they are objects."""
+    frame = mixed()[["plain", "count"]].assign(flag=np.arange(ROWS) % 3 == 0)
+    return frame.assign(flag=frame["flag"].astype(object).mask(np.arange(ROWS) % 7 == 0)) if gaps else frame
+
+
+@pytest.mark.parametrize("gaps", [True, False])
+def test_booleans_are_the_same_with_gaps_and_without(gaps: bool) -> None:
+    model = GaussianKnockoffs(random_state=0).fit(booleans(gaps=gaps))
+    other = booleans(gaps=not gaps)
+    typed = other.assign(flag=other["flag"].astype("boolean"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KnockoffWarning)  # gaps that the fit has not seen
+        knockoffs, expected = model.sample(other)["flag"], model.sample(typed)["flag"]
+    assert {type(cell) for cell in knockoffs.dropna()} == {bool}
+    pd.testing.assert_series_equal(knockoffs.astype("boolean"), expected)
+    assert check_swap((booleans(gaps=gaps), other.assign(flag=knockoffs)), random_state=0).found.rows == ROWS
+
+
+@pytest.mark.parametrize(
+    ("values", "gaps"),
+    [(np.arange(ROWS) % 3, True), (np.arange(ROWS) ** 1.5, True), (np.array(["no", "yes"] * (ROWS // 2)), False)],
+)
+def test_booleans_are_no_other_numbers_and_no_text(values: np.ndarray, gaps: bool) -> None:
+    model = GaussianKnockoffs(random_state=0).fit(mixed()[["plain", "count"]].assign(flag=values))
+    with pytest.raises(ValueError, match="column 'flag' held text or categories in the fit and numbers here"):
+        model.sample(booleans(gaps=gaps))
+
+
+def test_a_column_without_cells_in_the_fit_may_have_any_later() -> None:
+    frame = mixed()[["plain", "ward", "count"]]
+    model = GaussianKnockoffs(random_state=0)
+    with pytest.warns(KnockoffWarning, match="column 'ward' \\(entirely missing\\): constant"):
+        model.fit(frame.assign(ward=np.nan))
+    assert model.sample(frame)["ward"].tolist() == frame["ward"].tolist()
 
 
 def test_a_category_that_the_fit_lists_but_has_not_seen_is_its_own_knockoff() -> None:

@@ -136,6 +136,7 @@ def _subject(
     kinds: Sequence[str],
 ) -> tuple[Any, ...]:
     """The arguments of `check_swap`; of two tables with as many rows the same ones are drawn by the seed."""
+    from knockoffs.cells import of_one_type
     from knockoffs.generators.loading import load_generator
     from knockoffs.leading_zeros import are_codes, as_text
     from knockoffs.tables import read_table
@@ -158,8 +159,8 @@ def _subject(
     X, drawn = as_text(X, codes), as_text(table[X.columns], codes)  # one of them may hold none that begins with 0
     x = read_table(X, who="the table", kinds=asked)
     x_tilde = read_table(drawn, who=f"--knockoffs {knockoffs!r}", kinds=asked)
-    for name, levels, others in zip(X.columns, x.levels, x_tilde.levels, strict=True):
-        if (levels is None) != (others is None):
+    for j, (name, levels, others) in enumerate(zip(X.columns, x.levels, x_tilde.levels, strict=True)):
+        if not of_one_type(levels, x.codes[:, j], others, x_tilde.codes[:, j]):
             which = ("numbers", "text") if levels is None else ("text", "numbers")
             raise ValueError(f"column {name!r} holds {which[0]}, its knockoffs {which[1]}. Correct one of them.")
     return ((X, drawn) if asked is None else (x, x_tilde),)

@@ -167,12 +167,14 @@ def check_swap(
 
 
 def require_rows(source: Source) -> None:
-    """Refuse rows that are too few to see anything."""
+    """Refuse rows that are too few to see anything, or hold nothing to see."""
     if _independent(source) < MIN_ROWS:
         what = "rows" if source.groups is None else "groups of rows"
         raise ValueError(
             f"check_swap: X has {_independent(source)} {what}; at least {MIN_ROWS} are needed to see anything."
         )
+    if source.table.shape[1] == 0:
+        raise ValueError("check_swap: X has no columns. Pass the features.")
 
 
 def _independent(source: Source) -> int:

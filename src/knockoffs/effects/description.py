@@ -114,7 +114,9 @@ class _Observed(NamedTuple):
     explained : tuple of pairs of int and str or None
         The columns of y that are described, each with the class that it stands for.
     scale : float
-        The unit of y.
+        How far y varies.
+    y_unit : float
+        What y was divided by, so that squares of very large or small numbers are numbers, too.
     others : array of shape (rows, features, outputs) or None
         What models predict from all features but one.
     times : Times or None
@@ -129,6 +131,7 @@ class _Observed(NamedTuple):
     unit: Indices
     explained: tuple[tuple[int, str | None], ...]
     scale: float
+    y_unit: float
     others: Array | None
     times: Times | None
 
@@ -141,7 +144,8 @@ class _Observed(NamedTuple):
         x, x_tilde = aligned(table.rows(some), knockoffs.rows(some), who="effects")
         schema = pooled_schema(x, x_tilde)
         design = expand(schema, x.codes, units=x.units)
-        y = target.columns()
+        y_unit = 1.0 if target.task != "regression" else _power_of_two(float(np.abs(target.values).max()))
+        y = target.columns() / y_unit
         groups = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
         z, unit = _curved(standardise(design.tables[0]).tables[0], design)
         return cls(
@@ -153,6 +157,7 @@ class _Observed(NamedTuple):
             unit,
             _explained(target, y),
             scale=1.0 if target.classes else float(y.std()),
+            y_unit=y_unit,
             others=None if others is None else others[some],
             times=None if target.times is None else target.times.rows(some),
         )
@@ -189,7 +194,7 @@ class _Observed(NamedTuple):
             said = by_others if by_others.size else y - self.adjustment.leave(y, own)
             hazard = hazard_ratio(codes, bins, found.coefficients[:, 0], said, self.times, ordered=ordered)
             survival = survival_curves(codes, codes_tilde, bins, self.times, ordered=ordered)
-        curves = tuple(_curve(found, k, bins, of, self.scale) for k, of in self.explained)
+        curves = tuple(_curve(found, k, bins, of, self.scale, self.y_unit) for k, of in self.explained)
         return _Along(self.schema[column].name, bins, ordered, curves, hazard, survival)
 
 
@@ -215,11 +220,16 @@ def _explained(target: Target, y: Array) -> tuple[tuple[int, str | None], ...]:
     return tuple((k, target.classes[k]) for k in shown)
 
 
+def _power_of_two(size: float) -> float:
+    """A unit in which a number of this size is about 1; numbers in such a unit have the bits that they had."""
+    return float(np.ldexp(1.0, np.frexp(size)[1] - 1))
+
+
 def _indicators(which: Indices, bins: int) -> Array:
     return (which[:, None] == np.arange(bins)).astype(np.float64)
 
 
-def _curve(found: Adjusted, output: int, bins: Bins, of: str | None, scale: float) -> Curve:
+def _curve(found: Adjusted, output: int, bins: Bins, of: str | None, scale: float, y_unit: float) -> Curve:
     count = len(bins.labels)
     sides = []
     for start, which in ((0, bins.x), (count, bins.x_tilde)):
@@ -235,7 +245,7 @@ def _curve(found: Adjusted, output: int, bins: Bins, of: str | None, scale: floa
     shape = shape_of(mean, covariance, shares, bins.labels, np.array(bins.ordered), known)
     missing = _where_missing(mean, covariance, shares, bins, known)
     (plain, errors), (plain_tilde, errors_tilde) = (
-        (_known(m, k), _known(np.sqrt(np.maximum(np.diag(v), 0.0)), k)) for m, v, _, k in sides
+        (_known(m * y_unit, k), _known(np.sqrt(np.maximum(np.diag(v), 0.0)) * y_unit, k)) for m, v, _, k in sides
     )
     strengths = [_short(float(np.sqrt((s * m**2 * k).sum())) / scale) for m, _, s, k in sides]
     return Curve(
@@ -244,10 +254,10 @@ def _curve(found: Adjusted, output: int, bins: Bins, of: str | None, scale: floa
         error=errors,
         knockoff=plain_tilde,
         knockoff_error=errors_tilde,
-        change=None if shape.change is None else _short(shape.change),
-        change_error=None if shape.error is None else _short(shape.error),
-        missing=missing[0],
-        missing_error=missing[1],
+        change=None if shape.change is None else _short(shape.change * y_unit),
+        change_error=None if shape.error is None else _short(shape.error * y_unit),
+        missing=None if missing is None else _short(missing[0] * y_unit),
+        missing_error=None if missing is None else _short(missing[1] * y_unit),
         strength=strengths[0],
         knockoff_strength=strengths[1],
         shape=shape.words,
@@ -256,12 +266,12 @@ def _curve(found: Adjusted, output: int, bins: Bins, of: str | None, scale: floa
 
 def _where_missing(
     mean: Array, covariance: Array, shares: Array, bins: Bins, known: Flags
-) -> tuple[float | None, float | None]:
+) -> tuple[float, float] | None:
     """The mean where the feature is missing minus that of all other rows, and its error."""
     if bins.labels[-1] != MISSING or not known[-1] or shares[-1] == 1:
-        return None, None
+        return None
     others = 1 / (1 - shares[-1])  # the mean over all rows is 0
-    return _short(mean[-1] * others), _short(float(np.sqrt(max(covariance[-1, -1], 0.0))) * others)
+    return mean[-1] * others, float(np.sqrt(max(covariance[-1, -1], 0.0))) * others
 
 
 def _known(values: Array, known: Flags) -> tuple[float | None, ...]:

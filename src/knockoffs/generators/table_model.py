@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
+from knockoffs.cells import of_one_type
 from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
 from knockoffs.generators.dependence import Dependence, equal_where_present, linear_dependence
 from knockoffs.generators.encoding import TableEncoding
@@ -26,8 +27,9 @@ from knockoffs.generators.fit_encoding import (
 )
 from knockoffs.generators.recoded import first_recoded
 from knockoffs.randomness import RandomState
-from knockoffs.schema import Kind, Schema
+from knockoffs.schema import Column, Kind, Schema
 from knockoffs.swap_units import FeatureGroups, Units
+from knockoffs.table_problems import require_squares
 from knockoffs.tables import Table, read_table
 from knockoffs.words import column_name, counted, listing
 
@@ -127,7 +129,7 @@ class TableModel(BaseEstimator):
         differ = [
             j
             for j, (own, column) in enumerate(zip(table.levels, self.schema_, strict=True))
-            if (own is None) != (column.levels is None) and not np.isnan(table.codes[:, j]).all()
+            if not of_one_type(own, table.codes[:, j], column.levels, _values_seen(column))
         ]
         if differ:
             which = listing([column_name(table.names, j) for j in differ])
@@ -266,13 +268,16 @@ class TableModel(BaseEstimator):
             if len(column) == 0:
                 continue
             low, middle, high = np.quantile(column, [0.05, 0.5, 0.95])
-            farthest = np.abs(column - middle).argmax()
-            if high > low and abs(column[farthest] - middle) > 1e8 * (high - low):
+            with np.errstate(over="ignore"):  # an infinite distance is too far as well
+                farthest = np.abs(column - middle).argmax()
+                too_far = high > low and abs(column[farthest] - middle) > 1e8 * (high - low)
+            if too_far:
                 raise ValueError(
                     f"{type(self).__name__}: {column_name(self._names, j)} has a value {column[farthest]:g}, "
                     f"while nine tenths of its values lie within {high - low:g} of each other; its scale would be "
                     "lost. Correct or clip that value, or take logarithms of the column."
                 )
+        require_squares(np.where(varied, core, np.nan), self._names, who=type(self).__name__)
 
     def _warn_of_few_values(self, schema: Schema, varied: Flags) -> None:
         few = [
@@ -371,6 +376,11 @@ class TableModel(BaseEstimator):
                 f"{which}: duplicates. The only valid {self._draw_word} of a duplicated column is a copy, so "
                 f"neither can be {self._use_word}. Keep one of each."
             )
+
+
+def _values_seen(column: Column) -> Array:
+    """The values of a column in the fit, which are not listed for a continuous quantity."""
+    return np.array(column.values if column.discrete else [np.inf])
 
 
 def _cells_in_words(table: Table, j: int | np.integer[Any], rows: Flags) -> str:
