@@ -91,6 +91,22 @@ def test_the_verdict_is_in_the_sentence_of_the_answer(fitted: KnockoffSelector, 
     assert f"The check of the knockoffs {said}" in sentence
 
 
+def test_more_false_ones_than_accepted_are_explained_as_in_the_selection(fitted: KnockoffSelector) -> None:
+    """2.5 to expect, 1.5 accepted and a check that passed: a contradiction, but for answers that are empty."""
+    summary = with_certificate(fitted)
+    settings, certificate = summary["settings"], summary["certificate"]
+    fdr, found = settings["fdr"], len(summary["discoveries"])
+    summary["expected_false"] = 2 * fdr * found
+    expected = certificate["expected"] | {"fdp": fdr, "selecting": 0.25}
+    explained = "on average over all answers, of which 75% are empty for simulated responses)"
+    assert explained in answer(summary, certificate | {"expected": expected})
+    over = expected | {"fdp": 2 * fdr}  # the level does not hold
+    assert "on average)" in answer(summary, certificate | {"expected": over})
+    assert "on average)" in answer(summary, None)
+    calibrated = summary | {"settings": settings | {"level": fdr / 2}}  # of which the certificate says nothing
+    assert "on average)" in answer(calibrated, certificate | {"expected": expected})
+
+
 def test_another_target_name_reaches_every_sentence(fitted: KnockoffSelector, tmp_path: Any) -> None:
     write_report(fitted, tmp_path / "report.html", target_name="survival & cure")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from knockoffs.conclusion import accepted_on_average
+from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.words import amount
 
 NEAR = 2.0  # times the level asked for: features that enter below it are nearly selected
@@ -24,9 +26,8 @@ def answer(found: dict[str, Any], certificate: dict[str, Any] | None) -> str:
     what = "feature tells" if count == 1 else "features tell"
     said = f"{count} of {settings['features']} {what} something about {about} that the others do not"
     if found["expected_false"] is not None:
-        accepted = amount(settings["fdr"] * count)
-        said += f"; expect about {amount(found['expected_false'])} of these to be false (you accepted "
-        said += f"{accepted} on average)"
+        expected = amount(found["expected_false"])
+        said += f"; expect about {expected} of these to be false ({_accepted(found, certificate)})"
     else:
         said += f", at level {settings['fdr']:g}"
     if certificate is None:
@@ -34,6 +35,14 @@ def answer(found: dict[str, Any], certificate: dict[str, Any] | None) -> str:
     verdict = VERDICTS[certificate["verdict"]]
     reason = "" if certificate["verdict"] == "pass" else f" {certificate['reasons'][0]}"
     return f"{said}. {verdict}{reason}"
+
+
+def _accepted(found: dict[str, Any], certificate: dict[str, Any] | None) -> str:
+    """Return how many false ones were accepted; the certificate is about the level that was asked for."""
+    settings, rate = found["settings"], None
+    if certificate is not None and settings["level"] == settings["fdr"] and certificate["expected"] is not None:
+        rate = Rate(**certificate["expected"])
+    return accepted_on_average(found["expected_false"], len(found["discoveries"]), settings["fdr"], rate)
 
 
 def nearly_selected(found: dict[str, Any]) -> list[dict[str, Any]]:
