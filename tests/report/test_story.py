@@ -132,6 +132,13 @@ def test_every_discovery_has_its_pictures_and_a_sentence(
     require_readable(shown)
 
 
+def test_w_of_a_lasso_is_not_said_to_be_a_gain_in_prediction(clinic: KnockoffSelector) -> None:
+    """A difference of coefficients compares no predictions: what is said of w must hold for every statistic."""
+    page = " ".join(render(summarise(clinic), made=MADE).split())
+    assert "w is how much more the model gives to the feature than to its knockoff; its unit depends" in page
+    assert "predicts with the feature" not in page
+
+
 @pytest.mark.parametrize("width", [400, 1200])
 def test_nothing_is_cut_on_a_phone(
     show: Callable[..., Shown],  # noqa: F811
