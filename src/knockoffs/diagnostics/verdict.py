@@ -32,7 +32,7 @@ OFTEN, COUNTED = 0.8, 40  # wins of a feature over its knockoff where it is irre
 ALPHA = 0.01  # probability that the tests of validity reject exact knockoffs
 TOLD_APART = 0.6  # rows told from swapped rows: from here on it matters
 DISTANT = 0.05  # Kolmogorov-Smirnov distance of one feature and its knockoff: from here on it matters
-SHIFTED = 0.08  # z over √rows for location or spread: about 15 % of variance
+SHIFTED = 0.08  # z over √rows: of spread about 15 % of variance
 LITTLE_FREEDOM, NO_FREEDOM = 0.25, 0.05
 FEW_ROWS = 200
 SEEN_ROWS = 0.05  # share of rows that the generator was fitted on: from here on it is said
@@ -176,14 +176,12 @@ def _matters(found: Findings, j: int) -> bool:
 def _about_features(found: Findings, at_fault: list[int]) -> str:
     first = at_fault[0]
     z, distance = found.per_feature.shift[first], found.per_feature.ks[first]
+    figures = f"Kolmogorov-Smirnov distance {distance:.3f}"
     if first in found.several_columns:
-        differs = "distribution, or how it depends on other features, differs from the feature's"
-        figures = f"z = {z:.1f}, the largest difference between shares of rows is {distance:.3f}"
-    else:
-        differs = "own distribution differs from the feature's"
-        figures = f"z = {z:.1f} for location or spread, Kolmogorov-Smirnov distance {distance:.3f}"
+        figures = f"the largest difference between shares of rows is {distance:.3f}"
+    differs = "distribution, or how it depends on other features, differs from the feature's"
     which = listing([repr(found.names[j]) for j in at_fault])
-    return f"{which}: the knockoff's {differs} (of {found.names[first]!r} {figures})."
+    return f"{which}: the knockoff's {differs} (of {found.names[first]!r} z = {z:.1f}, {figures})."
 
 
 def _told_apart(test: SwapTest) -> str:
