@@ -441,7 +441,7 @@ BAD_TABLES: dict[str, tuple[Callable[[pd.DataFrame], bytes], str]] = {
     "constant target": (lambda t: edited(t, y=0.5), r"target 'y'.*constant \(0\.5\)"),
     "no target values": (lambda t: edited(t, y=np.nan), r"the target 'y' has no values at all\. Pass another"),
     "an infinite target": (with_cell("y", 7, np.inf), r"target 'y'.*infinite values\. Drop those rows"),
-    "a target of numbers and text": (with_cell("y", 7, "n/k"), r"'y'.*'n/k'.*row 8"),
+    "a target of numbers and text": (with_cell("y", 7, "n/k"), r"'y'.*'n/k'.*row 8.*--na-value"),
     "mixed cells": (
         with_cell("f5", 7, "n/k"),
         r"column 'f5': numbers, but for 'n/k' \(row 8\)\. Replace",

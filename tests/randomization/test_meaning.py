@@ -107,11 +107,15 @@ def test_doubtful_columns_and_copies_of_the_target_are_said_before_a_test_too() 
     assert any("copy of the target" in own for own in result.cautions)
 
 
-@pytest.mark.parametrize("task", ["auto", "classification"])
-def test_a_target_with_a_class_for_nearly_each_row_is_refused(task: str) -> None:
-    y = [f"name {k}" for k in range(ROWS)] if task == "auto" else NOISE
-    with pytest.raises(ValueError, match=r"y has 300 classes in 300 rows, too few.*task='regression'"):
-        RandomizationTest(task=task).fit(X, y)
+def test_a_target_with_a_class_for_nearly_each_row_is_refused() -> None:
+    """The advice can be followed: text that is no number, as with a unit, cannot be read as a quantity."""
+    for y, task, remedy in (
+        ([f"{k} mg" for k in range(ROWS)], "auto", "Convert it to numbers"),
+        ([str(k) for k in range(ROWS)], "auto", "Pass task='regression'"),
+        (NOISE, "classification", "Pass task='regression'"),
+    ):
+        with pytest.raises(ValueError, match=f"y has 300 classes in 300 rows, too few rows.*{remedy}.*a quantity"):
+            RandomizationTest(task=task).fit(X, y)
 
 
 def test_one_discovery_is_spoken_of_as_one(tmp_path: Path) -> None:
