@@ -63,27 +63,32 @@ class _Opinion(NamedTuple):
 
 
 def judge(found: Findings) -> Judgement:
-    """The rule of the certificate (`RULE`)."""
-    tests = _by_tests(found)
-    expected = _by_expectation(found)
-    features = _by_null_wins(found)
-    validity = features.verdict
-    validity = _worse(validity, tests.verdict if expected is None else expected.verdict)
-    reasons = [*([] if expected is None else expected.reasons), *features.reasons, *tests.reasons]
-    if found.share_of_fit > SEEN_ROWS:
-        reasons.append(
-            f"{found.share_of_fit:.0%} of these rows were used to fit the generator, and on such rows knockoffs "
-            "look better than they are. Check it on other rows."
-        )
-    power = _power(found)
+    """The rule of the certificate (`RULE`); the reasons behind the verdict come before those that only explain."""
+    expected, tests, power = _by_expectation(found), _by_tests(found), _power(found)
+    if expected is not None:  # tests decide nothing then
+        tests = tests._replace(verdict="pass")
+    valid = [*([] if expected is None else [expected]), _by_null_wins(found), tests]
+    validity = max((opinion.verdict for opinion in valid), key=WORST.index)
+    opinions = sorted([*valid, _seen(found), power], key=lambda opinion: -WORST.index(opinion.verdict))
     return Judgement(
         _worse(validity, power.verdict),
         validity,
         power.verdict,
         min(1.0, 2 * min(_feature_p(found.per_feature), _swap_p(found.tests))),
-        (*reasons, *power.reasons),
+        tuple(reason for opinion in opinions for reason in opinion.reasons),
         tuple(_advice(found, validity, power.verdict)),
     )
+
+
+def _seen(found: Findings) -> _Opinion:
+    """Say how many of the rows the generator was fitted on."""
+    reasons = []
+    if found.share_of_fit > SEEN_ROWS:
+        reasons.append(
+            f"{found.share_of_fit:.0%} of these rows were used to fit the generator, and on such rows knockoffs "
+            "look better than they are. Check it on other rows."
+        )
+    return _Opinion("pass", reasons)
 
 
 def _by_expectation(found: Findings) -> _Opinion | None:
