@@ -50,17 +50,19 @@ def explain_selection(ws: Array, selected: Flags, evalues: Array, fdr: float, *,
         return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
     if len(ws) == 1:
         return explain_empty_selection(ws[0], fdr, offset=offset)
-    levels = smallest_evalue_levels(evalues)
     found = np.mean([np.isfinite(draw_threshold(w, fdr, len(ws), offset=offset)) for w in ws])
-    first = levels.min()
-    attempt = int(np.count_nonzero(levels == first))
+    needed, largest = len(evalues) / fdr, np.sort(evalues)[::-1]
+    together = largest * np.arange(1, len(evalues) + 1)  # of the k largest: k times the smallest of them
+    attempt = int(np.flatnonzero(together == together.max())[-1]) + 1 if largest[0] > 0 else 1
+    which = "the largest" if attempt == 1 else f"the {attempt} largest"
+    has = f"it has {largest[0]:.3g}" if attempt == 1 else f"each has {largest[attempt - 1]:.3g} or more"
+    first = smallest_evalue_levels(evalues).min()
     outcome = f"which fdr={rounded_up(first):g} allows" if first < 1 else "too little at any fdr"
     return (
         f"No feature has a mean e-value over {len(ws)} draws that is large enough: k features pass where each has "
-        f"{len(evalues) / fdr:.4g}/k, and an e-value is at most {len(evalues)}. The best attempt is the {attempt} "
-        f"largest: each has {np.sort(evalues)[-attempt]:.3g} or more, where fdr={fdr:g} needs "
-        f"{len(evalues) / fdr / attempt:.3g}, {outcome}. {found:.0%} of the draws have "
-        "features that stand out."
+        f"{needed:.4g}/k, and an e-value is at most {len(evalues)}. The best attempt is {which}: {has}, where "
+        f"fdr={fdr:g} needs {needed / attempt:.3g}, {outcome}. {found:.0%} of the draws have features that stand "
+        "out."
     )
 
 
