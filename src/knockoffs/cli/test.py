@@ -60,7 +60,13 @@ MOST_RESAMPLES = 10_000_000
     show_default=True,
     help="How the target is explained: by residuals, by predictions, or by a model fitted to each redraw.",
 )
-@click.option("--resamples", type=int, default=5000, show_default=True, help="Most redraws per feature.")
+@click.option(
+    "--resamples",
+    type=int,
+    default=5000,
+    show_default=True,
+    help="Most redraws per feature, and part of the rows with holdout.",
+)
 @click.option("--density", metavar="FILE", help="Model file of a JointDensity or a DDLK; fitted anew by default.")
 @click.option("--save-model", type=click.Path(dir_okay=False), help="Write the fitted density to this file.")
 @click.option(
