@@ -92,7 +92,8 @@ def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str
     return (
         f"At fdr={fdr:g} nothing is selected. {above_zero} w > 0. {chance} "
         f"{standing} out, further above zero than any feature is below; fdr={fdr:g} with "
-        f"offset={offset} needs at least {needed[0]} features that stand out ({needed[1]} where one is as far "
+        f"offset={offset} needs at least {_count(needed[0], 'feature that stands', 'features that stand')} out "
+        f"({needed[1]} where one is as far "
         f"below zero, and so on). The best threshold, {thresholds[best]:.3g}, has {selected} at or above it "
         f"and {opposed} at or below {-thresholds[best]:.3g}: an estimated share of false ones of "
         f"({offset} + {opposed}) / {selected} = {share:.2g}, and {outcome}."
@@ -112,7 +113,7 @@ def next_steps(
             f"A higher level: fdr={rounded_up(first):g} is the smallest that selects anything, {listing(found)}. "
             "Chosen after looking it bounds nothing, so treat these as suggestions, or choose it before new data."
         )
-    needed = math.ceil(1 / fdr - 1e-9)
+    needed = 1 if offset == 0 and len(ws) == 1 else math.ceil(1 / fdr - 1e-9)
     plausible = standing_out(ws.mean(0))
     if plausible < needed and outlook.testable:
         steps.append(
@@ -129,7 +130,8 @@ def next_steps(
             "each, put their mean for both where both are numbers, or give both one answer (feature_groups, "
             "--feature-groups)."
         )
-    if outlook.power is not None and outlook.power < FEW_FOUND:
+    few_found = outlook.power is not None and outlook.power < FEW_FOUND
+    if few_found and len(names) >= needed:  # fewer features are never selected, however many rows there are
         steps.append(
             f"More rows: with these {outlook.rows:,}, {outlook.power:.0%} of the relevant features of simulated "
             f"responses are found at fdr={fdr:g}."
