@@ -91,6 +91,14 @@ def test_the_verdict_is_in_the_sentence_of_the_answer(fitted: KnockoffSelector, 
     assert f"The check of the knockoffs {said}" in sentence
 
 
+@pytest.mark.parametrize("validity", ["warn", "fail"])
+def test_sentences_are_apart(fitted: KnockoffSelector, validity: str) -> None:
+    """A line that begins with a condition joins the line before: 'nor about cause.The check ...'."""
+    page = render(with_certificate(fitted, verdict=validity, validity=validity), made=MADE)
+    text = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
+    assert re.findall(r"[a-z]{2}\.(?:<strong>)?[A-Z][a-z]+ [a-z]+", text) == []
+
+
 def test_more_false_ones_than_accepted_are_explained_as_in_the_selection(fitted: KnockoffSelector) -> None:
     """2.5 to expect, 1.5 accepted and a check that passed: a contradiction, but for answers that are empty."""
     summary = with_certificate(fitted)
