@@ -97,6 +97,18 @@ def test_an_empty_selection_says_what_to_do_next() -> None:
     assert quiet_fit(selector(w, fdr=0.334)).selection_.advice == ()
 
 
+def test_levels_that_are_shown_select() -> None:
+    """A third is no level of 0.33, nor of 0.333: what is shown beside a feature selects it where it is passed."""
+    w = np.array([0.9, 0.8, 0.7, -0.1, 0.05, 0.02])
+    found = quiet_fit(selector(w, fdr=0.2))
+    page = " ".join(render(summarise(found)).split())
+    assert "the level at which each would enter: a (0.334), b (0.334), c (0.334)" in page
+    assert page.count(">0.334</td>") == 3
+    again = quiet_fit(selector(w, fdr=0.334)).selection_
+    assert again.discoveries == ["a", "b", "c"]
+    assert again._repr_html_().count("<td>0.334</td>") == 3
+
+
 def test_more_rows_are_no_advice_where_no_number_of_rows_would_do() -> None:
     """At 0.1 ten features have to stand out together; with offset 0 one is enough."""
     w = np.array([0.9, 0.2, -1.0, -0.5])

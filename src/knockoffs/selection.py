@@ -13,6 +13,7 @@ import numpy as np
 from knockoffs.arrays import Array, Flags
 from knockoffs.checks import check_count
 from knockoffs.effects.result import Effects
+from knockoffs.explanation import rounded_up
 from knockoffs.filtering import draw_level, smallest_evalue_levels, smallest_levels
 from knockoffs.notebook import html_table
 from knockoffs.schema import Kind
@@ -165,7 +166,12 @@ class Selection:
         of = "" if self.target is None else f" of {self.target}"
         said = {effect.feature: effect.said for effect in self.effects}
         rows = [
-            (str(row.feature), f"{row.w:.4g}", f"{row.smallest_level:.3g}", said.get(str(row.feature), ""))
+            (
+                str(row.feature),
+                f"{row.w:.4g}",
+                f"{rounded_up(float(row.smallest_level)):g}",
+                said.get(str(row.feature), ""),
+            )
             for row in self.to_frame().itertuples()
             if row.selected
         ]

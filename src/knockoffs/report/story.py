@@ -6,6 +6,7 @@ from typing import Any
 
 from knockoffs.conclusion import accepted_on_average
 from knockoffs.diagnostics.dry_run import Rate
+from knockoffs.explanation import rounded_up
 from knockoffs.words import amount
 
 NEAR = 2.0  # times the level asked for: features that enter below it are nearly selected
@@ -50,7 +51,7 @@ def nearly_selected(found: dict[str, Any]) -> list[dict[str, Any]]:
     limit = min(NEAR * found["settings"]["fdr"], 0.999)
     near = [f for f in found["features"] if not f["selected"] and f["smallest_level"] <= limit]
     near.sort(key=lambda f: (f["smallest_level"], -f["w"]))
-    return [{"feature": f["feature"], "level": f["smallest_level"]} for f in near[:MOST_NEAR]]
+    return [{"feature": f["feature"], "level": rounded_up(f["smallest_level"])} for f in near[:MOST_NEAR]]
 
 
 def remark(feature: dict[str, Any], found: dict[str, Any]) -> str:
