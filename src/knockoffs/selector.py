@@ -262,6 +262,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 task=target.task,
                 shares=target.shares,
                 seed=for_checks,
+                calibrated=self.calibrate,
                 n_jobs=self.n_jobs,
                 threads=threads,
             )
