@@ -236,6 +236,17 @@ def test_the_calibrated_level_is_expected_to_hold_the_rate(generator: Any) -> No
     assert fitted.certificate_.expected == fitted.expectation_.rate(0.25)  # of the level asked for
 
 
+@nothing_found
+def test_a_level_that_is_calibrated_is_not_advised_to_be() -> None:
+    for calibrate in (False, True):
+        fitted = selector(broken, correlations, calibrate=calibrate)
+        fit_and_listen(fitted, CORRELATED, CORRELATED[:, :6].sum(1))
+        assert fitted.certificate_.verdict != "pass"
+        assert fitted.certificate_.advice
+        advised = any("calibrate=True" in sentence for sentence in fitted.certificate_.advice)
+        assert advised != calibrate
+
+
 def test_without_a_certificate_a_level_can_be_calibrated() -> None:
     fitted = selector(certify=False, statistic=correlations, calibrate=True).fit(X, Y)
     assert fitted.certificate_ is None

@@ -151,3 +151,14 @@ def test_what_is_constant_within_groups_stays_so() -> None:
         selector.fit(observed, np.random.default_rng(1).normal(size=200), groups=patient)
     np.testing.assert_array_equal(seen[0][:, 1], seen[0][::4, 1][patient])
     assert np.isfinite(seen[0]).all()
+
+
+def test_cells_that_are_filled_in_hide_nothing_that_is_warned_of() -> None:
+    """A copy of the target with gaps is one still, and the draws in its gaps are none."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(200, 6)), columns=list("abcdef"))
+    y = table.sum(axis=1)
+    table["again"] = (2 * y).mask(rng.random(200) < 0.3)
+    selector = KnockoffSelector("gaussian", "lasso", fdr=0.4, missing="complete", certify=False, random_state=0)
+    with pytest.warns(KnockoffWarning, match="column 'again': a copy of the target y"):
+        selector.fit(table, y)

@@ -19,6 +19,7 @@ from knockoffs import (
 )
 from knockoffs.effects import Effects, describe_effects
 from knockoffs.effects.regression import Adjustment
+from knockoffs.effects.shape import shape_of
 from knockoffs.statistics.targets import Target
 from knockoffs.tables import read_table
 
@@ -268,3 +269,19 @@ def test_uncertainty_over_draws_is_told_where_there_are_several() -> None:
     assert one.effects["x0"].importance_error is None
     assert three.effects["x0"].importance_error == pytest.approx(three.draws[:, 0].std(ddof=1))
     assert three.effects["x0"].importance == pytest.approx(three.w[0])
+
+
+def test_a_size_never_contradicts_the_direction_beside_it() -> None:
+    """A line rises while the last bin lies below the first: it does not 'tend to rise' by their difference."""
+    labels, every = tuple("abcdefgh"), np.ones(8, dtype=bool)
+    mean, covariance, shares = (
+        np.array([0.0, -1.2, -0.6, 0, 0.5, 1, 1.3, 0.3]),
+        0.2**2 * np.eye(8),
+        np.full(8, 1 / 8),
+    )
+    for last, said in ((0.3, "tends to rise"), (-0.2, "has no clear direction")):
+        mean[-1] = last
+        rising = shape_of(mean, covariance, shares, labels, every, every)
+        assert (rising.words, rising.change) == (said, pytest.approx(last))
+        falling = shape_of(-mean, covariance, shares, labels, every, every)
+        assert falling.words == said.replace("rise", "fall")

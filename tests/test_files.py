@@ -522,6 +522,26 @@ def test_decimal_commas(tmp_path: Path) -> None:
         assert read_frame(str(tmp_path / "t.csv"))["y"].tolist() == [1.5, 2.5, 3.5]
 
 
+def test_decimal_commas_beside_marks_of_missing_cells(tmp_path: Path) -> None:
+    """A table is the same with commas as with points: a mark of missing cells keeps no numbers from being read."""
+    dose = [f"{value:.2f}" for value in np.arange(30) / 4]
+    points = pd.DataFrame({"dose": [*dose, "?"], "ldl": [*dose, "-99.9"], "name": ["a,b", *["c"] * 30]})
+    commas = points.assign(**{name: points[name].str.replace(".", ",") for name in ("dose", "ldl")})
+    for names in (["dose", "ldl", "name"], ["dose", "name"]):  # also where no column holds numbers alone
+        tables = []
+        for frame, far in ((points, "-99.9"), (commas, "-99,9")):
+            frame[names].to_csv(tmp_path / "t.csv", index=False, sep=";")
+            found = without_mark(read_frame(str(tmp_path / "t.csv")), "?", names)
+            tables.append(without_mark(found, far, names))
+        pd.testing.assert_frame_equal(*tables, check_exact=True)
+        assert tables[0].isna().sum().tolist() == [1] * (len(names) - 1) + [0]
+    # Where another column has points, commas beside a mark are no decimals.
+    pd.DataFrame({"x": ["0,5", "?", "1,5"], "y": [1.5, 2.5, 3.5]}).to_csv(tmp_path / "t.csv", index=False, sep=";")
+    found = read_frame(str(tmp_path / "t.csv"))
+    assert found["x"].tolist() == ["0,5", "?", "1,5"]
+    assert found["y"].tolist() == [1.5, 2.5, 3.5]
+
+
 def test_marks_become_missing_cells() -> None:
     frame = pd.DataFrame(
         {

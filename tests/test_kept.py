@@ -14,6 +14,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from knockoffs import KnockoffSelector, KnockoffWarning
+from knockoffs.explanation import Outlook, explain_empty_selection, next_steps
 from knockoffs.report.page import render
 from knockoffs.report.summary import summarise
 
@@ -94,6 +95,34 @@ def test_an_empty_selection_says_what_to_do_next() -> None:
     one_stands = quiet_fit(selector(np.array([0.9, 0.02, 0.01, -0.1, 0.05, 0.02]))).selection_
     assert one_stands.advice[-1].endswith("needs about 10 at once, and 1 stands out here.")
     assert quiet_fit(selector(w, fdr=0.334)).selection_.advice == ()
+
+
+def test_levels_that_are_shown_select() -> None:
+    """A third is no level of 0.33, nor of 0.333: what is shown beside a feature selects it where it is passed."""
+    w = np.array([0.9, 0.8, 0.7, -0.1, 0.05, 0.02])
+    found = quiet_fit(selector(w, fdr=0.2))
+    page = " ".join(render(summarise(found)).split())
+    assert "the level at which each would enter: a (0.334), b (0.334), c (0.334)" in page
+    assert page.count(">0.334</td>") == 3
+    again = quiet_fit(selector(w, fdr=0.334)).selection_
+    assert again.discoveries == ["a", "b", "c"]
+    assert again._repr_html_().count("<td>0.334</td>") == 3
+
+
+def test_more_rows_are_no_advice_where_no_number_of_rows_would_do() -> None:
+    """At 0.1 ten features have to stand out together; with offset 0 one is enough."""
+    w = np.array([0.9, 0.2, -1.0, -0.5])
+    for offset, advised in ((1, False), (0, True)):
+        steps = next_steps(w[None], np.zeros(4), list("abcd"), 0.1, Outlook(rows=300, power=0.0), offset=offset)
+        assert any(step.startswith("More rows") for step in steps) == advised
+        assert any("needs about 10 at once" in step for step in steps) != advised
+        said = explain_empty_selection(w, 0.1, offset=offset)
+        least = (
+            "at least 1 feature that stands out (10 "
+            if offset == 0
+            else "at least 10 features that stand out (20 "
+        )
+        assert least in said
 
 
 def test_advice_names_near_duplicates() -> None:

@@ -46,7 +46,8 @@ from knockoffs import (
 )
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.doubts import identifiers
-from knockoffs.filtering import evalue_threshold
+from knockoffs.explanation import explain_selection
+from knockoffs.filtering import combine_draws, evalue_threshold
 from knockoffs.statistics import Statistic
 
 LAW = AutoregressiveGaussian(features=12, rho=0.4, mean=1.0)
@@ -818,6 +819,29 @@ def test_several_draws_are_combined_by_e_values(ws: list[np.ndarray], fdr: float
     assert ((found.smallest_levels <= fdr) == found.selected).all()
     assert math.isnan(found.threshold)
     assert ((found.frequency >= 0) & (found.frequency <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("ws", "said"),
+    [
+        # The attempt that comes nearest to 40 / k is said, not one of features without any e-value.
+        (
+            ([5, 0, 0, -1], [0, 5, -1, 0]),
+            "the 2 largest: each has 2 or more, where fdr=0.1 needs 20, too little at",
+        ),
+        (
+            ([5, 4, 0, -1], [5, 4, 0, -1]),
+            "the 2 largest: each has 4 or more, where fdr=0.1 needs 20, which fdr=0.5",
+        ),
+        (([5, 0, 0, -1], [5, 1, -1, 0]), "the largest: it has 4, where fdr=0.1 needs 40, too little at any fdr"),
+        (([1, 0, 0, -5], [1, 0, 0, -5]), "the largest: it has 0, where fdr=0.1 needs 40, too little at any fdr"),
+    ],
+)
+def test_the_best_attempt_of_several_draws_is_the_nearest(ws: tuple[list[int], ...], said: str) -> None:
+    draws = np.array(ws, dtype=float)
+    selected, evalues = combine_draws([*draws], 0.1)
+    assert not selected.any()
+    assert f"The best attempt is {said}" in explain_selection(draws, selected, evalues, 0.1)
 
 
 def test_levels_of_several_draws_do_not_count_columns_that_are_conditioned_on() -> None:

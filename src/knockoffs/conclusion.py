@@ -103,16 +103,21 @@ def conclude(
 
 
 def _about_false(expected: float, found: int, fdr: float, rate: Rate) -> str:
-    """Say how many of the selected features to expect to be false, beside what was accepted.
+    """Say how many of the selected features to expect to be false, beside what was accepted."""
+    accepted = accepted_on_average(expected, found, fdr, rate)
+    return f" Expect about {amount(expected)} of these {found} to be false; {accepted}."
+
+
+def accepted_on_average(expected: float, found: int, fdr: float, rate: Rate | None) -> str:
+    """Say how many false ones of those found were accepted; `rate` is what to expect at the level, where known.
 
     The level is one of the mean over all answers, and an empty answer has no false discoveries: where many
     answers are empty, the others may have more than the level, and that is said.
     """
-    accepted = amount(fdr * found)
-    said = f" Expect about {amount(expected)} of these {found} to be false; you accepted {accepted} on average"
-    if expected > fdr * found and rate.fdp <= fdr:
-        return f"{said} over all answers, of which {1 - rate.selecting:.0%} are empty for simulated responses."
-    return f"{said}."
+    said = f"you accepted {amount(fdr * found)} on average"
+    if rate is not None and expected > fdr * found and rate.fdp <= fdr:
+        said += f" over all answers, of which {1 - rate.selecting:.0%} are empty for simulated responses"
+    return said
 
 
 def _kept(names: Sequence[str], w: Array, selected: Flags, tested: Flags, least: int) -> tuple[str, ...]:

@@ -50,17 +50,19 @@ def explain_selection(ws: Array, selected: Flags, evalues: Array, fdr: float, *,
         return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
     if len(ws) == 1:
         return explain_empty_selection(ws[0], fdr, offset=offset)
-    levels = smallest_evalue_levels(evalues)
     found = np.mean([np.isfinite(draw_threshold(w, fdr, len(ws), offset=offset)) for w in ws])
-    first = levels.min()
-    attempt = int(np.count_nonzero(levels == first))
+    needed, largest = len(evalues) / fdr, np.sort(evalues)[::-1]
+    together = largest * np.arange(1, len(evalues) + 1)  # of the k largest: k times the smallest of them
+    attempt = int(np.flatnonzero(together == together.max())[-1]) + 1 if largest[0] > 0 else 1
+    which = "the largest" if attempt == 1 else f"the {attempt} largest"
+    has = f"it has {largest[0]:.3g}" if attempt == 1 else f"each has {largest[attempt - 1]:.3g} or more"
+    first = smallest_evalue_levels(evalues).min()
     outcome = f"which fdr={rounded_up(first):g} allows" if first < 1 else "too little at any fdr"
     return (
         f"No feature has a mean e-value over {len(ws)} draws that is large enough: k features pass where each has "
-        f"{len(evalues) / fdr:.4g}/k, and an e-value is at most {len(evalues)}. The best attempt is the {attempt} "
-        f"largest: each has {np.sort(evalues)[-attempt]:.3g} or more, where fdr={fdr:g} needs "
-        f"{len(evalues) / fdr / attempt:.3g}, {outcome}. {found:.0%} of the draws have "
-        "features that stand out."
+        f"{needed:.4g}/k, and an e-value is at most {len(evalues)}. The best attempt is {which}: {has}, where "
+        f"fdr={fdr:g} needs {needed / attempt:.3g}, {outcome}. {found:.0%} of the draws have features that stand "
+        "out."
     )
 
 
@@ -90,7 +92,8 @@ def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str
     return (
         f"At fdr={fdr:g} nothing is selected. {above_zero} w > 0. {chance} "
         f"{standing} out, further above zero than any feature is below; fdr={fdr:g} with "
-        f"offset={offset} needs at least {needed[0]} features that stand out ({needed[1]} where one is as far "
+        f"offset={offset} needs at least {_count(needed[0], 'feature that stands', 'features that stand')} out "
+        f"({needed[1]} where one is as far "
         f"below zero, and so on). The best threshold, {thresholds[best]:.3g}, has {selected} at or above it "
         f"and {opposed} at or below {-thresholds[best]:.3g}: an estimated share of false ones of "
         f"({offset} + {opposed}) / {selected} = {share:.2g}, and {outcome}."
@@ -110,7 +113,7 @@ def next_steps(
             f"A higher level: fdr={rounded_up(first):g} is the smallest that selects anything, {listing(found)}. "
             "Chosen after looking it bounds nothing, so treat these as suggestions, or choose it before new data."
         )
-    needed = math.ceil(1 / fdr - 1e-9)
+    needed = 1 if offset == 0 and len(ws) == 1 else math.ceil(1 / fdr - 1e-9)
     plausible = standing_out(ws.mean(0))
     if plausible < needed and outlook.testable:
         steps.append(
@@ -127,7 +130,8 @@ def next_steps(
             "each, put their mean for both where both are numbers, or give both one answer (feature_groups, "
             "--feature-groups)."
         )
-    if outlook.power is not None and outlook.power < FEW_FOUND:
+    few_found = outlook.power is not None and outlook.power < FEW_FOUND
+    if few_found and len(names) >= needed:  # fewer features are never selected, however many rows there are
         steps.append(
             f"More rows: with these {outlook.rows:,}, {outlook.power:.0%} of the relevant features of simulated "
             f"responses are found at fdr={fdr:g}."

@@ -29,6 +29,7 @@ from knockoffs.memory import FLOAT64, memory_limit
 from knockoffs.outputs import write_atomically
 from knockoffs.parquet import ParquetTable
 from knockoffs.randomness import RandomState, random_generator
+from knockoffs.table_problems import are_marks
 from knockoffs.words import counted, listing
 
 PANDAS_NAMELESS = "Unnamed: 0"  # what pandas calls a first column without a name
@@ -122,7 +123,8 @@ def without_mark(
     numbers becomes a column of numbers; codes such as 035 are none, but for the columns that are said to be
     `numbers`.
     """
-    number = pd.to_numeric(mark, errors="coerce")
+    point = mark.replace(",", ".") if DECIMAL_COMMA.fullmatch(mark) and not THOUSANDS.fullmatch(mark) else mark
+    number = pd.to_numeric(point, errors="coerce")
     cleaned = frame.copy(deep=False)
     for name in columns:
         column = frame[name]
@@ -281,7 +283,7 @@ def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collec
             read = partial(pd.read_csv, sep=delimiter, index_col=False, low_memory=False, **_EXACT_NUMBERS)
             frame = read(io.StringIO(text))
             if delimiter != "," and _has_decimal_commas(frame):
-                frame = read(io.StringIO(text), decimal=",")
+                frame = _with_points(read(io.StringIO(text), decimal=","))
             frame = with_codes(frame, text, read, numbers=numbers)
     except pd.errors.ParserWarning:
         raise TableFileError(
@@ -318,14 +320,38 @@ def _holds_data(header: list[str]) -> bool:
 
 
 def _has_decimal_commas(frame: pd.DataFrame) -> bool:
-    """Return whether numbers are written as 1,5: a column holds nothing else, and the comma marks no thousands."""
-    found: list[str] = []
+    """Return whether numbers are written as 1,5, and the comma marks no thousands.
+
+    A column holds nothing else; or marks of missing cells beside such numbers, where no column has points.
+    """
+    has_points = any(
+        pd.api.types.is_float_dtype(frame[name]) and bool((frame[name] % 1 > 0).any()) for name in frame.columns
+    )
+    found = [text for name in frame.columns for text in _with_commas(frame[name], beside_marks=not has_points)]
+    return any(not THOUSANDS.fullmatch(text) for text in found)
+
+
+def _with_points(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with points in numbers beside marks of missing cells, where pandas leaves the commas.
+
+    These columns then hold what they would in a file with decimal points: see `without_mark`.
+    """
     for name in frame.columns:
-        if not pd.api.types.is_numeric_dtype(frame[name]):
-            cells = frame[name].dropna().astype(str).str.strip()
-            if len(cells) and cells.map(DECIMAL_COMMA.fullmatch).notna().all():
-                found.extend(cells[cells.str.contains(",")])
-    return any(not THOUSANDS.fullmatch(cell) for cell in found)
+        points = {text: text.replace(",", ".") for text in _with_commas(frame[name], beside_marks=True)}
+        if points:
+            frame[name] = frame[name].map(lambda cell, points=points: points.get(str(cell).strip(), cell))
+    return frame
+
+
+def _with_commas(column: pd.Series[Any], *, beside_marks: bool) -> list[str]:
+    """The different texts with a comma in a column of numbers, or of numbers beside marks of missing cells."""
+    if pd.api.types.is_numeric_dtype(column):
+        return []
+    texts = column.dropna().astype(str).str.strip().unique().tolist()
+    odd = [text for text in texts if not DECIMAL_COMMA.fullmatch(text)]
+    if odd and not (beside_marks and are_marks(odd, len(texts))):
+        return []
+    return [text for text in texts if "," in text and text not in odd]
 
 
 def _require_memory(rows: int, columns: int, name: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from knockoffs.arrays import Array, Flags
 from knockoffs.checks import check_count
 from knockoffs.effects.result import Effects
+from knockoffs.explanation import rounded_up
 from knockoffs.filtering import draw_level, smallest_evalue_levels, smallest_levels
 from knockoffs.notebook import html_table
 from knockoffs.schema import Kind
@@ -164,10 +165,11 @@ class Selection:
     def _repr_html_(self) -> str:
         of = "" if self.target is None else f" of {self.target}"
         said = {effect.feature: effect.said for effect in self.effects}
+        found = self.to_frame().query("selected")
+        levels = found["smallest_level"].tolist()
         rows = [
-            (str(row.feature), f"{row.w:.4g}", f"{row.smallest_level:.3g}", said.get(str(row.feature), ""))
-            for row in self.to_frame().itertuples()
-            if row.selected
+            (name, f"{w:.4g}", f"{rounded_up(level):g}", said.get(name, ""))
+            for name, w, level in zip(found["feature"], found["w"].tolist(), levels, strict=True)
         ]
         lines = [self.explanation, *(f"→ {step}" for step in self.advice), *self.cautions]
         if self.kept:

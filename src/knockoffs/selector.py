@@ -219,6 +219,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             int, random_generator(seed, stream=4).integers(2**31, size=4)
         )
         rows = row_structure(table.codes, groups, who=WHO)
+        as_read = table  # cells that are filled in would hide what is wrong with those that were there
         if self.missing == "complete":
             table = complete_rows(table, rows, seed)
             X = table.to_native()
@@ -228,7 +229,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         warn_of_few_features(
             table.units, self._conditioned, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws
         )
-        warn_of_hazards(table, target)
+        warn_of_hazards(as_read, target)
         distinct = rows.distinct_rows(table)
         checks = may_check(self.certify, self.calibrate, distinct, rows.groups)
         statistic = HoldoutStatistic() if self.statistic is None else by_name(self.statistic, STATISTICS)
@@ -261,6 +262,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 task=target.task,
                 shares=target.shares,
                 seed=for_checks,
+                calibrated=self.calibrate,
                 n_jobs=self.n_jobs,
                 threads=threads,
             )

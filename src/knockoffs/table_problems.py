@@ -172,7 +172,7 @@ def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: i
         if texts and all(map(DATE.fullmatch, texts)):
             return DATES
         odd = np.flatnonzero(_not_numbers(texts))
-        if 0 < len(odd) < len(texts) / 2 and (len(texts) > FEW_LEVELS or all(_is_mark(texts[k]) for k in odd)):
+        if are_marks([texts[k] for k in odd], len(texts)):
             quoted = [f"{texts[k]!r} ({_where(cells.codes == values[k])})" for k in odd]
             return (
                 f"numbers, but for {listing(quoted)}. Replace what is no number by missing cells, and convert the "
@@ -217,6 +217,11 @@ def _many_values(different: int, rows: int) -> str:
 
 def _not_numbers(texts: list[str]) -> Flags:
     return pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").isna().to_numpy(dtype=bool)
+
+
+def are_marks(odd: Collection[str], different: int) -> bool:
+    """Return whether texts that are no numbers, among so many different ones, stand for missing numbers."""
+    return 0 < len(odd) < different / 2 and (different > FEW_LEVELS or all(map(_is_mark, odd)))
 
 
 def _is_mark(text: str) -> bool:

@@ -79,7 +79,9 @@ def test_reasons_and_advice_are_printed(invoke: Invoke, file: Path, knockoffs: p
     result = invoke("check", file, "--drop", "y", "--knockoffs", "wide.csv")
     assert result.exit_code == 0  # without --strict
     assert result.stdout.startswith("FAIL")
-    assert "the knockoff's own distribution differs" in " ".join(result.stdout.split())
+    assert "the knockoff's distribution, or how it depends on other features, differs" in " ".join(
+        result.stdout.split()
+    )
     assert "→" in result.stdout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,17 @@ def test_files_hold_what_python_finds(invoke: Invoke, few: Path, tmp_path: Path)
     assert page.count('class="interval"') == 3
     again = invoke(*arguments, "--density", "model", "--json")
     assert json.loads(again.stdout)["features"] == found["features"]
+
+
+def test_rows_that_are_left_out_are_said_in_the_result(invoke: Invoke, few: Path, tmp_path: Path) -> None:
+    table = pd.read_csv(few)
+    table["outcome"] = table["outcome"].mask(table.index % 10 == 3)
+    table.to_csv("gaps.csv", index=False)
+    page = tmp_path / "page.html"
+    result = invoke("test", "gaps.csv", "--target", "outcome", "--resamples", 200, "--json", "--report", page)
+    said = "the target 'outcome' is missing in 25 of 250 rows, which are left out"
+    assert json.loads(result.stdout)["cautions"][0].startswith(said)
+    assert said in html.unescape(page.read_text(encoding="utf-8"))
 
 
 def test_mistakes_are_explained(refused: Callable[..., str], few: Path) -> None:

@@ -93,8 +93,24 @@ def test_where_selections_are_made_their_false_ones_decide_and_the_tests_explain
     slight = "warn" if ((wins >= 0.8) & (counted >= 40)).any() else "pass"
     assert found.validity == (("fail" if rate.fdp > 0.75 else "warn") if above else slight)
     assert found.p_value < 0.01
-    told = "tell rows from rows with", "tells rows from rows with", "the knockoff's own distribution differs"
+    told = (
+        "tell rows from rows with",
+        "tells rows from rows with",
+        "the knockoff's distribution, or how it depends",
+    )
     assert any(words in reason for reason in found.reasons[1:] for words in told)
+
+
+def test_what_is_said_of_a_feature_is_true_where_only_its_dependence_is_wrong() -> None:
+    """The knockoff of column 3 has the values of that column, in other rows."""
+    law = AutoregressiveGaussian(features=8, rho=0.7)
+    x = law.sample(1000, random_state=0)
+    x_tilde = law.knockoffs(x, random_state=1)
+    x_tilde[:, 3] = np.random.default_rng(0).permutation(x[:, 3])
+    found = check_swap((x, x_tilde), fdr=0.3, random_state=0)
+    (said,) = [reason for reason in found.reasons if reason.startswith("'x3'")]
+    assert "the knockoff's distribution, or how it depends on other features, differs" in said
+    assert "Kolmogorov-Smirnov distance 0.000" in said
 
 
 CORRELATED = AutoregressiveGaussian(features=30, rho=0.9)

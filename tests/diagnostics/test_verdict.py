@@ -319,3 +319,18 @@ def test_advice_fits_what_was_checked() -> None:
     alike = judge(findings(more={"near_duplicates": ((0, 2),)}))
     assert alike.verdict == "pass"
     assert "'f0' and 'f2' are near-duplicates" in alike.advice[0]
+
+
+def test_the_reason_behind_the_verdict_comes_first() -> None:
+    """It is the one that is said beside the verdict: 'warn' and 'no test could tell' contradict each other."""
+    of_wins = with_wins(0.5, 0.9, 0.5)
+    for found, behind, explaining in (
+        (findings(freedom=[0.1] * 3), "Half of the knockoffs vary", "No test on"),
+        (expecting(rate(0.05), found=findings(freedom=[0.1] * 3)), "Half of the knockoffs vary", "At level"),
+        (expecting(rate(0.05), found=of_wins), "'f1': more telling than the knockoff", "At level"),
+        (expecting(rate(0.5), found=of_wins), "At level", "'f1': more telling than the knockoff"),
+    ):
+        judged = judge(found)
+        assert judged.verdict != "pass"
+        assert judged.reasons[0].startswith(behind)
+        assert any(reason.startswith(explaining) for reason in judged.reasons[1:])

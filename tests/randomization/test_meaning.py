@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import rankdata
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 
 from knockoffs import JointDensity, KnockoffWarning, RandomizationTest, write_test_report
 
@@ -107,11 +109,15 @@ def test_doubtful_columns_and_copies_of_the_target_are_said_before_a_test_too() 
     assert any("copy of the target" in own for own in result.cautions)
 
 
-@pytest.mark.parametrize("task", ["auto", "classification"])
-def test_a_target_with_a_class_for_nearly_each_row_is_refused(task: str) -> None:
-    y = [f"name {k}" for k in range(ROWS)] if task == "auto" else NOISE
-    with pytest.raises(ValueError, match=r"y has 300 classes in 300 rows, too few.*task='regression'"):
-        RandomizationTest(task=task).fit(X, y)
+def test_a_target_with_a_class_for_nearly_each_row_is_refused() -> None:
+    """The advice can be followed: text that is no number, as with a unit, cannot be read as a quantity."""
+    for y, task, remedy in (
+        ([f"{k} mg" for k in range(ROWS)], "auto", "Convert it to numbers"),
+        ([str(k) for k in range(ROWS)], "auto", "Pass task='regression'"),
+        (NOISE, "classification", "Pass task='regression'"),
+    ):
+        with pytest.raises(ValueError, match=f"y has 300 classes in 300 rows, too few rows.*{remedy}.*a quantity"):
+            RandomizationTest(task=task).fit(X, y)
 
 
 def test_one_discovery_is_spoken_of_as_one(tmp_path: Path) -> None:
@@ -125,3 +131,19 @@ def test_one_discovery_is_spoken_of_as_one(tmp_path: Path) -> None:
 def test_features_are_counted_without_those_that_are_conditioned_on() -> None:
     result = clone(TEST).set_params(condition_on=["harm"]).fit(X, X["help"] + NOISE).result_
     assert result.settings()["features"] == len(result.to_frame()) == 3
+
+
+def test_a_page_says_how_its_variant_makes_p(tmp_path: Path) -> None:
+    """No share of 40 redraws is as small as what Fisher's method makes of the parts of the holdout variant."""
+    page = tmp_path / "page.html"
+    for variant in ("distilled", "holdout"):
+        test = clone(TEST).set_params(variant=variant, statistic=LinearRegression(), resamples=40)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KnockoffWarning)  # too few redraws for a single discovery
+            result = test.fit(X, 2 * X["harm"] + NOISE).result_
+        write_test_report(test, page)
+        said = " ".join(page.read_text(encoding="utf-8").split())
+        combined = result.pvalues.min() < 1 / 41
+        assert combined == (variant == "holdout")
+        assert ("Fisher's method combines these into one p" in said) == combined
+        assert ("p is the share of redraws" in said) != combined

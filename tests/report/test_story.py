@@ -91,6 +91,30 @@ def test_the_verdict_is_in_the_sentence_of_the_answer(fitted: KnockoffSelector, 
     assert f"The check of the knockoffs {said}" in sentence
 
 
+@pytest.mark.parametrize("validity", ["warn", "fail"])
+def test_sentences_are_apart(fitted: KnockoffSelector, validity: str) -> None:
+    """A line that begins with a condition joins the line before: 'nor about cause.The check ...'."""
+    page = render(with_certificate(fitted, verdict=validity, validity=validity), made=MADE)
+    text = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
+    assert re.findall(r"[a-z]{2}\.(?:<strong>)?[A-Z][a-z]+ [a-z]+", text) == []
+
+
+def test_more_false_ones_than_accepted_are_explained_as_in_the_selection(fitted: KnockoffSelector) -> None:
+    """2.5 to expect, 1.5 accepted and a check that passed: a contradiction, but for answers that are empty."""
+    summary = with_certificate(fitted)
+    settings, certificate = summary["settings"], summary["certificate"]
+    fdr, found = settings["fdr"], len(summary["discoveries"])
+    summary["expected_false"] = 2 * fdr * found
+    expected = certificate["expected"] | {"fdp": fdr, "selecting": 0.25}
+    explained = "on average over all answers, of which 75% are empty for simulated responses)"
+    assert explained in answer(summary, certificate | {"expected": expected})
+    over = expected | {"fdp": 2 * fdr}  # the level does not hold
+    assert "on average)" in answer(summary, certificate | {"expected": over})
+    assert "on average)" in answer(summary, None)
+    calibrated = summary | {"settings": settings | {"level": fdr / 2}}  # of which the certificate says nothing
+    assert "on average)" in answer(calibrated, certificate | {"expected": expected})
+
+
 def test_another_target_name_reaches_every_sentence(fitted: KnockoffSelector, tmp_path: Any) -> None:
     write_report(fitted, tmp_path / "report.html", target_name="survival & cure")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -114,6 +138,13 @@ def test_every_discovery_has_its_pictures_and_a_sentence(
     assert "share of mild" in figures.first.text_content()
     assert shown.page.locator("#effects svg polyline.knockoffs").count() > 0
     require_readable(shown)
+
+
+def test_w_of_a_lasso_is_not_said_to_be_a_gain_in_prediction(clinic: KnockoffSelector) -> None:
+    """A difference of coefficients compares no predictions: what is said of w must hold for every statistic."""
+    page = " ".join(render(summarise(clinic), made=MADE).split())
+    assert "w is how much more the model gives to the feature than to its knockoff; its unit depends" in page
+    assert "predicts with the feature" not in page
 
 
 @pytest.mark.parametrize("width", [400, 1200])

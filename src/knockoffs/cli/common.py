@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +12,7 @@ import click
 import numpy as np
 
 from knockoffs.arrays import Flags
-from knockoffs.cautions import caution
+from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_jobs
 from knockoffs.cli.choices import GENERATORS
 from knockoffs.interrupts import interrupts_end_the_process
@@ -126,6 +127,18 @@ def check_draws(draws: int) -> None:
 def check_cores(n_jobs: int | None) -> None:
     """Refuse 0, and numbers of cores that would start as many processes."""
     check_jobs("--n-jobs", n_jobs, most=MOST_CORES)
+
+
+@contextmanager
+def cautions_kept() -> Iterator[list[str]]:
+    """Show the cautions about what is read, also where it ends in an error, and keep them for the result."""
+    cautions: list[str] = []
+    try:
+        with collect_cautions() as cautions:
+            yield cautions
+    finally:
+        for message in cautions:
+            caution(message)
 
 
 def read_features(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -10,6 +11,7 @@ import click
 from knockoffs.cli.choices import AUTO, STATISTICS, TASKS
 from knockoffs.cli.common import (
     as_in_fit,
+    cautions_kept,
     check_cores,
     check_draws,
     condition_option,
@@ -143,13 +145,14 @@ def select(
     if model_file(generator) is not None:
         refuse_kinds(kinds, generator)
     feature_sets = read_groups_file(feature_groups)
-    frame = read_features(
-        file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
-    )
+    with cautions_kept() as about_reading:
+        frame = read_features(
+            file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
+        )
+        y, X, labels = split_columns(frame, target, event, groups, task)
     with interrupts_end_the_process():
         from knockoffs.selector import KnockoffSelector
 
-    y, X, labels = split_columns(frame, target, event, groups, task)
     asked = read_kinds(kinds, X)
     refuse_copies(X, y, target, task, asked)
     made = make_generator(generator)
@@ -172,6 +175,8 @@ def select(
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
     ).fit(X, y, groups=labels)
+    found = selector.selection_
+    selector.selection_ = replace(found, cautions=(*about_reading, *found.cautions))
     written = write_results(selector, file, out, report, save_model)
     if as_json:
         click.echo(json.dumps(selector.selection_.to_dict(), indent=1))

@@ -111,8 +111,8 @@ def _require_quantity_or_classes(y: pd.Series, target: str, task: TaskChoice) ->
     ):  # names of classes would be the rule, not the exception
         row = int(wrong.argmax())
         raise ValueError(
-            f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it, or "
-            "pass --task classification."
+            f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it, "
+            "or pass --na-value where it stands for a missing cell, or --task classification."
         )
 
 

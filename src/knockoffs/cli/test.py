@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from rich.table import Table
 from knockoffs.cli.choices import CORRECTIONS, TASKS, VARIANTS
 from knockoffs.cli.common import (
     as_in_fit,
+    cautions_kept,
     check_cores,
     condition_option,
     kind_option,
@@ -60,7 +62,13 @@ MOST_RESAMPLES = 10_000_000
     show_default=True,
     help="How the target is explained: by residuals, by predictions, or by a model fitted to each redraw.",
 )
-@click.option("--resamples", type=int, default=5000, show_default=True, help="Most redraws per feature.")
+@click.option(
+    "--resamples",
+    type=int,
+    default=5000,
+    show_default=True,
+    help="Most redraws per feature, and part of the rows with holdout.",
+)
 @click.option("--density", metavar="FILE", help="Model file of a JointDensity or a DDLK; fitted anew by default.")
 @click.option("--save-model", type=click.Path(dir_okay=False), help="Write the fitted density to this file.")
 @click.option(
@@ -119,13 +127,14 @@ def test(
     check_paths(named(FILE=file, density=density), outputs, new_folder=out)
     if density is not None:
         refuse_kinds(kinds, density)
-    frame = read_features(
-        file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
-    )
+    with cautions_kept() as about_reading:
+        frame = read_features(
+            file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
+        )
+        y, X, _ = split_columns(frame, target, event, None, task)
     with interrupts_end_the_process():
         from knockoffs.generators.joint import JointDensity
         from knockoffs.randomization import RandomizationTest
-    y, X, _ = split_columns(frame, target, event, None, task)
     asked = read_kinds(kinds, X)
     given = read_conditions(condition_on, X, target, event)
     refuse_copies(X, y, target, task, asked)
@@ -145,6 +154,8 @@ def test(
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
     ).fit(X, y)
+    found = test.result_
+    test.result_ = replace(found, cautions=(*about_reading, *found.cautions))
     written = _write(test, file, out, report, save_model)
     if as_json:
         click.echo(json.dumps(test.result_.to_dict(), indent=1))

@@ -27,7 +27,13 @@ class Expect(Protocol):
 
 
 def find_alternatives(
-    expectation: Expectation, fdr: float, *, source: Source, expect_of: Expect, exchangeable: bool
+    expectation: Expectation,
+    fdr: float,
+    *,
+    source: Source,
+    expect_of: Expect,
+    exchangeable: bool,
+    calibrated: bool = False,
 ) -> Iterator[tuple[str, Rate]]:
     """Yield alternatives that are expected to have fewer false discoveries: how to ask for them, and the rate.
 
@@ -44,11 +50,13 @@ def find_alternatives(
         Returns what to expect of other knockoffs and statistics.
     exchangeable : bool
         Whether another generator could be used; these are tried for independent rows alone.
+    calibrated : bool, default=False
+        Whether the level of the filter is calibrated as it is, which is then no alternative.
     """
     now = expectation.judged(fdr) or expectation.rate(fdr)
-    calibrated = expectation.calibrated_level(fdr)
-    if calibrated < now.level == fdr:
-        yield f"a filter at level {calibrated:.2g} (calibrate=True, --calibrate)", expectation.rate(calibrated)
+    lower = expectation.calibrated_level(fdr)
+    if not calibrated and lower < now.level == fdr:
+        yield f"a filter at level {lower:.2g} (calibrate=True, --calibrate)", expectation.rate(lower)
     held_out = isinstance(expectation.statistic, CrossFitted)
     other = LassoStatistic() if held_out else HoldoutStatistic()
     rate = expect_of(source.draw, [other])[0].rate(now.level)

@@ -190,13 +190,21 @@ def expect_and_examine(
     expect_of: Expect,
     threads: int,
     exchangeable: bool = False,
+    calibrated: bool = False,
     report: Report | None = None,
 ) -> tuple[Expectation, Certificate]:
     """Simulate responses for a statistic, beside the tests of `examine` where there are several `threads`."""
     simulated = partial(expect_of, source.draw, [statistic])
     with background(lambda told: simulated(report=told)[0], threads=threads, report=report) as expected:
         certificate = examine(
-            source, expected, fdr, rng, expect_of=expect_of, exchangeable=exchangeable, report=report
+            source,
+            expected,
+            fdr,
+            rng,
+            expect_of=expect_of,
+            exchangeable=exchangeable,
+            calibrated=calibrated,
+            report=report,
         )
         return expected(), certificate
 
@@ -209,19 +217,28 @@ def examine(
     *,
     expect_of: Expect,
     exchangeable: bool = False,
+    calibrated: bool = False,
     report: Report | None = None,
 ) -> Certificate:
     """Test where knockoffs differ from exact ones, and judge what is expected of them.
 
     `expected` says what that is, once the tests are done; `expect_of` says what to expect of other statistics,
-    and of other knockoffs where the generator is `exchangeable`, for advice.
+    and of other knockoffs where the generator is `exchangeable`, for advice; a level that is `calibrated` is not
+    advised to be.
     """
     tested = _test(source, rng, report)
     expectation = expected()
     certificate = _judged(source, tested, expectation, fdr)
     if certificate.validity == "pass":
         return certificate
-    others = find_alternatives(expectation, fdr, source=source, expect_of=expect_of, exchangeable=exchangeable)
+    others = find_alternatives(
+        expectation,
+        fdr,
+        source=source,
+        expect_of=expect_of,
+        exchangeable=exchangeable,
+        calibrated=calibrated,
+    )
     return Certificate(certificate.found._replace(alternatives=tuple(others)))
 
 

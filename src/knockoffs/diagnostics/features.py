@@ -27,8 +27,9 @@ class PerFeature(NamedTuple):
         The largest distance between the distributions of the feature and of its knockoff, and its p-value; for an
         indicator this is the difference between the two shares of rows.
     shift, shift_p : array
-        The largest of |z| for a difference in location and for one in spread, and for a feature with several
-        columns for a difference in how well it fits the other features; and its p-value.
+        The largest of |z| for a difference in location and for one in spread given the other features, which also
+        finds another dependence on these, and for a feature with several columns for a difference in how well it
+        fits the other features; and its p-value.
     correlation : array
         The correlation of the feature with its knockoff; the mean over its columns where it has several.
     freedom : array

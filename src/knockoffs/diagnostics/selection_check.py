@@ -45,13 +45,15 @@ def check_selection(
     task: Task,
     shares: Sequence[float],
     seed: int,
+    calibrated: bool = False,
     n_jobs: int | None = None,
     threads: int = 1,
     report: Report | None = None,
 ) -> SelectionCheck:
     """Say how many false discoveries to expect, and where the knockoffs differ from exact ones.
 
-    A function that makes knockoffs is not called again: those that it has made are checked.
+    A function that makes knockoffs is not called again: those that it has made are checked. Where the level is to
+    be `calibrated`, that is no advice.
     """
     learned = is_generator(generator)
     source = find_source(generator, table, groups) if learned else find_source((table, knockoffs), None, groups)
@@ -81,6 +83,7 @@ def check_selection(
         expect_of=expect_of,
         threads=threads,
         exchangeable=exchangeable,
+        calibrated=calibrated,
         report=report,
     )
     return SelectionCheck(*found)

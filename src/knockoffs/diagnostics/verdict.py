@@ -32,7 +32,7 @@ OFTEN, COUNTED = 0.8, 40  # wins of a feature over its knockoff where it is irre
 ALPHA = 0.01  # probability that the tests of validity reject exact knockoffs
 TOLD_APART = 0.6  # rows told from swapped rows: from here on it matters
 DISTANT = 0.05  # Kolmogorov-Smirnov distance of one feature and its knockoff: from here on it matters
-SHIFTED = 0.08  # z over √rows for location or spread: about 15 % of variance
+SHIFTED = 0.08  # z over √rows: of spread about 15 % of variance
 LITTLE_FREEDOM, NO_FREEDOM = 0.25, 0.05
 FEW_ROWS = 200
 SEEN_ROWS = 0.05  # share of rows that the generator was fitted on: from here on it is said
@@ -63,27 +63,32 @@ class _Opinion(NamedTuple):
 
 
 def judge(found: Findings) -> Judgement:
-    """The rule of the certificate (`RULE`)."""
-    tests = _by_tests(found)
-    expected = _by_expectation(found)
-    features = _by_null_wins(found)
-    validity = features.verdict
-    validity = _worse(validity, tests.verdict if expected is None else expected.verdict)
-    reasons = [*([] if expected is None else expected.reasons), *features.reasons, *tests.reasons]
-    if found.share_of_fit > SEEN_ROWS:
-        reasons.append(
-            f"{found.share_of_fit:.0%} of these rows were used to fit the generator, and on such rows knockoffs "
-            "look better than they are. Check it on other rows."
-        )
-    power = _power(found)
+    """The rule of the certificate (`RULE`); the reasons behind the verdict come before those that only explain."""
+    expected, tests, power = _by_expectation(found), _by_tests(found), _power(found)
+    if expected is not None:  # tests decide nothing then
+        tests = tests._replace(verdict="pass")
+    valid = [*([] if expected is None else [expected]), _by_null_wins(found), tests]
+    validity = max((opinion.verdict for opinion in valid), key=WORST.index)
+    opinions = sorted([*valid, _seen(found), power], key=lambda opinion: -WORST.index(opinion.verdict))
     return Judgement(
         _worse(validity, power.verdict),
         validity,
         power.verdict,
         min(1.0, 2 * min(_feature_p(found.per_feature), _swap_p(found.tests))),
-        (*reasons, *power.reasons),
+        tuple(reason for opinion in opinions for reason in opinion.reasons),
         tuple(_advice(found, validity, power.verdict)),
     )
+
+
+def _seen(found: Findings) -> _Opinion:
+    """Say how many of the rows the generator was fitted on."""
+    reasons = []
+    if found.share_of_fit > SEEN_ROWS:
+        reasons.append(
+            f"{found.share_of_fit:.0%} of these rows were used to fit the generator, and on such rows knockoffs "
+            "look better than they are. Check it on other rows."
+        )
+    return _Opinion("pass", reasons)
 
 
 def _by_expectation(found: Findings) -> _Opinion | None:
@@ -176,14 +181,12 @@ def _matters(found: Findings, j: int) -> bool:
 def _about_features(found: Findings, at_fault: list[int]) -> str:
     first = at_fault[0]
     z, distance = found.per_feature.shift[first], found.per_feature.ks[first]
+    figures = f"Kolmogorov-Smirnov distance {distance:.3f}"
     if first in found.several_columns:
-        differs = "distribution, or how it depends on other features, differs from the feature's"
-        figures = f"z = {z:.1f}, the largest difference between shares of rows is {distance:.3f}"
-    else:
-        differs = "own distribution differs from the feature's"
-        figures = f"z = {z:.1f} for location or spread, Kolmogorov-Smirnov distance {distance:.3f}"
+        figures = f"the largest difference between shares of rows is {distance:.3f}"
+    differs = "distribution, or how it depends on other features, differs from the feature's"
     which = listing([repr(found.names[j]) for j in at_fault])
-    return f"{which}: the knockoff's {differs} (of {found.names[first]!r} {figures})."
+    return f"{which}: the knockoff's {differs} (of {found.names[first]!r} z = {z:.1f}, {figures})."
 
 
 def _told_apart(test: SwapTest) -> str:

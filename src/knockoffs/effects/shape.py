@@ -50,7 +50,9 @@ def _along(mean: Array, covariance: Array, shares: Array, bins: Indices) -> Shap
         return Shape("rises, then falls" if bend < 0 else "falls, then rises", *size)
     if abs(slope_z) >= CLEAR and change * np.sign(slope) >= CLEAR * error:
         return Shape("rises" if slope > 0 else "falls", change, error)
-    if abs(slope_z) >= CLEAR:
+    if (
+        abs(slope_z) >= CLEAR and change * slope > 0
+    ):  # else the ends, whose difference is said, contradict the line
         return Shape("tends to rise" if slope > 0 else "tends to fall", change, error)
     return Shape(NO_DIRECTION, change, error)
 

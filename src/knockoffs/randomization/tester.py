@@ -79,7 +79,8 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         predictions of a model for rows that it has not seen; "conditional" fits the statistic anew to every
         redraw, which takes `resamples` times as long.
     resamples : int, default=5000
-        Most redraws per feature. The smallest possible p-value is 1 / (1 + resamples).
+        Most redraws per feature. The smallest possible p-value is 1 / (1 + resamples). With "holdout" both hold
+        for each of the four parts of the rows that are predicted, whose p-values are combined into one.
     exceedances : int, default=50
         Redraws that reach the feature's own statistic after which its test ends: clear nulls take few redraws, and
         p-values stay valid (Besag and Clifford, 1991).

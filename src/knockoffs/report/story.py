@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from knockoffs.conclusion import accepted_on_average
+from knockoffs.diagnostics.dry_run import Rate
+from knockoffs.explanation import rounded_up
 from knockoffs.words import amount
 
 NEAR = 2.0  # times the level asked for: features that enter below it are nearly selected
@@ -24,9 +27,8 @@ def answer(found: dict[str, Any], certificate: dict[str, Any] | None) -> str:
     what = "feature tells" if count == 1 else "features tell"
     said = f"{count} of {settings['features']} {what} something about {about} that the others do not"
     if found["expected_false"] is not None:
-        accepted = amount(settings["fdr"] * count)
-        said += f"; expect about {amount(found['expected_false'])} of these to be false (you accepted "
-        said += f"{accepted} on average)"
+        expected = amount(found["expected_false"])
+        said += f"; expect about {expected} of these to be false ({_accepted(found, certificate)})"
     else:
         said += f", at level {settings['fdr']:g}"
     if certificate is None:
@@ -36,12 +38,20 @@ def answer(found: dict[str, Any], certificate: dict[str, Any] | None) -> str:
     return f"{said}. {verdict}{reason}"
 
 
+def _accepted(found: dict[str, Any], certificate: dict[str, Any] | None) -> str:
+    """Return how many false ones were accepted; the certificate is about the level that was asked for."""
+    settings, rate = found["settings"], None
+    if certificate is not None and settings["level"] == settings["fdr"] and certificate["expected"] is not None:
+        rate = Rate(**certificate["expected"])
+    return accepted_on_average(found["expected_false"], len(found["discoveries"]), settings["fdr"], rate)
+
+
 def nearly_selected(found: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the features that a level of at most twice the one asked for would select, with that level."""
     limit = min(NEAR * found["settings"]["fdr"], 0.999)
     near = [f for f in found["features"] if not f["selected"] and f["smallest_level"] <= limit]
     near.sort(key=lambda f: (f["smallest_level"], -f["w"]))
-    return [{"feature": f["feature"], "level": f["smallest_level"]} for f in near[:MOST_NEAR]]
+    return [{"feature": f["feature"], "level": rounded_up(f["smallest_level"])} for f in near[:MOST_NEAR]]
 
 
 def remark(feature: dict[str, Any], found: dict[str, Any]) -> str:

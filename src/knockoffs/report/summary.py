@@ -9,6 +9,7 @@ import numpy as np
 
 from knockoffs.arrays import Array
 from knockoffs.diagnostics import Certificate
+from knockoffs.explanation import rounded_up
 from knockoffs.filtering import estimated_fdp
 from knockoffs.report.pictured import DIGITS, columns_read, marginals, pairs, rounded
 from knockoffs.report.story import answer, nearly_selected, remark
@@ -37,7 +38,10 @@ def summarise_selection(selection: Selection, certificate: dict[str, Any] | None
     found = selection.to_dict()
     return found | {
         "answer": answer(found, certificate),
-        "features": [feature | {"remark": remark(feature, found)} for feature in found["features"]],
+        "features": [
+            feature | {"enters": rounded_up(feature["smallest_level"]), "remark": remark(feature, found)}
+            for feature in found["features"]
+        ],
         "nearly": nearly_selected(found),
         "source": None,
         "cautions": list(selection.cautions),

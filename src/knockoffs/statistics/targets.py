@@ -184,9 +184,11 @@ def _classes(target: NDArray[Any], who: str) -> Array:
             "example by y.astype(str)."
         ) from None
     if len(classes) > max(MOST_CLASSES, MOST_DIFFERENT * len(target)):
+        numbers = pd.to_numeric(pd.Series(classes), errors="coerce").notna().all()
+        quantity = "Pass task='regression' (--task regression)" if numbers else "Convert it to numbers"
         raise ValueError(
             f"{who}: y has {len(classes)} classes in {len(target)} rows, too few rows of each to learn what they "
-            "differ in. Pass task='regression' for a quantity, or join classes."
+            f"differ in. {quantity} if it is a quantity, or join classes."
         )
     if len(classes) < 2:
         raise ValueError(
