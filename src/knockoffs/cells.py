@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.arrays import LARGEST_WHOLE, Array, Flags
 
 NUMERIC = "biuf"  # kinds of numpy types
 Levels = tuple[Any, ...]
@@ -27,7 +27,6 @@ NUMPY_TYPES = frozenset(
 )
 NUMBERS = frozenset({"floating", "integer", "mixed-integer-float", "decimal", "empty"})
 MOST_DECIMALS = 15  # that floats hold
-LARGEST_WHOLE = 2.0**53  # beyond it not every whole number is a float
 AS_TEXT = "Convert it by .astype(str) if it is a category"
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.cells import LARGEST_WHOLE
+from knockoffs.arrays import LARGEST_WHOLE, Array, Flags, Indices
 from knockoffs.swap_units import Units
 
 if TYPE_CHECKING:
