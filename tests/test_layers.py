@@ -51,6 +51,7 @@ LAYERS = (
         "schema",
         "swap_units",
         "cells",
+        "columns",
         "design",
         "words",
         "notebook",

@@ -188,10 +188,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             The target. Survival times, right-censored, are two columns or fields: the time, and whether the event
             was seen (booleans, or 1 and 0).
         groups : array-like of shape (n_rows,), default=None
-            One label per row, such as the patient; rows with the same label belong together, groups are
-            independent of each other. Knockoffs are then drawn for whole groups (`HierarchicalKnockoffs` of the
-            generator), the rows of a group stay on one side of every split, and where y is a quantity what the
-            rows of a group have in common beyond the features is filtered out.
+            One label per row, such as the patient, where rows belong together. Knockoffs are then drawn for whole
+            groups (`HierarchicalKnockoffs` of the generator), the rows of a group stay on one side of every split,
+            and what they have in common beyond the features is filtered out of a quantity y.
         """
         cautions: list[str] = []  # shown also where the fit ends in an error
         try:
@@ -219,7 +218,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             int, random_generator(seed, stream=4).integers(2**31, size=4)
         )
         rows = row_structure(table.codes, groups, who=WHO)
-        as_read = table  # cells that are filled in would hide what is wrong with those that were there
+        warn_of_hazards(table, target)  # before cells are filled in, which would hide what is wrong with others
         if self.missing == "complete":
             table = complete_rows(table, rows, seed)
             X = table.to_native()
@@ -229,7 +228,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         warn_of_few_features(
             table.units, self._conditioned, fdr=self.fdr, offset=self.offset, n_draws=self.n_draws
         )
-        warn_of_hazards(as_read, target)
         distinct = rows.distinct_rows(table)
         checks = may_check(self.certify, self.calibrate, distinct, rows.groups)
         statistic = HoldoutStatistic() if self.statistic is None else by_name(self.statistic, STATISTICS)

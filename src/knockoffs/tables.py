@@ -15,22 +15,9 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_array
 
 from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.cells import (
-    NUMERIC,
-    Cells,
-    Levels,
-    Precision,
-    array_cells,
-    fits_array,
-    frame_cells,
-    frame_column,
-    gap_like,
-    labels_of,
-    pandas_cells,
-    pandas_column,
-    rounded,
-)
+from knockoffs.cells import NUMERIC, Cells, Levels, Precision, array_cells, frame_cells, pandas_cells
 from knockoffs.checks import check_choice
+from knockoffs.columns import fits_array, frame_column, gap_like, labels_of, pandas_column, rounded
 from knockoffs.schema import CHOICES, Kind, Schema, describe_columns
 from knockoffs.swap_units import FeatureGroups, Units, read_feature_groups
 from knockoffs.table_problems import Problems

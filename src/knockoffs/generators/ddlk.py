@@ -22,12 +22,7 @@ from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.batches import (
-    check_most_rows,
-    draw_noise,
-    some_rows,
-    unit_coins,
-)
+from knockoffs.generators.batches import check_most_rows, draw_noise, some_rows, unit_coins
 from knockoffs.generators.fit_rows import FitRows, draw_rows
 from knockoffs.generators.joint import JointDensity
 from knockoffs.generators.joint_model import (
@@ -336,8 +331,7 @@ class DDLK(RowwiseGenerator):
             before=self._joint.history,
         )
         probability = swaps.probability().detach().cpu().numpy()[unit.cpu().numpy()]  # of internal columns
-        first = np.unique(self.encoding_.unit, return_index=True)[1]
-        # contexts come behind
+        first = np.unique(self.encoding_.unit, return_index=True)[1]  # contexts come behind
         self.swap_probability_ = self._of_features(probability[first[: self.modelled_.sum()]])
         return history
 

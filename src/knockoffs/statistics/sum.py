@@ -83,7 +83,7 @@ class SumStatistic(PredictiveStatistic):
 
     @property
     def exact(self) -> bool:  # pyrefly: ignore[bad-override]
-        """Whether all terms have the flip-sign property for any data."""
+        """Whether, in each term, swapping a feature with its knockoff changes the sign of w and nothing else."""
         return all(term.exact for term in self.terms)
 
     def check_settings(self) -> None:
