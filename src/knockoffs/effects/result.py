@@ -253,10 +253,7 @@ def _said(curve: Curve) -> str:
     said = curve.shape if curve.of is None else f"share of {curve.of} {curve.shape}"
     if curve.change is not None and curve.change_error is not None:
         said += f" ({_size(curve, curve.change, curve.change_error)})"
-    side = _side_of_missing(curve)
-    if side is not None and curve.missing is not None and curve.missing_error is not None:
-        said += f", {side} where it is missing ({_size(curve, curve.missing, curve.missing_error)})"
-    return said
+    return said + _said_of_missing(curve, sized=True)
 
 
 def _said_of_hazard(curve: Curve, hazard: HazardRatio | None) -> str:
@@ -265,8 +262,7 @@ def _said_of_hazard(curve: Curve, hazard: HazardRatio | None) -> str:
     if hazard is not None and ", then " not in curve.shape:
         agreed = not _contradicts(hazard, curve)
         said = f"{said if agreed else 'hazard has no direction that two models agree on'} ({hazard})"
-    side = _side_of_missing(curve)
-    return said if side is None else f"{said}, {side} where it is missing"
+    return said + _said_of_missing(curve, sized=False)
 
 
 def _contradicts(hazard: HazardRatio, curve: Curve) -> bool:
@@ -276,13 +272,13 @@ def _contradicts(hazard: HazardRatio, curve: Curve) -> bool:
     return hazard.levels is None or curve.shape == higher_at(*hazard.levels)
 
 
-def _side_of_missing(curve: Curve) -> str | None:
-    """On which side y is where the feature is missing; None where that is not clear, or said by the shape."""
+def _said_of_missing(curve: Curve, *, sized: bool) -> str:
+    """Say where y is for rows in which the feature is missing; nothing where that is unclear or said already."""
     missing, error = curve.missing, curve.missing_error
-    unclear = missing is None or error is None or abs(missing) < CLEAR * error
-    if unclear or repr(MISSING) in curve.shape:
-        return None
-    return "higher" if missing > 0 else "lower"
+    if missing is None or error is None or abs(missing) < CLEAR * error or repr(MISSING) in curve.shape:
+        return ""
+    size = f" ({_size(curve, missing, error)})" if sized else ""
+    return f", {'higher' if missing > 0 else 'lower'} where it is missing{size}"
 
 
 def _size(curve: Curve, change: float, error: float) -> str:

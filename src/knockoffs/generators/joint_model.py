@@ -105,7 +105,7 @@ class NetworkSettings:
         return 1.0 if self.several_draws else 1 / 3
 
 
-_LARGER, _LONGER = 2, 3
+_LARGER, _LONGER = 2, 3  # batches, epochs and steps; averages
 # One network for all columns learns from d times the data, and shows soon whether there is anything to learn.
 _SHARED_FIRST_PATIENCE = 2
 # Standard errors by which held-out losses must fall for more of the same to be worth its time. The paper's
