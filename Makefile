@@ -8,7 +8,7 @@ INSTALL = -m pip install --quiet --constraint constraints.txt --editable
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test docs check package minimum slow speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation paper clean
+.PHONY: setup demo test docs check package minimum gpu slow speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation paper clean
 
 setup: $(INSTALLED)
 
@@ -25,7 +25,7 @@ demo: setup
 	$(ONE_CORE) $(BIN)/knockoffs demo --out out
 
 test: setup
-	$(ONE_CORE) $(BIN)/python -m pytest -m "not slow" --numprocesses $(JOBS) --dist loadfile
+	$(ONE_CORE) $(BIN)/python -m pytest -m "not slow" --ignore tests/gpu --numprocesses $(JOBS) --dist loadfile
 
 # warnings are errors; the test opens every page and follows every link
 docs: $(INSTALLED_DOCS)
@@ -46,10 +46,14 @@ package: setup
 minimum:
 	$(PYTHON) -m venv .venv-minimum
 	.venv-minimum/bin/python -m pip install --quiet --constraint constraints-minimum.txt --editable ".[bench,cluster,dev]"
-	$(ONE_CORE) .venv-minimum/bin/python -m pytest -m "not slow" --numprocesses $(JOBS) --dist loadfile
+	$(ONE_CORE) .venv-minimum/bin/python -m pytest -m "not slow" --ignore tests/gpu --numprocesses $(JOBS) --dist loadfile
+
+# what needs a GPU, by the Python and torch that are there (PYTHON=...), without set-up
+gpu:
+	PYTHONPATH=src $(ONE_CORE) $(PYTHON) -m pytest --quiet -rs --numprocesses $(JOBS) tests/gpu
 
 slow: setup
-	$(ONE_CORE) $(BIN)/python -m pytest -m slow
+	$(ONE_CORE) $(BIN)/python -m pytest -m slow --ignore tests/gpu
 
 speed: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.speed

@@ -75,6 +75,7 @@ LAYERS = (
         "memory",
         "threads",
         "typed_json",
+        "versions",
     },
     {"engine"},
 )

@@ -16,9 +16,10 @@ from knockoffs.explanation import Outlook, explain_selection, next_steps
 from knockoffs.filtering import combine_draws, draw_threshold
 from knockoffs.parts import described
 from knockoffs.schema import Kind
-from knockoffs.selection import UNBOUNDED, MissingHandling, RowHandling, Selection, versions_in_use
+from knockoffs.selection import UNBOUNDED, MissingHandling, RowHandling, Selection
 from knockoffs.statistics.targets import Target
 from knockoffs.tables import Table, given_kinds
+from knockoffs.versions import versions_in_use
 from knockoffs.words import amount, counted, listing
 
 

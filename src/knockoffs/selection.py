@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import platform
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -333,9 +331,3 @@ class Selection:
                 if tested
             ],
         }
-
-
-def versions_in_use() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide on results."""
-    packages = ("knockoffs", "numpy", "scikit-learn", "torch")
-    return {"python": platform.python_version()} | {package: version(package) for package in packages}

@@ -9,7 +9,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ import pandas as pd
 
 from knockoffs.benchmarks.experiment import Experiment, Run
 from knockoffs.outputs import write_atomically
+from knockoffs.versions import installed_version
 
 COLUMNS = ("response", "statistic", "feature", "unit", "w", "relevant")
 REVISION = 5  # raise it when a method or statistic changes, so that old and new results are not mixed
@@ -201,4 +201,4 @@ def _in_words(value: Any) -> str:
 
 def _made(statistics: Iterable[str]) -> dict[str, Any]:
     """What results must have in common to be put together."""
-    return {"knockoffs": version("knockoffs"), "revision": REVISION, "statistics": list(statistics)}
+    return {"knockoffs": installed_version("knockoffs"), "revision": REVISION, "statistics": list(statistics)}

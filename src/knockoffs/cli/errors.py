@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import click
 from knockoffs.cautions import KnockoffWarning
 from knockoffs.cli.terminal import abandon_output, one_line, say, visible
 from knockoffs.interrupts import INTERRUPTED
+from knockoffs.versions import installed_version
 
 UNEXPECTED = 70  # what sysexits.h calls an error of the software
 NO_READER = 141  # as where SIGPIPE ends a process
@@ -69,8 +69,8 @@ def _in_plain_words(error: Exception) -> click.ClickException:
     remedy = "" if _debugging() else " 'knockoffs --debug COMMAND …' shows more."
     return _UnexpectedError(
         f"the program failed where it should not: {type(error).__name__}: {visible(one_line(error))[:300]} "
-        f"({Path(place.filename).name}, line {place.lineno}; knockoffs {version('knockoffs')}). Please report "
-        f"this line and the command.{remedy}"
+        f"({Path(place.filename).name}, line {place.lineno}; knockoffs {installed_version('knockoffs')}). Please "
+        f"report this line and the command.{remedy}"
     )
 
 

@@ -48,6 +48,7 @@ class ResponseNetworks(nn.Module):
     """
 
     unit: Tensor
+    widths: Tensor
     own: Tensor
     is_own: Tensor
     network_of: Tensor
@@ -66,7 +67,9 @@ class ResponseNetworks(nn.Module):
         columns = sum(map(len, blocks))
         self.width = width
         self.register_buffer("unit", torch.arange(columns) if unit is None else unit)
-        self.features = columns if unit is None else int(unit.max()) + 1
+        # columns of each feature, counted here: a step that is captured as a graph cannot wait for a count
+        self.register_buffer("widths", self.unit.bincount())
+        self.features = len(self.widths)
         # units of the hidden layer, then the straight lines
         self.first = StackedLinear(len(blocks), columns, width + outputs, generator=generator)
         self.last = StackedLinear(len(blocks), width, outputs, generator=generator)
@@ -109,7 +112,7 @@ class ResponseNetworks(nn.Module):
         if len(self.unit) == self.features:
             return squares.add(_TINY).sqrt()
         together = squares.new_zeros(len(squares), self.features).index_add(1, self.unit, squares)
-        return (together * self.unit.bincount()).add(_TINY).sqrt()
+        return (together * self.widths).add(_TINY).sqrt()
 
     def _before(self, x: Tensor) -> Tensor:
         flat = self.first.weight.flatten(0, 1) @ x.T

@@ -41,12 +41,12 @@ from knockoffs.randomization.result import RandomizationResult
 from knockoffs.randomness import RandomState, random_generator, reported_seed
 from knockoffs.row_structure import row_structure
 from knockoffs.schema import Kind
-from knockoffs.selection import versions_in_use
 from knockoffs.statistics.models import make_model
 from knockoffs.statistics.targets import Target, TaskChoice
 from knockoffs.statistics.units import standardise
 from knockoffs.tables import Table
 from knockoffs.threads import suited_threads
+from knockoffs.versions import versions_in_use
 
 WHO = "RandomizationTest"
 
