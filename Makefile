@@ -50,7 +50,8 @@ minimum:
 
 # what needs a GPU, by the Python and torch that are there (PYTHON=...), without set-up
 gpu:
-	PYTHONPATH=src $(ONE_CORE) $(PYTHON) -m pytest --quiet -rs --numprocesses $(JOBS) tests/gpu
+	# only the plugins that are needed: those of another environment may warn, and warnings are errors
+	PYTHONPATH=src PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(ONE_CORE) $(PYTHON) -m pytest -p xdist --quiet -rs --numprocesses $(JOBS) tests/gpu
 
 slow: setup
 	$(ONE_CORE) $(BIN)/python -m pytest -m slow --ignore tests/gpu

@@ -16,16 +16,15 @@ from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.diagnostics import expectation
 from knockoffs.diagnostics.dry_run import Rate
+from knockoffs.diagnostics.tossed import exchanged
+from knockoffs.tables import read_table
 
 LAW = AutoregressiveGaussian(features=20, rho=0.4)
 RELEVANT = np.arange(20) < 8
 
 
 class Exact(BaseEstimator):
-    """Exact knockoffs of `LAW`; those of a selection may be moved, and those for the choice are not."""
-
-    def __init__(self, move: float = 0.0) -> None:
-        self.move = move
+    """Exact knockoffs of `LAW`."""
 
     def fit(self, X: Any, y: Any = None) -> Exact:
         self.fitted_ = True
@@ -35,7 +34,7 @@ class Exact(BaseEstimator):
         rng = np.random.default_rng(random_state)
         if n_draws is None:
             return LAW.knockoffs(X, random_state=rng)
-        return [LAW.knockoffs(X, random_state=rng) + self.move * rng.normal(size=X.shape) for _ in range(n_draws)]
+        return [LAW.knockoffs(X, random_state=rng) for _ in range(n_draws)]
 
 
 def quick_holdout() -> HoldoutStatistic:
@@ -86,11 +85,34 @@ def test_y_has_no_part_in_the_choice(classes: bool, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_knockoffs_of_the_selection_have_no_part_in_the_choice() -> None:
+def test_a_choice_cannot_know_which_of_a_feature_and_its_knockoff_is_which(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It sees rows of which coins have taken each column from X or from the knockoffs of the selection."""
+    seen, draw = [], choice.choose_statistic
+
+    def listen(table: Any, draw_knockoffs: Any, **settings: Any) -> Any:
+        seen.append((table.codes, draw_knockoffs(1).codes, draw_knockoffs(2).codes))
+        return draw(table, draw_knockoffs, **settings)
+
+    monkeypatch.setattr("knockoffs.selector.choose_statistic", listen)
     x, y = rows(1)
-    one, moved = fitted(x, y, 0), fitted(x, y, 0, Exact(move=3.0))
-    assert chosen(moved) == chosen(one)
-    assert not np.array_equal(moved.w_, one.w_)
+    fitted(x, y, 0)
+    ((codes, knockoffs, others),) = seen
+    from_x = (codes == x).all(0)
+    assert 0 < from_x.sum() < 20
+    assert not (codes == knockoffs).any()  # which are drawn anew
+    assert not (knockoffs == others).any()
+
+
+def test_a_feature_that_trades_places_with_its_knockoff_and_turns_its_coin_changes_nothing() -> None:
+    x, x_tilde = (read_table(table, who="test") for table in (rows(1)[0], rows(2)[0]))
+    rng = np.random.default_rng(0)
+    coins = rng.random(20) < 1 / 2
+    for swapped in (RELEVANT, ~RELEVANT, rng.random(20) < 1 / 2):
+        again = exchanged(*exchanged(x, x_tilde, swapped), coins ^ swapped)
+        for one, other in zip(again, exchanged(x, x_tilde, coins), strict=True):
+            np.testing.assert_array_equal(one.codes, other.codes)
 
 
 @pytest.mark.usefixtures("quick")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from knockoffs.cautions import caution
+from knockoffs.arrays import Flags, Indices
+from knockoffs.cautions import caution, collect_cautions
+from knockoffs.design import expand
+from knockoffs.diagnostics.features import likeness
 from knockoffs.generators.fit_encoding import fit_complete_encoding
 from knockoffs.generators.hierarchical import constant_within
 from knockoffs.randomness import RandomState, random_generator
@@ -18,6 +21,10 @@ from knockoffs.tables import Table, read_table
 from knockoffs.words import column_name, listing
 
 ROUNDS = 5  # the cells that are there need not be distributed as all are, so the scale is learned again and again
+MANY_GAPS, STRONG = (
+    0.05,
+    0.5,
+)  # share of the cells, and correlation, from which on a feature may stand in for another
 MOST_MISSING = 0.5  # share of a column from which on its draws depend on the model more than on the data
 
 
@@ -30,8 +37,9 @@ def complete_table(X: Any, *, kinds: Mapping[Any, Kind] | None = None, random_st
     have the distribution of complete rows. Unlike a mean, a draw does not make a column look less variable or more
     dependent than it is.
 
-    A selection on completed rows asks of a column whether its values matter, not whether being missing does. What
-    is missing in *other* columns stays missing: a column that tells of their missing cells is still a discovery.
+    A selection on completed rows asks what a column tells of y beyond the other columns *as completed*. y depends
+    on the true cells, and a cell that was filled in tells less than these. So a column that is correlated with a
+    relevant one with many gaps tells something more, and may well be a discovery.
 
     Parameters
     ----------
@@ -82,6 +90,38 @@ def completed_codes(table: Table, rng: np.random.Generator) -> Table:
         encoding = fit_complete_encoding(table.codes, completed, table.schema, rng)
         completed = np.where(missing, encoding.decode(encoding.encode(table.codes, rng)), table.codes)
     return table.with_codes(completed)
+
+
+def complete_again(table: Table, gaps: Flags, groups: Indices | None, seed: int) -> Table:
+    """Rows whose cells are known, with the same gaps put back and filled in anew."""
+    with_gaps = table.with_codes(np.where(gaps, np.nan, table.codes))
+    with collect_cautions():  # given when they were filled in first
+        return complete_rows(with_gaps, RowStructure(None, None, groups), seed)
+
+
+def stand_ins(table: Table, gaps: Flags, selected: Flags) -> Iterator[tuple[str, str, float]]:
+    """Yield selected features beside correlated ones that have many gaps, with the correlation."""
+    often = table.units.largest(gaps.mean(0)) >= MANY_GAPS
+    if not (often.any() and selected.any()):
+        return
+    involved = (often | selected)[table.units.of]
+    design = expand(table.schema, table.codes, units=table.units)
+    columns = involved[np.unique(table.units.of, return_index=True)[1]][design.unit]
+    features, unit = np.unique(design.unit[columns], return_inverse=True)
+    alike = likeness(design.tables[0][:, columns], unit)
+    for j, k in np.argwhere(alike >= STRONG):
+        if j != k and selected[features[j]] and often[features[k]]:
+            yield table.units.names[features[j]], table.units.names[features[k]], float(alike[j, k])
+
+
+def warn_of_stand_ins(table: Table, gaps: Flags, selected: Flags) -> None:
+    """Warn of discoveries that may be selected for what the missing cells of another feature would have told."""
+    pairs = [f"{one!r} for {other!r} (correlation {r:.2f})" for one, other, r in stand_ins(table, gaps, selected)]
+    if pairs:
+        caution(
+            f"Discoveries may stand in for cells that were filled in: {listing(pairs)}. What a missing cell would "
+            "have told of y, a correlated feature still tells. Read each as one of the two."
+        )
 
 
 def complete_rows(table: Table, rows: RowStructure, seed: int) -> Table:

@@ -16,14 +16,15 @@ from knockoffs.background import background
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.column_output import TypedSelectorMixin
-from knockoffs.completion import complete_rows
+from knockoffs.completion import complete_rows, warn_of_stand_ins
 from knockoffs.conclusion import conclude, warn_of_certificate, warn_of_kept, warn_of_nothing
 from knockoffs.conditioning import conditioned_columns
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import CHECK
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, may_check
-from knockoffs.diagnostics.source import find_source, may_run_aside, table_for
+from knockoffs.diagnostics.source import may_run_aside, table_for
+from knockoffs.diagnostics.tossed import tossed_source
 from knockoffs.effects import describe_effects
 from knockoffs.generator_choice import (
     drawn_knockoffs,
@@ -74,8 +75,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     statistic : statistic, str or callable, default=None
         A statistic (`HoldoutStatistic()` by default), its name at the command line (such as "lasso"), or any
         function `g(X, X_tilde, y)` that returns w. "auto" chooses between `HoldoutStatistic()` and
-        `LassoStatistic()`: among those that are expected to hold the level the one that finds more, in
-        responses simulated on X. y has no part in the choice.
+        `LassoStatistic()`: among those that are expected to hold the level the one that finds more, in simulated
+        responses. y has no part in the choice, and coins hide from it which of a feature and its knockoff is
+        which, so that with one draw it costs no validity.
     fdr : float, default=0.1
         The share q of false discoveries that you accept on average.
     offset : {0, 1}, default=1
@@ -90,7 +92,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         are simulated on the rows, and where the knockoffs differ from exact ones. Needs 100 rows.
     calibrate : bool, default=False
         Whether to lower the level of the filter until the share of false discoveries that is expected by
-        simulated responses is at most `fdr`. A heuristic, for the filter of a single draw.
+        simulated responses is at most `fdr`. A heuristic, for the filter of a single draw: true responses may
+        be harder than simulated ones.
     task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; "auto" decides by the type of y.
     kinds : dict of column names (or numbers) to kinds, default=None
@@ -98,7 +101,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         categories that are coded by numbers.
     missing : {"value", "complete"}, default="value"
         "value": a missing cell is a value of its own, and hypotheses are about columns as observed. "complete":
-        cells are filled in first (`complete_table`), and hypotheses are about complete columns.
+        cells are filled in first (`complete_table`), and hypotheses are about the columns as completed: a feature
+        may be found for what the missing cells of another would have told.
     condition_on : sequence of column names or numbers, default=None
         Columns that are never tested, such as age, sex, batch or site: hypotheses are about the other features
         given these, the generator and the statistic take them into account, and they are never selected.
@@ -207,6 +211,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.__dict__.pop("selection_", None)  # of an earlier fit
         self.expectation_: Expectation | None = None
         self.certificate_: Certificate | None = None
+        self._level = float(self.fdr)
         self._check_settings(groups)
         task = task_of(self.task, self.statistic)
         table, target = read_inputs(self, X, y, task=task, kinds=self.kinds, groups=groups, who=WHO)
@@ -219,7 +224,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         )
         rows = row_structure(table.codes, groups, who=WHO)
         warn_of_hazards(table, target)  # before cells are filled in, which would hide what is wrong with others
+        gaps = None
         if self.missing == "complete":
+            gaps = np.isnan(table.codes)
             table = complete_rows(table, rows, seed)
             X = table.to_native()
         generator = generator_for(by_name(self.generator, GENERATORS), rows, given_groups=groups is not None)
@@ -235,7 +242,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         with job(self.progress, phases) as work:
             work.begin(LEARN)
             self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
-            self.statistic_ = self._ready_statistic(statistic, distinct, rows.groups, target, for_statistic, work)
             drawn = drawn_knockoffs(
                 self.generator_,
                 rows.distinct_rows(X),
@@ -245,6 +251,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 n_draws=self.n_draws,
                 was_fitted=is_ready(generator),
                 seed=for_draws,
+            )
+            self.statistic_ = self._ready_statistic(
+                statistic, distinct, drawn[0], rows.groups, target, for_statistic, work
             )
             threads = threads if checks and may_run_aside(self.generator_, self.n_jobs) else 1
             check = partial(
@@ -260,6 +269,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 task=target.task,
                 shares=target.shares,
                 seed=for_checks,
+                gaps=None if gaps is None or not gaps.any() else rows.distinct_rows(gaps),
                 calibrated=self.calibrate,
                 n_jobs=self.n_jobs,
                 threads=threads,
@@ -278,6 +288,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             found = self._compare(compute, check if checks else None, threads, work)
             work.begin(DESCRIBE)
             self._conclude(found, table, knockoffs[0], target, rows, handling, seed)
+            if gaps is not None:
+                warn_of_stand_ins(table, gaps, self.selection_.selected)
 
     def _compare(
         self, compute: Callable[..., Draws], check: Callable[..., SelectionCheck] | None, threads: int, work: Job
@@ -292,7 +304,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 work.begin(COMPARE)
                 found = compute(report=report)
                 work.begin(CHECK)
-                self.expectation_, certificate = checked()
+                self.expectation_, self._level, certificate = checked()
             self.certificate_ = certificate if self.certify else None
             return found
 
@@ -308,9 +320,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     ) -> None:
         """Filter, describe what the selected features do, and warn."""
         warn_of_certificate(self.certificate_)
-        expectation = self.expectation_
-        calibrated = self.calibrate and expectation is not None
-        level = expectation.calibrated_level(self.fdr) if calibrated else float(self.fdr)
         self.pictured_ = pictured(table, knockoffs, found.ws.mean(0))
         selection = conclude(
             found.ws,
@@ -319,7 +328,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             target=target,
             missing=self.missing,
             kinds=self.kinds,
-            level=level,
+            level=self._level,
             fdr=self.fdr,
             offset=self.offset,
             calibrated=self.calibrate,
@@ -377,15 +386,30 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         return fit_generator(prepared, table_for(generator, table), groups)
 
     def _ready_statistic(
-        self, statistic: Any, table: Table, groups: Indices | None, target: Target, seed: int, work: Job
+        self,
+        statistic: Any,
+        table: Table,
+        knockoffs: Table,
+        groups: Indices | None,
+        target: Target,
+        seed: int,
+        work: Job,
     ) -> Any:
         self.statistic_reason_ = None
         if is_auto(statistic):
             work.begin(CHOOSE)
+            source = tossed_source(
+                self.generator_,
+                table,
+                knockoffs,
+                groups=groups,
+                conditioned=self._conditioned,
+                rng=random_generator(seed, stream=11),
+            )
             with progress_bars(self.progress) as report:
                 statistic, self.statistic_reason_ = choose_statistic(
-                    table,
-                    find_source(self.generator_, table, groups).given(self._conditioned).draw,
+                    source.table,
+                    source.draw,
                     fdr=self.fdr,
                     offset=self.offset,
                     task=target.task,

@@ -59,11 +59,11 @@ def choose_statistic(
     n_jobs: int | None,
     report: Report | None,
 ) -> StatisticChoice:
-    """Choose by responses that are simulated on the rows of X, with knockoffs of their own.
+    """Choose by responses that are simulated on rows, with fresh knockoffs of these.
 
-    Neither y nor the knockoffs of the selection have a part in it (of y only its type and the shares of its
-    classes), so the choice costs no validity. False discoveries are those of `expect`; the relevant features found
-    are those of the statistics themselves, for one response of each kind.
+    y has no part in it but for its type and the shares of its classes. With rows that coins have taken from X and
+    its knockoffs (`tossed_source`) the choice costs no validity. False discoveries are those of `expect`; the
+    relevant features found are those of the statistics themselves, for one response of each kind.
     """
     statistics = [make() for make in CANDIDATES]
     expected = expect(

@@ -189,12 +189,13 @@ def expect_and_examine(
     *,
     expect_of: Expect,
     threads: int,
+    seen: Source | None = None,
     exchangeable: bool = False,
     calibrated: bool = False,
     report: Report | None = None,
 ) -> tuple[Expectation, Certificate]:
     """Simulate responses for a statistic, beside the tests of `examine` where there are several `threads`."""
-    simulated = partial(expect_of, source.draw, [statistic])
+    simulated = partial(expect_of, (seen or source).draw, [statistic])
     with background(lambda told: simulated(report=told)[0], threads=threads, report=report) as expected:
         certificate = examine(
             source,
@@ -202,6 +203,7 @@ def expect_and_examine(
             fdr,
             rng,
             expect_of=expect_of,
+            seen=seen,
             exchangeable=exchangeable,
             calibrated=calibrated,
             report=report,
@@ -216,6 +218,7 @@ def examine(
     rng: np.random.Generator,
     *,
     expect_of: Expect,
+    seen: Source | None = None,
     exchangeable: bool = False,
     calibrated: bool = False,
     report: Report | None = None,
@@ -224,7 +227,7 @@ def examine(
 
     `expected` says what that is, once the tests are done; `expect_of` says what to expect of other statistics,
     and of other knockoffs where the generator is `exchangeable`, for advice; a level that is `calibrated` is not
-    advised to be.
+    advised to be. Responses are selected for with the rows of `seen`, by default those of the source.
     """
     tested = _test(source, rng, report)
     expectation = expected()
@@ -234,7 +237,7 @@ def examine(
     others = find_alternatives(
         expectation,
         fdr,
-        source=source,
+        source=seen or source,
         expect_of=expect_of,
         exchangeable=exchangeable,
         calibrated=calibrated,

@@ -99,6 +99,7 @@ def expect(
     task: Task = "regression",
     shares: Sequence[float] = (0.5, 0.5),
     groups: Indices | None = None,
+    truth: Table | None = None,
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> list[Expectation]:
@@ -125,6 +126,8 @@ def expect(
         The shares of the rows of these classes, or of censored rows and of events.
     groups : array of int, default=None
         The group of each row. Each group adds a normal number of its own to the response.
+    truth : Table, default=None
+        What responses depend on, where that is not what is seen: the same rows before cells were filled in.
     n_jobs : int, default=None
         Number of cores, which share the draws of knockoffs.
     report : callable, default=None
@@ -133,7 +136,7 @@ def expect(
     kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
     seeds = np.random.default_rng(seed).integers(2**31, size=DRAWS).tolist()
     tasks = ((like(table, draw_knockoffs(own)), own) for own in seeds)
-    shared = (table, kinds, statistics, task, shares, groups)
+    shared = (table, table if truth is None else truth, kinds, statistics, task, shares, groups)
     ws, truths = [], []
     for done, (w, relevant) in enumerate(in_parallel(_of_a_draw, tasks, shared=shared, n_jobs=n_jobs), start=1):
         ws.append(w)
@@ -148,6 +151,7 @@ def expect(
 
 def _of_a_draw(
     table: Table,
+    truth: Table,
     kinds: Sequence[str],
     statistics: Sequence[Any],
     task: Task,
@@ -157,7 +161,7 @@ def _of_a_draw(
     seed: int,
 ) -> tuple[Array, Flags]:
     """Return w of each statistic and response, `[statistics, responses, features]`, and the relevant features."""
-    design = expand(table.schema, table.codes, units=table.units)
+    design = expand(truth.schema, truth.codes, units=truth.units)
     responses = [simulated_response(design, kind, seed + k, groups) for k, kind in enumerate(kinds, start=1)]
     targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
     problem, y = _problem(table, knockoffs, targets, groups)

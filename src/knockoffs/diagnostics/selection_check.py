@@ -11,10 +11,12 @@ import numpy as np
 
 from knockoffs.arrays import Flags, Indices
 from knockoffs.cautions import caution
+from knockoffs.completion import complete_again
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import MIN_ROWS, expect_and_examine
 from knockoffs.diagnostics.expectation import Expectation, expect
-from knockoffs.diagnostics.source import find_source
+from knockoffs.diagnostics.source import Source, find_source
+from knockoffs.diagnostics.tossed import tossed_source
 from knockoffs.engine.training import Report
 from knockoffs.generators.base import is_generator, unfrozen
 from knockoffs.generators.gaussian import GaussianKnockoffs
@@ -26,9 +28,13 @@ LEAST_ROWS = 100
 
 
 class SelectionCheck(NamedTuple):
-    """What to expect of a selection, and the certificate; None where there are too few rows for one."""
+    """What to expect of a selection, the level of its filter, and the certificate.
+
+    There is no certificate where there are too few rows for one.
+    """
 
     expectation: Expectation
+    level: float
     certificate: Certificate | None
 
 
@@ -45,6 +51,7 @@ def check_selection(
     task: Task,
     shares: Sequence[float],
     seed: int,
+    gaps: Flags | None = None,
     calibrated: bool = False,
     n_jobs: int | None = None,
     threads: int = 1,
@@ -52,8 +59,11 @@ def check_selection(
 ) -> SelectionCheck:
     """Say how many false discoveries to expect, and where the knockoffs differ from exact ones.
 
-    A function that makes knockoffs is not called again: those that it has made are checked. Where the level is to
-    be `calibrated`, that is no advice.
+    A function that makes knockoffs is not called again: those that it has made are checked. A level that is to be
+    `calibrated` is chosen by rows of which coins have taken half from the knockoffs, and is no advice.
+
+    `gaps` flags cells that were filled in. Simulated responses then depend on the rows as they are, and are
+    selected for with rows whose gaps were filled in once more: what is lost with a cell, its proxies tell.
     """
     learned = is_generator(generator)
     source = find_source(generator, table, groups) if learned else find_source((table, knockoffs), None, groups)
@@ -61,9 +71,8 @@ def check_selection(
     # These are the rows that matter here, whether the generator was fitted on them or not.
     source = source._replace(subject=_subject(generator, learned, source.groups), share_of_fit=math.nan)
     rng = random_generator(seed)
-    expect_of = partial(
+    simulated = partial(
         expect,
-        table,
         offset=offset,
         seed=int(rng.integers(2**31)),
         task=task,
@@ -71,22 +80,43 @@ def check_selection(
         groups=source.groups,
         n_jobs=n_jobs,
     )
+    seen = source
+    if learned and gaps is not None:
+        seen = _completed_again(source, gaps, generator, conditioned, seed)
+    expect_of = partial(simulated, seen.table, truth=seen.truth)
+    level = fdr
+    if calibrated:
+        chosen = seen
+        if learned:  # a function may know knockoffs of X alone, so that its level is a heuristic
+            toss = random_generator(seed, stream=12)
+            chosen = tossed_source(generator, table, knockoffs, groups=groups, conditioned=conditioned, rng=toss)
+            if gaps is not None:
+                chosen = _completed_again(chosen, gaps, generator, conditioned, seed)
+        (expected,) = simulated(chosen.table, chosen.draw, [statistic], truth=chosen.truth, report=report)
+        level = expected.calibrated_level(fdr)
     if not enough_rows(table, groups):
-        (expectation,) = expect_of(source.draw, [statistic], report=report)
-        return SelectionCheck(expectation, None)
+        (expectation,) = expect_of(seen.draw, [statistic], report=report)
+        return SelectionCheck(expectation, level, None)
     exchangeable = learned and not isinstance(unfrozen(generator), GaussianKnockoffs) and not conditioned.any()
-    found = expect_and_examine(
+    expectation, certificate = expect_and_examine(
         source,
         statistic,
         fdr,
         rng,
         expect_of=expect_of,
+        seen=seen,
         threads=threads,
         exchangeable=exchangeable,
         calibrated=calibrated,
         report=report,
     )
-    return SelectionCheck(*found)
+    return SelectionCheck(expectation, level, certificate)
+
+
+def _completed_again(source: Source, gaps: Flags, generator: Any, conditioned: Flags, seed: int) -> Source:
+    """The same rows with their gaps filled in once more, for responses that depend on them as they were."""
+    again = complete_again(source.table, gaps, source.groups, seed)
+    return find_source(generator, again, source.groups).given(conditioned)._replace(truth=source.table)
 
 
 def may_check(certify: bool, calibrate: bool, table: Table, groups: Indices | None) -> bool:

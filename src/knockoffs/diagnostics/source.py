@@ -42,6 +42,8 @@ class Source(NamedTuple):
         The group of each row, from 0 on.
     share_of_fit : float
         The share of the rows that the generator was fitted on; nan where it is not known.
+    truth : Table or None
+        What simulated responses depend on, where that is not `table`: rows before cells were lost and filled in.
     """
 
     table: Table
@@ -52,6 +54,7 @@ class Source(NamedTuple):
     subject: str
     groups: Indices | None
     share_of_fit: float = math.nan
+    truth: Table | None = None
 
     def given(self, conditioned: Flags) -> Source:
         """The same with columns to condition on, which are their own knockoffs."""
