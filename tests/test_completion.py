@@ -8,7 +8,9 @@ import pytest
 from scipy.special import ndtr
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic, complete_table
+from knockoffs.completion import complete_again
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.tables import read_table
 
 LAW = AutoregressiveGaussian(features=6, rho=0.7)
 
@@ -82,6 +84,10 @@ def test_mostly_missing_columns_are_warned_of() -> None:
         complete_table(x, random_state=0)
 
 
+stand_ins = pytest.mark.filterwarnings("ignore:Discoveries may stand in:knockoffs.KnockoffWarning")
+
+
+@stand_ins
 @pytest.mark.filterwarnings("ignore:Nothing is selected:knockoffs.KnockoffWarning")
 def test_gaps_that_tell_of_the_target_are_a_discovery_of_the_column_as_observed_alone() -> None:
     """As where a test is ordered for those who are ill: its result says nothing more, that it was made does."""
@@ -107,6 +113,7 @@ def completing(seed: int | np.random.Generator | None) -> KnockoffSelector:
     )
 
 
+@stand_ins
 @pytest.mark.parametrize("seed", [None, np.random.default_rng(0)])
 def test_the_seed_that_is_reported_gives_the_same_completion(seed: np.random.Generator | None) -> None:
     _, observed = rows_with_gaps(200, 0)
@@ -162,3 +169,39 @@ def test_cells_that_are_filled_in_hide_nothing_that_is_warned_of() -> None:
     selector = KnockoffSelector("gaussian", "lasso", fdr=0.4, missing="complete", certify=False, random_state=0)
     with pytest.warns(KnockoffWarning, match="column 'again': a copy of the target y"):
         selector.fit(table, y)
+
+
+def pairs_with_gaps(share: float, rows: int = 600, pairs: int = 15) -> tuple[np.ndarray, np.ndarray]:
+    """Relevant columns that miss a share of their cells, each beside a proxy that y does not depend on."""
+    rng = np.random.default_rng(3)
+    x = np.repeat(rng.normal(size=(rows, pairs)), 2, axis=1)
+    x[:, 1::2] = 0.7 * x[:, 1::2] + np.sqrt(0.51) * rng.normal(size=(rows, pairs))
+    y = x[:, ::2].sum(1) + 2 * rng.normal(size=rows)
+    x[:, ::2][rng.random((rows, pairs)) < share] = np.nan
+    return x, y
+
+
+@pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
+def test_the_check_counts_discoveries_that_stand_in_for_lost_cells() -> None:
+    """A proxy of a relevant column still tells what its missing cells would have told: two in five are false."""
+    expected, verdicts, cautions = [], [], []
+    for share in (0.0, 0.4):
+        x, y = pairs_with_gaps(share)
+        fitted = KnockoffSelector(
+            GaussianKnockoffs(), LassoStatistic(), fdr=0.2, missing="complete", random_state=0
+        ).fit(x, y)
+        expected.append(fitted.expectation_.rate(0.2).fdp)
+        verdicts.append(fitted.certificate_.verdict)
+        cautions.append([said for said in fitted.selection_.cautions if "stand in for cells" in said])
+    assert expected[0] < 0.2 < 0.25 < expected[1]
+    assert verdicts[0] == "pass" != verdicts[1]
+    assert cautions[0] == []
+    assert "'x1' for 'x0' (correlation 0.6" in cautions[1][0] or "'x1' for 'x0' (correlation 0.7" in cautions[1][0]
+
+
+def test_rows_are_completed_again_where_cells_were_missing_alone() -> None:
+    x, observed = rows_with_gaps(200, 0)
+    table, gaps = read_table(x, who="test"), np.isnan(observed)
+    again = complete_again(table, gaps, None, seed=1).codes
+    np.testing.assert_array_equal(again[~gaps], x[~gaps])
+    assert (again[gaps] != x[gaps]).mean() > 0.9

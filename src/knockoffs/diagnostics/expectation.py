@@ -162,7 +162,11 @@ def _of_a_draw(
 ) -> tuple[Array, Flags]:
     """Return w of each statistic and response, `[statistics, responses, features]`, and the relevant features."""
     design = expand(truth.schema, truth.codes, units=truth.units)
-    responses = [simulated_response(design, kind, seed + k, groups) for k, kind in enumerate(kinds, start=1)]
+    # what is told in the place of lost cells is seen where features that have lost some are relevant
+    first = ~table.units.all_of((truth.codes == table.codes).all(0)) if truth is not table else None
+    responses = [
+        simulated_response(design, kind, seed + k, groups, first) for k, kind in enumerate(kinds, start=1)
+    ]
     targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
     problem, y = _problem(table, knockoffs, targets, groups)
     copied = copied_features(table, knockoffs)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.datasets.responses import Response
 from knockoffs.design import Design
 from knockoffs.statistics.problem import Task
@@ -53,16 +53,20 @@ KINDS: dict[str, Callable[[Array, np.random.Generator], Array]] = {
 }
 
 
-def simulated_response(design: Design, kind: str, seed: int, groups: Indices | None = None) -> Response:
+def simulated_response(
+    design: Design, kind: str, seed: int, groups: Indices | None = None, first: Flags | None = None
+) -> Response:
     """Return a response of random features, of a random number and strength.
 
     With `groups` (the group of each row) each group adds a normal number of its own to the response, as large as
-    the noise.
+    the noise. Features flagged in `first` are chosen before any others.
     """
     scores = feature_scores(design, seed)
     rng = np.random.default_rng(seed)
     (standard,), _, deviations = standardise(scores)
     varying = rng.permutation(np.flatnonzero(deviations > 0))
+    if first is not None:
+        varying = varying[np.argsort(~first[varying], kind="stable")]
     share = min(rng.uniform(LEAST_SHARE, MOST_SHARE) * len(varying), MOST_RELEVANT)
     chosen = varying[: max(1, min(len(varying) // 2, max(4, round(share))))]
     z = standard[:, chosen]
