@@ -329,3 +329,22 @@ def test_types_that_change_are_refused_by_column(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"x\.parquet' cannot be written: the types of 'x' \((large_)?string\)"):
         write_batches(parts, tmp_path / "x.parquet")
     assert not [*tmp_path.iterdir()]
+
+
+def test_ordered_categories_keep_their_order(tmp_path: Path) -> None:
+    """Pandas puts those that come in a later file behind all others."""
+    orders = [["low", "high"], ["low", "mid", "high"], ["mid"]]
+    for number, levels in enumerate(orders):
+        put(pd.DataFrame({"x": pd.Categorical(levels, levels, ordered=True)}), tmp_path, f"{number}.parquet")
+    found = ParquetTable(tmp_path).read().x
+    assert found.cat.ordered
+    assert found.cat.categories.tolist() == ["low", "mid", "high"]
+    assert found.tolist() == ["low", "high", "low", "mid", "high", "mid"]
+    put(pd.DataFrame({"x": pd.Categorical(["low"], ["mid", "low"], ordered=True)}), tmp_path, "3.parquet")
+    with pytest.raises(TableFileError, match=r"column 'x' has the ordered categories 'mid', 'low' in one"):
+        ParquetTable(tmp_path).read()
+
+
+def test_names_are_text_in_each_part(tmp_path: Path) -> None:
+    put(pd.DataFrame({7: [1, 2], 8: [3, 4]}), tmp_path, "1.parquet")
+    assert [frame.columns.tolist() for frame in ParquetTable(tmp_path).batches(1)] == [["7", "8"]] * 2

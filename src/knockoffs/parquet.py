@@ -125,6 +125,8 @@ class ParquetTable:
             return _frame(batches)
         except MemoryError:
             raise
+        except _OrderError as error:
+            raise TableFileError(f"{self._name}: {error}") from None
         except Exception as error:  # pandas raises errors of many types where its part of the metadata is damaged
             raise TableFileError(
                 f"{self._name} is not a complete Parquet file ({reason(error)}). Write or copy it again."
@@ -144,15 +146,40 @@ def _frame(batches: list[pa.RecordBatch]) -> pd.DataFrame:
     """Make a table of all batches, whose memory is given back at once: the list is empty afterwards."""
     table = pa.Table.from_batches(batches)
     batches.clear()
+    for j, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and field.type.ordered:
+            table = table.set_column(j, field.name, _in_one_order(table.column(j), field.name))
     long = [name for name in table.column_names if _long(table[name])]
     exact = {name: table[name].to_pandas(types_mapper=_WITH_GAPS.get) for name in long}
     frame = table.to_pandas(split_blocks=True, self_destruct=True)
     del table
     pa.default_memory_pool().release_unused()
-    for column in frame.columns:
-        if str(column) in exact:
-            frame[column] = exact[str(column)].array
+    frame.columns = frame.columns.map(str)
+    for name in exact.keys() & {*frame.columns}:  # others are row names
+        frame[name] = exact[name].array
     return frame
+
+
+class _OrderError(ValueError):
+    """Ordered categories whose orders contradict each other."""
+
+
+def _in_one_order(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return ordered categories in an order that holds for all files: pandas appends those that come later."""
+    orders = list(dict.fromkeys(tuple(chunk.dictionary.to_pylist()) for chunk in column.chunks))
+    if len(orders) <= 1:
+        return column
+    levels = max(orders, key=len)
+    for own in orders:
+        if [level for level in levels if level in own] != list(own):
+            raise _OrderError(
+                f"column {name!r} has the ordered categories {listing([*map(repr, own)])} in one file and "
+                f"{listing([*map(repr, levels)])} in another. Write all files with the same ones."
+            )
+    known = pa.array(levels, column.type.value_type)
+    places = pc.call_function("index_in", [column.cast(known.type)], pc.SetLookupOptions(known))
+    parts = [pa.DictionaryArray.from_arrays(chunk, known, ordered=True) for chunk in places.chunks]
+    return pa.chunked_array(parts)
 
 
 def _long(column: pa.ChunkedArray) -> bool:
