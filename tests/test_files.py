@@ -634,3 +634,92 @@ def test_padded_numbers_and_other_lengths_are_numbers(read: Read) -> None:
     found = read(f"padded,lengths,x\n{lines}".encode())
     assert found.dtypes.map(lambda dtype: dtype.kind).tolist() == ["i", "i", "f"]
     assert found["padded"].tolist() == list(range(60))  # too many different ones for categories
+
+
+# lines and rows
+
+ROWS = [f"{j},red,{2 * j}" for j in range(200)]
+
+
+def with_lines(changed: dict[int, str], end: str = "\n") -> bytes:
+    """A table of 200 rows, some of them written in another way; line 2 is that of row 0."""
+    rows = [changed.get(j, row) for j, row in enumerate(ROWS)]
+    return (end.join(["id,colour,n", *rows]) + end).encode()
+
+
+@pytest.mark.parametrize(
+    "stray", [{9: '9,"red,18', 49: '49,"blue,98'}, {9: '"9,red,18', 49: '"49,blue,98'}], ids=["within", "first"]
+)
+def test_quotes_that_do_not_parse_are_refused_with_their_lines(read: Read, stray: dict[int, str]) -> None:
+    """They would make one row of 40."""
+    with pytest.raises(TableFileError, match=r"table: .*begin on line 11 and end on line 51.*Remove the stray"):
+        read(with_lines(stray))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_quotes_that_join_lines_are_told(read: Read, end: str) -> None:
+    said = r"200 lines below the names, but 160 rows: quotes join lines 11 to 51 to one row\. Remove"
+    with pytest.warns(KnockoffWarning, match=said):
+        assert len(read(with_lines({9: '9,"red,18', 49: '49,blue",98'}, end))) == 160
+    with pytest.warns(
+        KnockoffWarning, match=r"202 lines .* 200 rows: quotes join lines 11 to 12 .*\(2 cells in all"
+    ):
+        frame = read(with_lines({9: f'9,"red{end}""or"" blue",18', 11: f'11,"{end}",5'}, end))
+    assert frame["colour"][9] == f'red{end}"or" blue'
+
+
+@pytest.mark.parametrize(
+    "row", ['9,"red, or ""blue""",18', '9,5" or 6",18', '9, "red",18', '9,"red" ,18', '"9","","18"'], ids=str
+)
+@pytest.mark.filterwarnings("error")
+def test_quotes_within_a_line_are_no_news(read: Read, row: str) -> None:
+    assert len(read(with_lines({9: row, 199: row}))) == 200
+    assert len(read(with_lines({9: row, 199: row})[:-1])) == 200
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", ["199,red", '199,"red, blue"', '199,"red\r\nblue"', "199"])
+def test_a_file_that_is_cut_off_within_a_line_is_refused(
+    read: Read, compress: Callable[[bytes], bytes], end: str, last: str
+) -> None:
+    cells, line = len(next(csv.reader([last]))), 201 + ("\r\n" in last)
+    whole = with_lines({199: last}, end)
+    with pytest.raises(TableFileError, match=rf"table ends within line {line}, which has {cells} of 3 cells"):
+        read(compress(whole.removesuffix(end.encode())))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_last_line_needs_no_end(read: Read, end: str) -> None:
+    whole = with_lines({}, end)
+    pd.testing.assert_frame_equal(read(whole.removesuffix(end.encode())), read(whole))
+    assert read(b"a,b,\n1,2,\n3,4").to_numpy().tolist() == [[1, 2], [3, 4]]  # a name is empty, as its cells are
+
+
+# identifiers
+
+IDENTIFIERS = 123_456_789_012_345_600 + np.arange(50)
+
+
+def test_long_identifiers_beside_gaps_are_exact(read: Read) -> None:
+    """Floats, which pandas makes of whole numbers beside gaps, hold 16 digits."""
+    cells = [*map(str, IDENTIFIERS), ""]
+    for mark, delimiter in (("", ","), ("NA", ";"), ("?", "\t")):
+        lines = [delimiter.join((cell or mark, "1.5")) for cell in cells]
+        frame = without_mark(read("\n".join([f"id{delimiter}x", *lines, ""]).encode()), "?", ["id", "x"])
+        assert frame["id"].tolist()[:-1] == IDENTIFIERS.tolist()
+        assert frame["id"].isna().tolist() == [False] * 50 + [True]
+        with pytest.raises(ValueError, match=r"column 'id': holds whole numbers beyond 2\*\*53"):
+            infer_schema(frame)
+    table = pa.table({"id": pa.array([*IDENTIFIERS.tolist(), None]), "x": 1.5 * np.arange(51)})
+    pq.write_table(table, buffer := io.BytesIO())
+    assert read(buffer.getvalue())["id"].tolist()[:-1] == IDENTIFIERS.tolist()
+
+
+def test_long_numbers_that_floats_hold_and_longer_ones(read: Read) -> None:
+    found = read(f"a,b,c,d\n{2**60},1e300,{10**20},{2**53 + 1}\n,,,0.5\n".encode())
+    assert found["a"].tolist()[0] == 2**60
+    assert [found[name].dtype.kind for name in "abd"] == ["f", "f", "f"]  # quantities
+    assert str(found["c"].tolist()[0]) == str(10**20)
+    marked = without_mark(read(f"a,b\n{10**20 + 1},1\n?,2\n".encode()), "?", ["a"])
+    assert marked["a"].tolist()[0] == str(10**20 + 1)

@@ -7,11 +7,16 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from knockoffs.files import write_frame
 from knockoffs.outputs import is_stream, write_atomically
+from knockoffs.parquet import write_batches
 
 
 def names(folder: Path) -> list[str]:
@@ -124,3 +129,40 @@ def test_what_is_a_stream(tmp_path: Path) -> None:
         *(False, True, False, False, False),
     ]
     assert all(map(is_stream, (os.devnull, "/dev/stdout", "/dev/fd/1")))
+
+
+@pytest.fixture
+def small_disk() -> Iterator[None]:
+    """Files cannot grow beyond 2,000 bytes, as on a disk that is almost full."""
+    resource = pytest.importorskip("resource", reason="the system has no limits of files")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+WIDE = pd.DataFrame(np.random.default_rng(0).normal(size=(2_000, 3)), columns=list("abc"))
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "text": lambda path: write_frame(WIDE, path.with_suffix(".csv")),
+    "Parquet": lambda path: write_frame(WIDE, path.with_suffix(".parquet")),
+    "Parquet in parts": lambda path: write_batches([WIDE, WIDE], path.with_suffix(".parquet")),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS.keys())
+def test_a_full_disk_names_the_file_and_leaves_nothing(
+    tmp_path: Path, small_disk: None, write: Callable[[Path], object]
+) -> None:
+    with pytest.raises(OSError, match=r"/table\.(csv|parquet)'$") as raised:
+        write(tmp_path / "table")
+    assert str(raised.value.filename).startswith(str(tmp_path / "table"))
+    assert names(tmp_path) == []
+
+
+def test_an_error_of_the_source_is_not_one_of_the_file(tmp_path: Path) -> None:
+    def source() -> Iterator[pd.DataFrame]:
+        yield WIDE
+        (tmp_path / "not there").read_bytes()
+
+    with pytest.raises(FileNotFoundError, match="not there"):
+        write_batches(source(), tmp_path / "table.parquet")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -123,7 +124,7 @@ def test_bad_folders_and_columns_are_named(tmp_path):
     with pytest.raises(TableFileError, match=r"is a folder without files that end in \.parquet"):
         ParquetTable(tmp_path)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(TableFileError, match=r"not a table in Parquet"):
+    with pytest.raises(TableFileError, match=r"broken\.parquet is not a complete Parquet file .*copy it again"):
         ParquetTable(tmp_path)
     folder = folder_of(table(10), tmp_path / "folder", 2)
     with pytest.raises(TableFileError, match=r"'d'.*a, b, c"):
@@ -138,3 +139,212 @@ def test_files_of_a_folder_have_the_same_columns(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1.0], "c": [2.0]}).to_parquet(tmp_path / "3.parquet")
     with pytest.raises(TableFileError, match=r"3\.parquet differs .*: 'b', 'c'\. Pass a folder"):
         ParquetTable(tmp_path)
+
+
+# folders of other programs
+
+
+def put(table: pa.Table | pd.DataFrame, *path: str | Path) -> None:
+    place = Path(*path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, place) if isinstance(table, pa.Table) else table.to_parquet(place)
+
+
+def column(*parts: object, folder: Path) -> Path:
+    """A folder of one file for each part of a column."""
+    for number, cells in enumerate(parts):
+        put(pa.table({"x": cells, "n": pa.nulls(len(cells), pa.int8())}), folder, f"{number}.parquet")
+    return folder
+
+
+def test_hidden_and_unfinished_files_are_no_data(tmp_path: Path) -> None:
+    put(pa.table({"x": [1, 2]}), tmp_path, "a", "1.parquet")
+    for name in ("_temporary/0/1.parquet", ".ipynb_checkpoints/1.parquet", "a/_1.parquet", "a/.1.parquet"):
+        put(pa.table({"x": [3, 4]}), tmp_path, name)
+    (tmp_path / "folder.parquet").mkdir()
+    assert ParquetTable(tmp_path).read().x.tolist() == [1, 2]
+
+
+def test_folders_with_a_value_are_columns(tmp_path: Path) -> None:
+    """Also where the table is read in parts, and where folders above it have a value."""
+    values = {"site": [3, 12], "ward": ["a b", None], "code": ["035", "401"], "dose": [0.5, 2.0]}
+    places = [("3", "a%20b", "035", "0.5"), ("12", "__HIVE_DEFAULT_PARTITION__", "401", "2")]
+    root = tmp_path / "year=2020" / "table"
+    for number, place in enumerate(places):
+        levels = [f"{name}={value}" for name, value in zip(values, place, strict=True)]
+        put(pa.table({"x": [number, number + 10]}), root, *levels, "part.parquet")
+    found = ParquetTable(root)
+    assert found.columns == ["x", *values]
+    frame = read_frame(str(root)).sort_values("x", ignore_index=True)
+    assert frame.x.tolist() == [0, 1, 10, 11]
+    for name, cells in values.items():
+        assert frame[name].astype(object).where(frame[name].notna(), None).tolist() == cells * 2
+    assert pd.concat(found.batches(3)).site.tolist() == found.read().site.tolist()
+    assert ParquetTable(root, columns=["site"]).read().site.tolist() == found.read().site.tolist()
+    put(pa.table({"x": [5]}), root, "site=3", "part.parquet")
+    with pytest.raises(TableFileError, match=r"part\.parquet is not in folders of 'code', 'dose', 'ward'"):
+        ParquetTable(root)
+
+
+def test_a_column_of_the_files_counts_more_than_a_folder_of_its_name(tmp_path: Path) -> None:
+    put(pa.table({"x": [1.5], "site": ["three"]}), tmp_path, "site=3", "1.parquet")
+    assert ParquetTable(tmp_path).read().to_dict("list") == {"x": [1.5], "site": ["three"]}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "types"),
+    [
+        ([True, False], [2, 3], "int64, but bool"),
+        ([1, 2], ["a", "2"], "string, but int64"),
+        ([0.5], [True], "bool, but double"),
+    ],
+)
+def test_columns_of_different_types_are_refused_by_file_and_column(
+    tmp_path: Path, first: list[object], second: list[object], types: str
+) -> None:
+    folder = column(pa.array(first), pa.array(second), folder=tmp_path)
+    with pytest.raises(
+        TableFileError, match=rf"1\.parquet: column 'x' has type {types} in files before it\. Write"
+    ):
+        ParquetTable(folder)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ([1, 2], [2.5, None]),
+        ([None, None], [2.5, 1.5]),
+        ([None, None], ["a", None]),
+        ([None, None], [True, None]),
+        (pa.array([1], pa.int8()), pa.array([2**40], pa.int64())),
+        (pa.array(["a", "b"]).dictionary_encode(), ["b", "c"]),
+        (pa.nulls(2), pa.array(["b", "c"]).dictionary_encode()),
+        (pa.array(["c", "b"]).dictionary_encode(), pa.array(["b", "a"]).dictionary_encode()),
+    ],
+    ids=str,
+)
+def test_a_type_holds_the_cells_of_all_files(tmp_path: Path, parts: tuple[list[object], list[object]]) -> None:
+    """In either order of the files, and in parts."""
+    for number, ordered in enumerate((parts, parts[::-1])):
+        folder = column(*map(pa.array, ordered), folder=tmp_path / str(number))
+        expected = [cell for part in ordered for cell in pa.array(part).to_pylist()]
+        for frame in (ParquetTable(folder).read(), pd.concat(ParquetTable(folder).batches(3))):
+            assert frame.x.astype(object).where(frame.x.notna(), None).tolist() == expected
+
+
+def test_types_of_pandas_give_way_where_files_differ(tmp_path: Path) -> None:
+    put(
+        pd.DataFrame({"x": pd.array([1, None], "Int32"), "y": pd.array([1, None], "Int32")}), tmp_path, "1.parquet"
+    )
+    put(pd.DataFrame({"x": [2.5, 3.0], "y": pd.array([5, None], "Int32")}), tmp_path, "2.parquet")
+    found = ParquetTable(tmp_path).read()
+    np.testing.assert_array_equal(found.x, [1, np.nan, 2.5, 3])
+    assert found.y.dtype == "Int32"
+
+
+def test_what_no_common_type_holds_is_refused_by_file_and_column(tmp_path: Path) -> None:
+    folder = column(pa.array([0.5]), pa.array([2**60 + 1]), folder=tmp_path)
+    for read in (ParquetTable(folder).read, lambda: list(ParquetTable(folder).batches(10))):
+        with pytest.raises(TableFileError, match=r"1\.parquet: column 'x' cannot be read as double .*range"):
+            read()
+
+
+def damaged(path: Path) -> None:
+    """Change a byte of a page."""
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(2000, 6)), columns=list("abcdef"))
+    content = pa.BufferOutputStream()
+    options = {"write_page_checksum": True, "compression": "none", "use_dictionary": False}
+    pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), content, **options)
+    changed = bytearray(content.getvalue())
+    changed[len(changed) // 3] ^= 0xFF
+    path.write_bytes(changed)
+
+
+def test_checksums_of_pages_are_verified(tmp_path: Path) -> None:
+    folder = folder_of(table(10), tmp_path / "folder", 1)
+    damaged(tmp_path / "file.parquet")
+    with pytest.raises(TableFileError, match=r"file\.parquet: column 'c' cannot be read .*checksum.* copy"):
+        read_frame(str(tmp_path / "file.parquet"))
+    (folder / "part-000.parquet").rename(folder / "0.parquet")
+    table(10).assign(d=0.0, e=0.0, f=0.0, c=0.5).to_parquet(folder / "0.parquet")
+    damaged(folder / "1.parquet")
+    for read in (ParquetTable(folder).read, lambda: list(ParquetTable(folder).batches(500))):
+        with pytest.raises(TableFileError, match=r"1\.parquet: column 'c' cannot be read .*checksum"):
+            read()
+
+
+def test_row_names_of_a_folder_are_kept(tmp_path: Path) -> None:
+    """Whether it is read as a whole, in parts or some rows of it, and in the knockoffs."""
+    frame = table(60).set_axis([f"p{j}" for j in range(60)])
+    (tmp_path / "folder").mkdir()
+    for number in range(3):
+        put(frame[number * 20 : number * 20 + 20], tmp_path, "folder", f"{number}.parquet")
+    source = ParquetTable(tmp_path / "folder")
+    assert source.columns == COLUMNS
+    assert source.read().index.tolist() == [*frame.index]
+    assert [name for part in source.batches(7) for name in part.index] == [*frame.index]
+    some = source.read(10, random_state=0)
+    pd.testing.assert_frame_equal(some, frame.loc[some.index], check_categorical=False)
+    out = tmp_path / "knockoffs.parquet"
+    arguments = ["sample", str(tmp_path / "folder"), "--generator", "gaussian", "--out", str(out), "--quiet"]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    assert pd.read_parquet(out).index.tolist() == [*frame.index]
+
+
+def test_numbers_of_rows_are_no_row_names(tmp_path: Path) -> None:
+    """Pandas numbers the rows of each file anew."""
+    folder = tmp_path / "folder"
+    for number in range(2):
+        put(table(4).set_axis(range(10, 14)), folder, f"{number}.parquet")
+    assert ParquetTable(folder).read().index.tolist() == [*range(8)]
+    assert [part.index.tolist() for part in ParquetTable(folder).batches(4)] == [[0, 1, 2, 3]] * 2
+
+
+@pytest.mark.parametrize("first", [pa.nulls(70), pa.nulls(70, pa.string())], ids=["no type", "no cells"])
+def test_a_column_that_is_empty_at_first_is_written(tmp_path: Path, monkeypatch, first: pa.Array) -> None:
+    """Its type is known from the other files, before the first of its cells comes."""
+    monkeypatch.setattr(base, "ROWS_AT_A_TIME", 64)
+    rng = np.random.default_rng(0)
+    for number, text in enumerate((first, pa.array(rng.choice(["f", "m"], 70)))):
+        put(
+            pa.table({"a": rng.normal(size=70), "b": rng.normal(size=70), "sex": text}),
+            tmp_path,
+            f"{number}.parquet",
+        )
+    out = tmp_path.parent / f"{tmp_path.name}-out.parquet"
+    arguments = ["sample", str(tmp_path), "--generator", "gaussian", "--out", str(out), "--quiet"]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    assert set(pd.read_parquet(out).sex.dropna()) == {"f", "m"}
+
+
+def test_categories_may_come_later(tmp_path: Path) -> None:
+    parts = [pd.DataFrame({"x": pd.Categorical([f"{j % most}" for j in range(300)])}) for most in (2, 300)]
+    assert write_batches(parts, tmp_path / "x.parquet") == 600
+    assert pd.read_parquet(tmp_path / "x.parquet").x.nunique() == 300
+
+
+def test_types_that_change_are_refused_by_column(tmp_path: Path) -> None:
+    parts = [pd.DataFrame({"a": [1.0], "x": [1]}), pd.DataFrame({"a": [1.0], "x": ["one"]})]
+    with pytest.raises(ValueError, match=r"x\.parquet' cannot be written: the types of 'x' \((large_)?string\)"):
+        write_batches(parts, tmp_path / "x.parquet")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_ordered_categories_keep_their_order(tmp_path: Path) -> None:
+    """Pandas puts those that come in a later file behind all others."""
+    orders = [["low", "high"], ["low", "mid", "high"], ["mid"]]
+    for number, levels in enumerate(orders):
+        put(pd.DataFrame({"x": pd.Categorical(levels, levels, ordered=True)}), tmp_path, f"{number}.parquet")
+    found = ParquetTable(tmp_path).read().x
+    assert found.cat.ordered
+    assert found.cat.categories.tolist() == ["low", "mid", "high"]
+    assert found.tolist() == ["low", "high", "low", "mid", "high", "mid"]
+    put(pd.DataFrame({"x": pd.Categorical(["low"], ["mid", "low"], ordered=True)}), tmp_path, "3.parquet")
+    with pytest.raises(TableFileError, match=r"column 'x' has the ordered categories 'mid', 'low' in one"):
+        ParquetTable(tmp_path).read()
+
+
+def test_names_are_text_in_each_part(tmp_path: Path) -> None:
+    put(pd.DataFrame({7: [1, 2], 8: [3, 4]}), tmp_path, "1.parquet")
+    assert [frame.columns.tolist() for frame in ParquetTable(tmp_path).batches(1)] == [["7", "8"]] * 2

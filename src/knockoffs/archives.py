@@ -12,14 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from knockoffs.table_files import TableFileError, megabytes
+
 # An archive may expand to 64 MiB, or to 100 times its own size where that is more. Tables of numbers shrink 2 to
 # 30 times; what shrinks much more is rarely a table, and may fill the memory.
 EXPANDED_ALWAYS = 2**26
 EXPANDED_TIMES = 100
-
-
-class TableFileError(ValueError):
-    """A file that holds no usable table; the message says why and what to do."""
 
 
 def expanded(content: bytes, name: str) -> bytes:
@@ -75,8 +73,3 @@ def _read_all(stream: Any, compressed: int, name: str) -> bytes:
                 )
             parts.append(part)
     return b"".join(parts)
-
-
-def megabytes(size: int) -> str:
-    """Return a number of bytes as text, in megabytes."""
-    return f"{size / 1e6:,.1f} MB"

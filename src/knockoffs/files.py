@@ -11,8 +11,8 @@ import re
 import stat
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -20,19 +20,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 
-from knockoffs.archives import TableFileError, expanded, megabytes
+from knockoffs.archives import expanded
 from knockoffs.cautions import caution
 from knockoffs.leading_zeros import are_codes, with_codes
-from knockoffs.memory import FLOAT64, memory_limit
+from knockoffs.long_numbers import exact_numbers, with_long_numbers
 from knockoffs.outputs import write_atomically
 from knockoffs.parquet import ParquetTable
 from knockoffs.randomness import RandomState, random_generator
+from knockoffs.table_files import TableFileError, require_different, require_memory_for
 from knockoffs.table_problems import are_marks
+from knockoffs.text_lines import check_lines
 from knockoffs.words import counted, listing
 
 PANDAS_NAMELESS = "Unnamed: 0"  # what pandas calls a first column without a name
+PARQUET = b"PAR1"  # the first bytes of such a file
 DELIMITERS = (",", "\t", ";", "|")
 OTHER_FORMATS = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), "a spreadsheet program"),
@@ -70,11 +72,8 @@ def read_frame(
     many are drawn at random, in their order, and a caution says so; in a folder the others are never in memory.
     """
     name = "standard input" if path == "-" else path
-    if Path(path).is_dir():
-        frame, rows = _from_folder(path, max_rows, random_state)
-    else:
-        frame = _from_file(path, name, delimiter, numbers)
-        frame, rows = _some_rows(frame, max_rows, random_state), len(frame)
+    source = ParquetTable(path) if _holds_parquet(path) else _from_file(path, name, delimiter, numbers)
+    frame, rows = _some_rows(source, name, max_rows, random_state)
     if len(frame) < rows:
         caution(
             f"{name} has {rows:,} rows, of which {len(frame):,} are looked at, drawn at random. Raise max_rows= "
@@ -87,30 +86,39 @@ def read_frame(
     return frame
 
 
-def _from_folder(path: str, max_rows: int | None, random_state: RandomState) -> tuple[pd.DataFrame, int]:
-    """The table, and how many rows there are in the folder."""
-    table = ParquetTable(path)
-    rows = table.rows if max_rows is None else min(table.rows, max_rows)
-    _require_memory(rows, len(table.columns), path)
-    _require_different(table.columns, path)
-    return table.read(max_rows, random_state=random_state), table.rows
+def _holds_parquet(path: str) -> bool:
+    """Return whether the path is a folder, or a Parquet file that need not be in memory as a whole."""
+    if not os.path.isfile(path):
+        return path != "-" and os.path.isdir(path)
+    with suppress(OSError), open(path, "rb") as file:  # what cannot be read is named where the content is
+        return file.read(len(PARQUET)) == PARQUET
+    return False
 
 
-def _some_rows(frame: pd.DataFrame, most: int | None, random_state: RandomState) -> pd.DataFrame:
-    if most is None or len(frame) <= most:
-        return frame
-    return frame.iloc[np.sort(random_generator(random_state).choice(len(frame), most, replace=False))]
+def _some_rows(
+    source: ParquetTable | pd.DataFrame, name: str, most: int | None, random_state: RandomState
+) -> tuple[pd.DataFrame, int]:
+    """Rows of the table, drawn at random where there are more than `most`, and how many there are."""
+    if isinstance(source, ParquetTable):
+        require_memory_for(source.rows if most is None else min(source.rows, most), len(source.columns), name)
+        return source.read(most, random_state=random_state), source.rows
+    if most is None or len(source) <= most:
+        return source, len(source)
+    chosen = np.sort(random_generator(random_state).choice(len(source), most, replace=False))
+    return source.iloc[chosen], len(source)
 
 
-def _from_file(path: str, name: str, delimiter: str | None, numbers: Collection[str]) -> pd.DataFrame:
+def _from_file(
+    path: str, name: str, delimiter: str | None, numbers: Collection[str]
+) -> ParquetTable | pd.DataFrame:
     content = _content(path, name)
     if (kind := OTHER_FORMATS.get(Path(path).suffix.lower())) is not None:
         raise TableFileError(f"{name} is a file of {kind}. Save the table as CSV in UTF-8, or as Parquet.")
     content = expanded(content, name)
     if not content.strip():
         raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
-    if content.startswith(b"PAR1"):
-        return _from_parquet(content, name)
+    if content.startswith(PARQUET):
+        return ParquetTable.from_bytes(content, name)
     return _from_text(content, name, delimiter, numbers)
 
 
@@ -145,7 +153,7 @@ def _as_numbers(column: pd.Series[Any], *, may_be_codes: bool) -> pd.Series[Any]
     if may_be_codes and are_codes(column):
         return column
     try:
-        return column if pd.api.types.is_numeric_dtype(column) else pd.to_numeric(column)
+        return column if pd.api.types.is_numeric_dtype(column) else exact_numbers(column, pd.to_numeric(column))
     except (ValueError, TypeError):
         return column
 
@@ -235,21 +243,6 @@ def _is_endless(path: str) -> bool:
     return stat.S_ISBLK(mode)
 
 
-def _from_parquet(content: bytes, name: str) -> pd.DataFrame:
-    try:
-        file = pq.ParquetFile(io.BytesIO(content))
-        _require_memory(file.metadata.num_rows, file.metadata.num_columns, name)
-        _require_different(file.schema_arrow.names, name)
-        return pd.read_parquet(io.BytesIO(content), page_checksum_verification=True)  # where there are checksums
-    except TableFileError:
-        raise
-    except Exception as error:  # pandas raises errors of many types where its part of the metadata is damaged
-        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
-        raise TableFileError(
-            f"{name} is not a complete Parquet file ({reason}). Write or copy it again."
-        ) from None
-
-
 def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collection[str]) -> pd.DataFrame:
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as spreadsheets write Unicode text
     try:
@@ -261,7 +254,7 @@ def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collec
         ) from None
     if not text.strip():
         raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
-    text = text.lstrip("\r\n")
+    lines, text = text, text.lstrip("\r\n")
     if delimiter is None:
         delimiter = max(DELIMITERS, key=lambda mark: _fit(text, mark))
     header = next(_records(text, delimiter), [])
@@ -271,7 +264,8 @@ def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collec
             f"{name} has a single column, {first[:40]!r}, when split at {delimiter!r}. Pass the right delimiter, "
             "or remove lines above the one that holds the names of the columns."
         )
-    _require_different([cell for cell in header if cell.strip()], name)
+    require_different([cell for cell in header if cell.strip()], name)
+    check_lines(lines, delimiter, 1 + max(j for j, cell in enumerate(header) if cell.strip()), name)
     if _holds_data(header):
         caution(
             f"{name} has numbers in its first line, which is read as the names of the columns. Add a line of "
@@ -284,6 +278,7 @@ def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collec
             frame = read(io.StringIO(text))
             if delimiter != "," and _has_decimal_commas(frame):
                 frame = _with_points(read(io.StringIO(text), decimal=","))
+            frame = with_long_numbers(frame, text, read)
             frame = with_codes(frame, text, read, numbers=numbers)
     except pd.errors.ParserWarning:
         raise TableFileError(
@@ -352,24 +347,6 @@ def _with_commas(column: pd.Series[Any], *, beside_marks: bool) -> list[str]:
     if odd and not (beside_marks and are_marks(odd, len(texts))):
         return []
     return [text for text in texts if "," in text and text not in odd]
-
-
-def _require_memory(rows: int, columns: int, name: str) -> None:
-    """Refuse a table that this machine cannot hold: a few bytes of Parquet stand for any number of equal cells."""
-    limit, needed = memory_limit(), FLOAT64 * rows * columns
-    if limit is not None and needed > limit:
-        raise TableFileError(
-            f"{name} has {rows:,} rows and {columns:,} columns, which need {megabytes(needed)} as numbers; this "
-            f"machine has {megabytes(limit)} of memory. Pass fewer rows or columns, or use a larger machine."
-        )
-
-
-def _require_different(names: list[str], name: str) -> None:
-    twice = sorted(repr(cell) for cell, count in Counter(names).items() if count > 1)
-    if twice:
-        raise TableFileError(
-            f"{name} has several columns named {listing(twice)}. Give each its own name, in the first line."
-        )
 
 
 def _records(text: str, delimiter: str) -> Iterator[list[str]]:

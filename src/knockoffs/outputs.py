@@ -7,6 +7,8 @@ import re
 import secrets
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
@@ -25,13 +27,47 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     elif is_stream(path):
         _write_to_device(path, content)
     else:
-        _replace(Path(os.path.realpath(path)), content)
+        with replaced(path) as temporary:
+            # Inside the `with`, so that a signal at any moment finds a way to the removal of the file.
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
 
 
-def unfinished(target: Path) -> Path:
-    """Return a new path beside a file, for its content until that is complete."""
+@contextmanager
+def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a new path in the same folder for the content, which then takes the place of the file at `path`.
+
+    Where the content is not complete, nothing is left of it. Errors of the system name `path`.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{str(target)!r} cannot be written: {str(target.parent)!r} is not a folder. Make it first."
+        )
+    if target.is_dir():
+        raise IsADirectoryError(f"{str(target)!r} is a folder. Pass the name of a file in it.")
     # Of a long name only the beginning, since file systems allow 255 bytes.
-    return target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
+    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
+    try:
+        with _errors_naming(path, temporary):
+            yield temporary
+            os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _errors_naming(path: str | os.PathLike[str], temporary: Path | None = None) -> Iterator[None]:
+    """Let errors of the system name the file that was to be written: one that a write raises names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, os.fspath(path), str(temporary)):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from error
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
@@ -67,30 +103,5 @@ def _write_to_descriptor(descriptor: int, content: bytes) -> None:
 
 
 def _write_to_device(path: str | os.PathLike[str], content: bytes) -> None:
-    try:
-        with open(path, "wb") as file:
-            file.write(content)
-    except OSError as error:  # raised by a write, it does not name the file
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Write a temporary file in the same folder, then give it the name of the target."""
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"{str(target)!r} cannot be written: {str(target.parent)!r} is not a folder. Make it first."
-        )
-    if target.is_dir():
-        raise IsADirectoryError(f"{str(target)!r} is a folder. Pass the name of a file in it.")
-    temporary = unfinished(target)
-    try:
-        # Inside the `try`, so that a signal at any moment finds a way to the removal below.
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with _errors_naming(path), open(path, "wb") as file:
+        file.write(content)

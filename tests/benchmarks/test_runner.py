@@ -318,6 +318,18 @@ def test_a_damaged_result_is_named_with_its_remedy(
     assert tables(store) == {k: v for k, v in some(whole, replicates=1).items() if "oracle" in k}
 
 
+@pytest.mark.parametrize("kept", [0, 4, 0.5, -1])
+def test_a_table_that_was_cut_off_is_made_again(whole: Store, tmp_path: Path, kept: float) -> None:
+    """As a copy from another disk may be."""
+    store = Store(tmp_path)
+    run_experiment(SMOKE, store, replicates=2, methods=["oracle"])
+    path = store.path(SMOKE_RUN._replace(method="oracle", replicate=1))
+    content = path.read_bytes()
+    path.write_bytes(content[: int(kept * len(content)) if kept == 0.5 else int(kept)])
+    assert run_experiment(SMOKE, store, replicates=2, methods=["oracle"]) == 1
+    assert tables(store) == {k: v for k, v in some(whole, replicates=2).items() if "oracle" in k}
+
+
 # experiments of one's own
 
 

@@ -95,8 +95,14 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def start(*arguments: object, cwd: Path, stdin: int | None = None, stderr: int = subprocess.PIPE) -> Process:
+def start(
+    *arguments: object,
+    cwd: Path,
+    stdin: int | None = None,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+) -> Process:
     """`python -m knockoffs …` as a process of its own, with warnings as a user has them."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"} | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "knockoffs", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=cwd, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+    return subprocess.Popen(command, cwd=cwd, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)

@@ -126,6 +126,31 @@ def test_an_input_is_never_overwritten(attack: Attack, arguments: tuple[str, ...
     assert re.search(r"(--\S+) '.*' is the same file as (FILE|--\S+) '.*'.*Pass another path to \1\.", said), said
 
 
+INSIDE = {
+    "knockoffs": ("sample", "folder", *SAMPLE[2:], "--out", "folder/k.parquet"),
+    "below it": ("sample", "folder", *SAMPLE[2:], "--out", "folder/sub/k.parquet"),
+    "by a link": ("sample", "folder", *SAMPLE[2:], "--out", "link/k.parquet"),
+    "from a link": ("sample", "link", *SAMPLE[2:], "--out", "folder/k.parquet"),
+    "a model": ("sample", "folder", *SAMPLE[2:], "--out", "k.parquet", "--save-model", "folder/m"),
+    "a new folder of results": ("select", "folder", *SELECT[2:], "--out", "folder/results"),
+    "a report": ("select", "folder", *SELECT[2:], "--report", "folder/r.html"),
+    "a certificate": ("check", "folder", *CHECK[2:], "--model", "model", "--out", "folder/c.json"),
+    "beside knockoffs in a folder": (*CHECK, "--knockoffs", "folder", "--out", "folder/c.json"),
+}
+
+
+@pytest.mark.parametrize("arguments", INSIDE.values(), ids=INSIDE.keys())
+def test_no_result_is_written_into_a_folder_that_is_a_table(attack: Attack, arguments: tuple[str, ...]) -> None:
+    """The next run would take it for rows of the table."""
+    Path("folder", "sub").mkdir(parents=True)
+    Path("link").symlink_to("folder")
+    small_table().to_parquet("folder/1.parquet")
+    said = attack(*arguments)
+    assert re.search(
+        r"(--\S+) '.*' is in the folder (FILE|--\S+) '(folder|link)'.*Pass a path elsewhere to \1\.", said
+    )
+
+
 CLASHES = {
     "report and model": (*SELECT, "--report", "r", "--save-model", "r"),
     "report and table": (*SELECT, "--out", "o", "--report", "o/selection.csv"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -420,6 +422,26 @@ def test_show_without_results_says_how_to_make_some(refused: Refused) -> None:
 def test_a_folder_that_is_a_file_is_refused(refused: Refused, file: Path) -> None:
     for command in ("run", "show"):
         assert "table.csv" in refused("bench", command, "smoke", "--out", file, code=2)
+
+
+REFUSED_BEFORE = """
+import sys
+from knockoffs.cli import main
+try:
+    main(["bench", "run", "smoke", "--out", sys.argv[1]], prog_name="knockoffs")
+except SystemExit as end:
+    sys.exit(end.code + 10 * ("torch" in sys.modules or "pandas" in sys.modules))
+"""
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_imports(tmp_path: Path, file: Path) -> None:
+    """They take seconds; so do data that are made before the first run."""
+    for out in (file / "results", file / "far" / "below"):
+        done = subprocess.run(
+            [sys.executable, "-c", REFUSED_BEFORE, out], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1, done.stderr
+        assert re.search(rf"{out}' cannot be written: .*table\.csv' is not a folder", done.stderr)
 
 
 def test_an_unknown_variant_or_response_is_refused(invoke: Invoke, results: Store) -> None:

@@ -10,10 +10,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from .conftest import FEATURES, Invoke, contents
+from .conftest import FEATURES, Invoke, contents, start
 
 SAMPLE = ("sample", "table.csv", "--drop", "y", "--generator", "gaussian")
 TIMEOUT = 60
@@ -177,3 +180,29 @@ def test_a_named_pipe_as_output(tmp_path: Path, file: Path, invoke: Invoke) -> N
     assert (result.exit_code, result.output) == (0, "")
     assert Path("pipe").is_fifo()
     assert sorted(os.listdir()) == ["pipe", "table.csv"]
+
+
+def test_a_damaged_page_ends_in_order(tmp_path: Path) -> None:
+    """Threads that still read when Python ends must not hold memory of Python, which aborted the process."""
+    rows = pa.table(dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 2000)), strict=True)))
+    options = {"write_page_checksum": True, "compression": "none", "use_dictionary": False}
+    pq.write_table(rows, tmp_path / "table.parquet", **options)
+    content = bytearray((tmp_path / "table.parquet").read_bytes())
+    content[len(content) // 3] ^= 0xFF
+    (tmp_path / "table.parquet").write_bytes(content)
+    for from_pipe in (False, True) * 2:
+        file = "-" if from_pipe else "table.parquet"
+        with (tmp_path / "table.parquet").open("rb") as table:
+            process = start("describe", file, cwd=tmp_path, stdin=table.fileno() if from_pipe else None)
+            _, said = process.communicate(timeout=TIMEOUT)
+        assert re.fullmatch(r"Error: .*: column 'c' cannot be read .*checksum.*\n", said.decode())
+        assert process.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_a_full_disk_behind_standard_output_is_told(tmp_path: Path, file: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        process = start("describe", file, cwd=tmp_path, stdout=full.fileno())
+        _, said = process.communicate(timeout=TIMEOUT)
+    assert re.search(r"^Error: standard output .*cannot be written \(No space left on device\)", said.decode())
+    assert process.returncode == 1

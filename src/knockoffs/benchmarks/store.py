@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from knockoffs.benchmarks.experiment import Experiment, Run
 from knockoffs.outputs import write_atomically
@@ -58,7 +60,11 @@ class Store:
         return self.folder / _clean(experiment.name)
 
     def has(self, run: Run) -> bool:
-        return self.path(run).is_file()
+        """Return whether the run is there as a whole: a table that was cut off when it was copied is none."""
+        try:
+            return pq.read_metadata(self.path(run)).num_rows > 0
+        except (pa.ArrowException, OSError):
+            return False
 
     def prepare(self, experiment: Experiment) -> None:
         """Make the folder, and find out before the work that it can be written and holds nothing else."""

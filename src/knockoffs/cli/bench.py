@@ -10,7 +10,7 @@ from rich.table import Table
 
 from knockoffs.checks import check_choice, check_count
 from knockoffs.cli.common import MOST_REPLICATES, check_cores
-from knockoffs.cli.paths import check_paths, named
+from knockoffs.cli.paths import check_folder, check_paths, named
 from knockoffs.cli.terminal import console, say, shows_progress
 from knockoffs.interrupts import interrupts_end_the_process
 
@@ -87,6 +87,7 @@ def run(
 
     Every run is written when it ends, complete or not at all: stop at any time and start again to go on.
     """
+    check_folder("--out", out)  # before the imports and the data, which take seconds
     with interrupts_end_the_process():
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 

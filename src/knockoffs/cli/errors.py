@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 import traceback
@@ -26,6 +27,7 @@ EXIT_CODES = (
     "3 a check that did not pass, with --strict; 70 an error of the program, please report it; 129 the terminal "
     "was closed; 130 interrupted; 141 the reader of standard output went away; 143 terminated."
 )
+NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 # What the package and the libraries below it raise for data and settings that will not do.
 EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
@@ -58,6 +60,11 @@ class _UnexpectedError(click.ClickException):
 
 def _in_plain_words(error: Exception) -> click.ClickException:
     """Return an error that is shown in one line; one that nobody expected also says what to report."""
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        place = "standard output or a temporary file" if error.filename is None else repr(error.filename)
+        return click.ClickException(
+            f"{visible(place)} cannot be written ({error.strerror}). Free space there, or pass another path."
+        )
     if isinstance(error, EXPECTED) or _diverged(error):
         return click.ClickException(visible(one_line(error)))
     if _lacks_memory(error):

@@ -36,7 +36,10 @@ def named(**paths: str | None) -> list[Named]:
 
 
 def check_paths(inputs: Iterable[Named], outputs: Iterable[Named], *, new_folder: str | None = None) -> None:
-    """Find out before the work that all results can be written without loss; `new_folder` will be made by then."""
+    """Find out before the work that all results can be written without loss; `new_folder` will be made by then.
+
+    No result may be among the files of a folder that is a table.
+    """
     outputs = list(outputs)
     for output in outputs:
         try:
@@ -62,6 +65,18 @@ def _refuse_overwritten_inputs(inputs: list[Named], outputs: list[Named]) -> Non
                     f"{output} is the same file as {source}, which it would overwrite. Pass another path to "
                     f"{output.option}."
                 )
+            if source.path != "-" and _is_within(output.path, source.path):
+                raise ValueError(
+                    f"{output} is in the folder {source}, whose files are the table: the next run would read it, "
+                    f"too. Pass a path elsewhere to {output.option}."
+                )
+
+
+def _is_within(path: str, folder: str) -> bool:
+    """Return whether a path leads into a folder, also by symbolic links and by folders that are not there yet."""
+    if not os.path.isdir(folder):
+        return False
+    return any(_same_file(folder, str(parent)) for parent in Path(os.path.realpath(path)).parents)
 
 
 def _same_file(first: str, second: str) -> bool:
@@ -83,7 +98,22 @@ def _require_writable(path: str, new_folder: str | None) -> None:
             raise ValueError(f"{path!r} cannot be written (closed, or no permission). Pass another path.")
         return
     folder = Path(os.path.realpath(path)).parent
-    if new_folder is not None and folder == Path(os.path.realpath(new_folder)):
+    is_new = new_folder is not None and folder == Path(os.path.realpath(new_folder))
+    _require_folder(path, folder, may_be_new=is_new)
+
+
+def check_folder(option: str, path: str) -> None:
+    """Find out before the work that files can be written to a folder, which may not be there yet."""
+    try:
+        _require_folder(path, Path(os.path.realpath(path)), may_be_new=True)
+    except OSError as error:
+        raise ValueError(
+            f"{option} {path!r} cannot be written ({error.strerror}). Pass another folder."
+        ) from error
+
+
+def _require_folder(path: str, folder: Path, *, may_be_new: bool) -> None:
+    if may_be_new:
         folder = next(place for place in (folder, *folder.parents) if place.exists())
     if not folder.is_dir():
         raise ValueError(f"{path!r} cannot be written: {str(folder)!r} is not a folder. Make it first.")

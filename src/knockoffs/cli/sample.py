@@ -145,5 +145,6 @@ def _stream(
             f"{type(model).__name__} draws groups of rows together, which a folder that is read some rows at "
             "a time does not allow. Pass one file."
         )
-    batches = ParquetTable(folder, columns=columns).batches(ROWS_AT_A_TIME)
-    write_batches(model.sample_batches((with_gaps(rows, na_values) for rows in batches), random_state=seed), out)
+    table = ParquetTable(folder, columns=columns)
+    batches = (with_gaps(rows, na_values) for rows in table.batches(ROWS_AT_A_TIME))
+    write_batches(model.sample_batches(batches, random_state=seed), out, schema=table.schema)
