@@ -813,7 +813,8 @@ def test_several_draws_are_combined_by_e_values(ws: list[np.ndarray], fdr: float
     np.testing.assert_allclose(found.evalues, evalues)
     np.testing.assert_array_equal(found.selected, e_bh(evalues, fdr))
     np.testing.assert_array_equal(found.draws, ws)
-    np.testing.assert_allclose(found.w, np.mean(ws, axis=0))
+    np.testing.assert_array_equal(found.w, ws)
+    np.testing.assert_allclose(found.mean_w, np.mean(ws, axis=0))
     np.testing.assert_allclose(found.frequency, np.mean([knockoff_evalues(w, fdr / 2) > 0 for w in ws], axis=0))
     np.testing.assert_array_equal(found.thresholds, [evalue_threshold(w, fdr / 2) for w in ws])
     assert ((found.smallest_levels <= fdr) == found.selected).all()
@@ -868,7 +869,7 @@ def test_draws_differ_and_the_first_is_not_special() -> None:
     found = selector(n_draws=4, fdr=0.4).fit(X, Y)
     assert math.isnan(found.threshold_)
     assert len(np.unique(found.selection_.draws, axis=0)) == 4
-    np.testing.assert_allclose(found.w_, found.selection_.draws.mean(0))
+    np.testing.assert_array_equal(found.w_, found.selection_.draws)
 
 
 def test_more_draws_depend_less_on_the_seed() -> None:
@@ -973,7 +974,7 @@ def test_the_dictionary_is_json(w: np.ndarray, offset: Any) -> None:
     read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert read == found.to_dict()
     assert [row["feature"] for row in read["features"]] == NAMES
-    assert [row["w"] for row in read["features"]] == w.tolist()
+    assert [row["mean_w"] for row in read["features"]] == w.tolist()
     assert [row["selected"] for row in read["features"]] == (w > 0).tolist()
     assert read["thresholds"] == ([1.0, 1.0] if w[0] > 0 else [None, None])
     assert found.thresholds.tolist() == ([1.0, 1.0] if w[0] > 0 else [math.inf, math.inf])

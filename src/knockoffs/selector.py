@@ -124,7 +124,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     certificate_, expectation_ : Certificate and Expectation, or None
         What the check of the knockoffs found (a verdict other than "pass" is warned of); w of simulated responses.
     w_, threshold_ : array of float, float
-        The statistic of each feature (one per group), and the threshold on it (nan with several draws).
+        The statistic of each feature (one per group), and the threshold on it. With several draws w has one row
+        per draw, the threshold is nan, and methods of `selection_` give other guarantees (`fdp_bounds`,
+        `fdp_bound`, `pfer_select`).
     generator_, statistic_, statistic_reason_ : objects, str or None
         The parts as fitted and used, and why the statistic was chosen, where it was.
     schema_, pictured_ : Schema, Pictured
