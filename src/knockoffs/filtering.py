@@ -25,8 +25,8 @@ def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     fdr : float
         The share q of false discoveries that is accepted on average.
     offset : {0, 1}, default=1
-        1 bounds the false discovery rate; 0, which leaves the 1 out, bounds a slightly weaker rate and selects
-        more.
+        1 bounds the false discovery rate. 0, which leaves the 1 out, selects more, and bounds next to nothing
+        with fewer than 1 / fdr discoveries.
 
     Returns
     -------
@@ -73,8 +73,8 @@ def knockoff_select(w: ArrayLike, fdr: float, *, offset: int = 1) -> Flags:
     fdr : float
         The share q of false discoveries that is accepted on average.
     offset : {0, 1}, default=1
-        1 bounds the false discovery rate; 0, which leaves the 1 out, bounds a slightly weaker rate and selects
-        more.
+        1 bounds the false discovery rate. 0, which leaves the 1 out, selects more, and bounds next to nothing
+        with fewer than 1 / fdr discoveries.
 
     Returns
     -------
@@ -155,8 +155,8 @@ def knockoff_evalues(w: ArrayLike, fdr: float, *, offset: int = 1) -> Array:
     fdr : float
         The share q of false discoveries that is accepted on average.
     offset : {0, 1}, default=1
-        1 bounds the false discovery rate; 0, which leaves the 1 out, bounds a slightly weaker rate and selects
-        more.
+        1 bounds the false discovery rate. 0, which leaves the 1 out, selects more, and bounds next to nothing
+        with fewer than 1 / fdr discoveries.
 
     Returns
     -------

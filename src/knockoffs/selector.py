@@ -79,7 +79,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     fdr : float, default=0.1
         The share q of false discoveries that you accept on average.
     offset : {0, 1}, default=1
-        1 bounds the false discovery rate; 0 a slightly weaker rate, and selects more.
+        1 bounds the false discovery rate; 0 selects more, and bounds next to nothing with fewer than 1 / fdr
+        discoveries.
     n_draws : int, default=1
         Knockoff draws to combine by e-values (`combine_draws`). The answer then depends less on the seed, at
         the price of power, and only features that stand out in almost every draw are selected, at least 1 / fdr
