@@ -209,6 +209,8 @@ class Selection:
     def smallest_levels(self) -> Array:
         """Per feature the smallest level of the filter that selects it; 1.0 where no level below 1 does.
 
+        A level that is chosen after looking at these bounds nothing; `fdp_bounds` allows that.
+
         For several draws the smallest level at which e-BH selects it with `evalues` as they are. Columns that were
         conditioned on are not among the features that the filter is given.
         """
