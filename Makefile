@@ -92,6 +92,7 @@ randomisation: setup
 
 draws: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.draws
+	$(ONE_CORE) $(BIN)/python -m benchmarks.guarantees
 
 # DATA=FOLDER adds the real tables, where they are there
 mixed: setup

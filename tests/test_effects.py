@@ -268,7 +268,7 @@ def test_uncertainty_over_draws_is_told_where_there_are_several() -> None:
     )
     assert one.effects["x0"].importance_error is None
     assert three.effects["x0"].importance_error == pytest.approx(three.draws[:, 0].std(ddof=1))
-    assert three.effects["x0"].importance == pytest.approx(three.w[0])
+    assert three.effects["x0"].importance == pytest.approx(three.mean_w[0])
 
 
 def test_a_size_never_contradicts_the_direction_beside_it() -> None:

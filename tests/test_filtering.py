@@ -245,7 +245,7 @@ def test_bad_levels(fdr):
         knockoff_threshold([1.0], fdr)
 
 
-@pytest.mark.parametrize("w", [[], [[1.0]], [np.nan], [np.inf]])
+@pytest.mark.parametrize("w", [[], [[]], 1.0, [np.nan], [np.inf]])
 def test_bad_statistics(w):
     with pytest.raises(ValueError, match="w must be a non-empty list of finite numbers"):
         knockoff_threshold(w, 0.1)

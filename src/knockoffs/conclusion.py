@@ -52,6 +52,7 @@ def conclude(
     given = given_kinds(kinds, table.names, len(columns), "KnockoffSelector")  # the table's are also those of text
     names, conditioned = units.names, units.all_of(conditioned)
     tested = ~conditioned
+    ws = np.where(tested, ws, 0.0)  # what is not tested counts in no guarantee
     selected, evalues = np.zeros(len(tested), dtype=bool), np.zeros(len(tested))
     selected[tested], evalues[tested] = combine_draws([*ws[:, tested]], level, offset=offset)
     thresholds = np.array([draw_threshold(w[tested], level, len(ws), offset=offset) for w in ws])
@@ -72,7 +73,6 @@ def conclude(
     return Selection(
         names=tuple(names),
         selected=selected,
-        w=ws.mean(0),
         evalues=evalues,
         frequency=(ws >= thresholds[:, None]).mean(0),
         draws=ws,

@@ -20,6 +20,7 @@ from knockoffs.filtering import (
 )
 from knockoffs.words import listing
 
+NEXT_TO_NOTHING = "next to nothing is bounded with fewer than {needed} discoveries: all of them may be false"
 FEW_FOUND = 0.5  # share of the relevant features found in simulated responses, below which more rows would help
 
 
@@ -47,7 +48,10 @@ class Outlook(NamedTuple):
 def explain_selection(ws: Array, selected: Flags, evalues: Array, fdr: float, *, offset: int = 1) -> str:
     """Say in a sentence how many features were selected, or why none: from w of each draw and mean e-values."""
     if selected.any():
-        return f"{selected.sum()} of {len(selected)} features selected at fdr={fdr:g}."
+        found, needed = int(selected.sum()), math.ceil(1 / fdr - 1e-9)
+        said = f"{found} of {len(selected)} features selected at fdr={fdr:g}."
+        empty = offset == 0 and len(ws) == 1 and found < needed
+        return f"{said} With offset=0, {NEXT_TO_NOTHING.format(needed=needed)}." if empty else said
     if len(ws) == 1:
         return explain_empty_selection(ws[0], fdr, offset=offset)
     found = np.mean([np.isfinite(draw_threshold(w, fdr, len(ws), offset=offset)) for w in ws])
@@ -119,7 +123,8 @@ def next_steps(
         steps.append(
             f"p-values (`knockoffs test`, or RandomizationTest in Python): a single feature can be a discovery "
             f"there, while the filter at fdr={fdr:g} needs about {needed} at once, and {plausible} "
-            f"{'stands' if plausible == 1 else 'stand'} out here."
+            f"{'stands' if plausible == 1 else 'stand'} out here. With the same y, both together bound the sum of "
+            f"their levels: {2 * fdr:g} for tests at level={fdr:g}."
         )
     if len(ws) > 1:
         steps.append("A single draw (n_draws=1): several draws give power away where few features are relevant.")

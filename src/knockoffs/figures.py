@@ -17,7 +17,14 @@ ERRORS = 2  # standard errors that a band or a whisker reaches
 
 
 def statistics_figure(
-    names: Sequence[str], w: Array, selected: Flags, threshold: float, *, kept: Sequence[str] = (), most: int = 30
+    names: Sequence[str],
+    w: Array,
+    selected: Flags,
+    threshold: float,
+    *,
+    kept: Sequence[str] = (),
+    most: int = 30,
+    label: str = "w",
 ) -> Figure:
     """Draw the largest w by name, selected ones in green, and the threshold; kept ones are hatched."""
     order = np.argsort(-w, kind="stable")[:most][::-1]
@@ -34,7 +41,7 @@ def statistics_figure(
         axes.axvline(threshold, color=SELECTED, linestyle="--", linewidth=1, label=f"threshold {threshold:.3g}")
         axes.legend(frameon=False, loc="lower right")
     more = f", the {len(order)} largest of {len(w)}" if len(w) > len(order) else ""
-    axes.set_xlabel(f"w{more}")
+    axes.set_xlabel(f"{label}{more}")
     without_frame(axes)
     return figure
 

@@ -21,12 +21,12 @@ def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     Parameters
     ----------
     w : array-like of float
-        One statistic per feature.
+        One statistic per feature, of one knockoff draw.
     fdr : float
         The share q of false discoveries that is accepted on average.
     offset : {0, 1}, default=1
-        1 bounds the false discovery rate; 0, which leaves the 1 out, bounds a slightly weaker rate and selects
-        more.
+        1 bounds the false discovery rate. 0, which leaves the 1 out, selects more, and bounds next to nothing
+        with fewer than 1 / fdr discoveries.
 
     Returns
     -------
@@ -69,12 +69,12 @@ def knockoff_select(w: ArrayLike, fdr: float, *, offset: int = 1) -> Flags:
     Parameters
     ----------
     w : array-like of float
-        One statistic per feature.
+        One statistic per feature, of one knockoff draw.
     fdr : float
         The share q of false discoveries that is accepted on average.
     offset : {0, 1}, default=1
-        1 bounds the false discovery rate; 0, which leaves the 1 out, bounds a slightly weaker rate and selects
-        more.
+        1 bounds the false discovery rate. 0, which leaves the 1 out, selects more, and bounds next to nothing
+        with fewer than 1 / fdr discoveries.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def smallest_levels(w: ArrayLike, *, offset: int = 1) -> Array:
     Parameters
     ----------
     w : array-like of float
-        One statistic per feature.
+        One statistic per feature, of one knockoff draw.
     offset : {0, 1}, default=1
         As in `knockoff_threshold`.
 
@@ -151,12 +151,12 @@ def knockoff_evalues(w: ArrayLike, fdr: float, *, offset: int = 1) -> Array:
     Parameters
     ----------
     w : array-like of float
-        One statistic per feature.
+        One statistic per feature, of one knockoff draw.
     fdr : float
         The share q of false discoveries that is accepted on average.
     offset : {0, 1}, default=1
-        1 bounds the false discovery rate; 0, which leaves the 1 out, bounds a slightly weaker rate and selects
-        more.
+        1 bounds the false discovery rate. 0, which leaves the 1 out, selects more, and bounds next to nothing
+        with fewer than 1 / fdr discoveries.
 
     Returns
     -------
@@ -252,8 +252,9 @@ def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tu
     power falls from 0.94 to 0.77, 0.67, 0.55, 0.36, and similarity from 0.82 to 0.39. Hence one draw where few
     features are relevant, and about 20 where many are.
 
-    Draws are not used as simultaneous knockoffs (one filter with offset 1/m): drawn independently given x, they
-    are not jointly exchangeable with x.
+    The mean of w over draws is no w: its signs are not fair coins, and no filter or bound holds for it. Nor are
+    draws used as simultaneous knockoffs (one filter with offset 1/m): drawn independently
+    given x, they are not jointly exchangeable with x.
 
     Parameters
     ----------
@@ -343,8 +344,14 @@ def power(selected: ArrayLike, relevant: ArrayLike) -> float:
 
 
 def read_statistics(w: Any) -> Array:
-    """Return w as an array; refuse what is not one finite number per feature."""
+    """Return w as an array; refuse what is not one finite number per feature, such as w of several draws."""
     array = np.asarray(w, dtype=np.float64)
+    if array.ndim == 2 and array.size:
+        raise ValueError(
+            f"w has shape {array.shape}, that of several knockoff draws, and this takes one number per feature. "
+            "The mean of draws will not do either. Use combine_draws(w, fdr), or the methods of "
+            "selector.selection_ that know the draws: fdp_bounds, fdp_bound, pfer_select."
+        )
     if array.ndim != 1 or len(array) == 0 or not np.isfinite(array).all():
         raise ValueError(
             f"w must be a non-empty list of finite numbers, one for each feature; got shape {array.shape}."

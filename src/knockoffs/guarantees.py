@@ -1,7 +1,9 @@
 """Other guarantees from the same statistics w: few false selections in number, and bounds for any chosen set.
 
 All rest on what the knockoff filter rests on: for exact knockoffs and a statistic with the flip-sign property, the
-signs of the w of irrelevant features are independent fair coins, given the sizes |w|.
+signs of the w of irrelevant features are independent fair coins, given the sizes |w|. With several knockoff draws
+that is true of the w of each draw and not of their mean, so draws are combined by their guarantees (methods of
+`Selection`).
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def pfer_select(w: ArrayLike, expected_false: int) -> Flags:
     Parameters
     ----------
     w : array-like of float
-        One statistic per feature.
+        One statistic per feature, of one knockoff draw.
     expected_false : int
         The bound v, at least 1: at most v false selections are expected, whatever the number of features.
 
@@ -59,7 +61,7 @@ def kfwer_select(w: ArrayLike, k: int, alpha: float = 0.05) -> Flags:
     Parameters
     ----------
     w : array-like of float
-        One statistic per feature.
+        One statistic per feature, of one knockoff draw.
     k : int
         The number of false selections to exclude. At `alpha=0.05` at least 5: a run of four heads is too likely.
     alpha : float, default=0.05
@@ -103,7 +105,7 @@ def fdp_bounds(w: ArrayLike, alpha: float = 0.05) -> Array:
     Parameters
     ----------
     w : array-like of float
-        One statistic per feature.
+        One statistic per feature, of one knockoff draw.
     alpha : float, default=0.05
         The probability with which some bound may fail.
 
@@ -119,17 +121,8 @@ def fdp_bounds(w: ArrayLike, alpha: float = 0.05) -> Array:
     >>> fdp_bounds(w, alpha=0.2)[:8].tolist()  # two of the eight largest may be false
     [1.0, 1.0, 0.6666666666666666, 0.5, 0.4, 0.3333333333333333, 0.2857142857142857, 0.25]
     """
-    check_fraction("alpha", alpha)
     w = read_statistics(w)
-    _, above, false_above = _false_beyond(w, alpha)
-    bounds_by_size = np.full(len(w) + 1, np.inf)
-    bounds_by_size[0] = 0
-    np.minimum.at(bounds_by_size, above, false_above)
-    sizes = np.arange(len(w) + 1)
-    # A set inherits the bounds of larger ones, and of smaller ones with its other members counted as false.
-    from_larger = np.minimum.accumulate(bounds_by_size[::-1])[::-1]
-    from_smaller = np.minimum.accumulate(bounds_by_size - sizes) + sizes
-    return np.minimum(from_larger, from_smaller)[1:] / sizes[1:]
+    return false_in_sets(w[None], np.argsort(-w, kind="stable"), alpha) / np.arange(1, len(w) + 1)
 
 
 def fdp_bound(w: ArrayLike, chosen: ArrayLike, alpha: float = 0.05) -> float:
@@ -142,7 +135,7 @@ def fdp_bound(w: ArrayLike, chosen: ArrayLike, alpha: float = 0.05) -> float:
     Parameters
     ----------
     w : array-like of float
-        One statistic per feature.
+        One statistic per feature, of one knockoff draw.
     chosen : array-like of bool
         True for the features of the set, chosen by any means.
     alpha : float, default=0.05
@@ -159,19 +152,55 @@ def fdp_bound(w: ArrayLike, chosen: ArrayLike, alpha: float = 0.05) -> float:
     >>> fdp_bound(w, [False, True, True, True, True, True, True, True, True, False], alpha=0.2)
     0.375
     """
+    return bound_of_set(read_statistics(w)[None], chosen, alpha)
+
+
+def bound_of_set(ws: Array, chosen: ArrayLike, alpha: float) -> float:
+    """Bound the false discovery proportion of a chosen set from w of each draw, `[draws, features]`."""
+    flags = read_flags("chosen", chosen)
+    if flags.shape != ws.shape[1:]:
+        raise ValueError(
+            f"chosen has shape {flags.shape}: pass one true/false for each of the {ws.shape[1]} features."
+        )
+    members = np.flatnonzero(flags)
+    false = false_in_sets(ws, members, alpha)
+    return float(false[-1] / len(members)) if len(members) else 0.0
+
+
+def false_in_sets(ws: Array, members: Indices, alpha: float) -> Array:
+    r"""Bound the number of false ones among the first k of `members`, for all k, from w of each draw.
+
+    The bounds of one draw hold for all sets together with probability 1 - alpha. Those of M draws are taken at
+    alpha / 2 each, and by Markov's inequality half of the draws or more fail with probability at most alpha.
+    Otherwise, for every set, one of its $\lceil M / 2 \rceil$ smallest bounds holds, and so does the largest
+    of these.
+    """
     check_fraction("alpha", alpha)
-    w, flags = read_statistics(w), read_flags("chosen", chosen)
-    if flags.shape != w.shape:
-        raise ValueError(f"chosen has shape {flags.shape}: pass one true/false for each of the {len(w)} features.")
-    size = int(np.count_nonzero(flags))
-    thresholds, _, false_above = _false_beyond(w, alpha)
-    members_below = np.searchsorted(np.sort(w[flags]), thresholds, side="left")
-    return float((members_below + false_above).min(initial=size) / max(size, 1))
+    each = [_false_in_sets(w, members, alpha if len(ws) == 1 else alpha / 2) for w in ws]
+    return np.sort(each, axis=0)[(len(ws) - 1) // 2]
 
 
-def _false_beyond(w: Array, alpha: float) -> tuple[Array, Indices, Array]:
-    """Thresholds, the number of features at or above each, and the bound on the false ones among them."""
-    thresholds, above, below = counts_beyond(w)
+def _false_in_sets(w: Array, members: Indices, alpha: float) -> Array:
+    """A set inherits from each threshold the bound on the false ones beyond it, plus the members below it."""
+    thresholds, _, below = counts_beyond(w)
     # exp(a heads - b tails) is a martingale of coin flips where exp(a) + exp(-b) = 2; b = log(1 / alpha) gives c.
     factor = math.log(1 / alpha) / math.log(2 - alpha)
-    return thresholds, above, np.floor(factor * (1 + below) + 1e-9)
+    false_beyond, lowest = np.unique(np.floor(factor * (1 + below) + 1e-9), return_index=True)
+    bounds = np.arange(1.0, len(members) + 1)
+    for threshold, false in zip(thresholds[lowest], false_beyond, strict=True):
+        bounds = np.minimum(bounds, np.cumsum(w[members] < threshold) + false)
+    return bounds
+
+
+def pfer_over_draws(ws: Array, expected_false: int) -> Flags:
+    r"""Select features so that the expected number of false ones is bounded, from w of each draw.
+
+    Derandomised knockoffs (Ren, Wei and Candès 2021): v-knockoffs of each draw select at most v false features on
+    average, so at most v / η false ones are expected among those that a share η of the draws selects. Here v is
+    half of `expected_false`, rounded up, and η is v / `expected_false`: one false selection asks for features that
+    all draws select, two for half of the draws. With a single draw v is all of `expected_false`.
+    """
+    check_count("expected_false", expected_false)
+    v = expected_false if len(ws) == 1 else -(-expected_false // 2)
+    selecting = np.sum([pfer_select(w, v) for w in ws], axis=0)
+    return selecting * expected_false >= v * len(ws)

@@ -10,6 +10,7 @@ import numpy as np
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.doubts import doubts
+from knockoffs.explanation import NEXT_TO_NOTHING
 from knockoffs.statistics.targets import MOST_CLASSES, Target
 from knockoffs.statistics.units import standardise
 from knockoffs.swap_units import Units
@@ -54,15 +55,20 @@ def _hazards(table: Table, target: Target) -> Iterator[str]:
 
 def _too_few_features(features: int, fdr: float, offset: int, n_draws: int) -> Iterator[str]:
     """A selection needs a number of features that stand out together; with few features that is much to ask."""
-    needed = 1 if offset == 0 and n_draws == 1 else math.ceil(1 / fdr - 1e-9)
+    needed = math.ceil(1 / fdr - 1e-9)
+    if offset == 0 and n_draws == 1:
+        if features < needed:
+            yield (
+                f"With offset=0, {NEXT_TO_NOTHING.format(needed=needed)}, and X has only "
+                f"{counted(features, 'feature')} to test. Pass offset=1, and {_more_room(features)}."
+            )
+        return
     # With no more than that, each would have to stand out in every single draw; one more leaves room.
     comfortable = needed if n_draws == 1 else needed + 1
     if features >= needed and comfortable <= max(features / 2, LEAST_NEEDED):
         return
-    remedies = ["add features"] if features < LEAST_NEEDED else [_realistic_level(features)]
-    if n_draws == 1:
-        remedies.append("pass offset=0, which bounds a slightly weaker rate")
-    elif features >= needed:
+    remedies = [_more_room(features)]
+    if n_draws > 1 and features >= needed:
         remedies.append("pass n_draws=1")
     remedy = ", or ".join(remedies)
     settings = f"fdr={fdr:g} with offset={offset} and n_draws={n_draws}"
@@ -79,8 +85,10 @@ def _too_few_features(features: int, fdr: float, offset: int, n_draws: int) -> I
         )
 
 
-def _realistic_level(features: int) -> str:
-    """The level at which a third of the features suffice, as advice."""
+def _more_room(features: int) -> str:
+    """As advice: the level at which a third of the features suffice."""
+    if features < LEAST_NEEDED:
+        return "add features"
     enough = max(features // 3, LEAST_NEEDED)
     level = math.ceil(100 / enough) / 100
     return f"raise fdr to {level:g} or more, where {math.ceil(1 / level)} suffice"

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from knockoffs.arrays import Array, Flags
 from knockoffs.checks import check_count
 from knockoffs.effects.result import Effects
 from knockoffs.explanation import rounded_up
 from knockoffs.filtering import draw_level, smallest_evalue_levels, smallest_levels
+from knockoffs.guarantees import bound_of_set, false_in_sets, pfer_over_draws
 from knockoffs.notebook import html_table
 from knockoffs.schema import Kind
 from knockoffs.words import listing
@@ -39,15 +41,13 @@ class Selection:
         column does.
     selected : array of bool
         Which of them are discoveries.
-    w : array of float
-        The knockoff statistic (the mean over draws where there are several).
     evalues : array of float
         Mean over draws of the e-values (`knockoff_evalues`). They are compound: their sum over irrelevant features
         is bounded, and the e-value of one feature tests nothing.
     frequency : array of float
         Share of draws in which w is at or above the draw's threshold.
     draws : array of shape (n_draws, features)
-        w of each knockoff draw.
+        The knockoff statistic w of each draw.
     thresholds : array of float
         The threshold of each draw: that of the filter for one draw, that of the e-values at half the level for
         several; `inf` where nothing qualifies.
@@ -116,7 +116,6 @@ class Selection:
 
     names: tuple[str, ...]
     selected: Flags
-    w: Array
     evalues: Array
     frequency: Array
     draws: Array
@@ -149,7 +148,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.
-        for array in (self.selected, self.w, self.evalues, self.frequency, self.draws, self.thresholds):
+        for array in (self.selected, self.evalues, self.frequency, self.draws, self.thresholds):
             array.flags.writeable = False
 
     def __repr__(self) -> str:
@@ -167,18 +166,33 @@ class Selection:
         levels = found["smallest_level"].tolist()
         rows = [
             (name, f"{w:.4g}", f"{rounded_up(level):g}", said.get(name, ""))
-            for name, w, level in zip(found["feature"], found["w"].tolist(), levels, strict=True)
+            for name, w, level in zip(found["feature"], found[self.ranked_by].tolist(), levels, strict=True)
         ]
         lines = [self.explanation, *(f"→ {step}" for step in self.advice), *self.cautions]
         if self.kept:
             lines.append(f"Kept without any guarantee: {listing(list(self.kept))}.")
         return html_table(
-            f"Features that tell{of}", lines, ("feature", "w", "selected from level", "effect"), rows
+            f"Features that tell{of}", lines, ("feature", self.ranked_by, "selected from level", "effect"), rows
         )
 
     @property
     def n_draws(self) -> int:
         return len(self.draws)
+
+    @property
+    def w(self) -> Array:
+        """The knockoff statistic: one number per feature or, for several draws, one row per draw (`draws`)."""
+        return self.draws[0] if self.n_draws == 1 else self.draws
+
+    @property
+    def mean_w(self) -> Array:
+        """The mean of w over draws, an order to show features in; no filter or bound holds for it."""
+        return self.draws.mean(0)
+
+    @property
+    def ranked_by(self) -> str:
+        """What the numbers that features are ordered by are called: "w", or "mean_w" for several draws."""
+        return "w" if self.n_draws == 1 else "mean_w"
 
     @property
     def threshold(self) -> float:
@@ -193,6 +207,8 @@ class Selection:
     def smallest_levels(self) -> Array:
         """Per feature the smallest level of the filter that selects it; 1.0 where no level below 1 does.
 
+        A level that is chosen after looking at these bounds nothing; `fdp_bounds` allows that.
+
         For several draws the smallest level at which e-BH selects it with `evalues` as they are. Columns that were
         conditioned on are not among the features that the filter is given.
         """
@@ -204,10 +220,36 @@ class Selection:
             levels[tested] = smallest_evalue_levels(self.evalues[tested])
         return levels
 
+    def fdp_bounds(self, alpha: float = 0.05) -> Array:
+        """Bound the false discovery proportion of the k features with the largest (mean) w, for all k at once.
+
+        As the function `fdp_bounds`, also for several draws: with probability at least 1 - alpha the bounds of all
+        sets of features hold, so that k may be chosen after looking. Columns to condition on are left out.
+        """
+        tested = np.flatnonzero(self._tested)
+        order = np.argsort(-self.mean_w[tested], kind="stable")
+        return false_in_sets(self.draws[:, tested], order, alpha) / np.arange(1, len(tested) + 1)
+
+    def fdp_bound(self, chosen: ArrayLike, alpha: float = 0.05) -> float:
+        """Bound the false discovery proportion of a set, true/false for each of `names`, chosen by any means.
+
+        As the function `fdp_bound`, also for several draws: the bounds of all sets hold together with probability
+        at least 1 - alpha.
+        """
+        return bound_of_set(self.draws, chosen, alpha)
+
+    def pfer_select(self, expected_false: int) -> Flags:
+        """Select features so that at most so many false ones are expected, true/false for each of `names`.
+
+        As the function `pfer_select`, also for several draws; half of them or more then have to select a feature
+        (Ren, Wei and Candès 2021).
+        """
+        return pfer_over_draws(self.draws, expected_false) & self._tested
+
     @property
     def discoveries(self) -> list[str]:
-        """Names of the selected features, those with the largest w first."""
-        return [self.names[j] for j in np.argsort(-self.w, kind="stable") if self.selected[j]]
+        """Names of the selected features, those with the largest (mean) w first."""
+        return [self.names[j] for j in np.argsort(-self.mean_w, kind="stable") if self.selected[j]]
 
     def columns_of(self, feature: str) -> tuple[str, ...]:
         """Return the columns of a feature: those of a group, else the feature itself."""
@@ -216,17 +258,18 @@ class Selection:
     def worth_describing(self) -> list[int]:
         """Numbers of the features whose effects are described: selected and kept ones, and the next few.
 
-        Those with the largest w come first.
+        Those with the largest (mean) w come first.
         """
-        order = np.argsort(-self.w, kind="stable").tolist()
+        w = self.mean_w
+        order = np.argsort(-w, kind="stable").tolist()
         taken = [j for j in order if self.selected[j] or self.names[j] in self.kept][:MOST_DESCRIBED]
-        rest = [j for j in order if self.w[j] > 0 and j not in taken and self.names[j] not in self.conditioned]
+        rest = [j for j in order if w[j] > 0 and j not in taken and self.names[j] not in self.conditioned]
         return taken + [j for j in rest if not self.selected[j]][:NEXT_DESCRIBED]
 
     def to_frame(self) -> pd.DataFrame:
         """One row per tested feature, the largest w first; levels, seed and versions are in `.attrs`.
 
-        With groups of features "columns" says how many columns each has.
+        With several draws the column "w" is "mean_w". With groups of features "columns" says how many each has.
         """
         import pandas as pd
 
@@ -234,7 +277,7 @@ class Selection:
             {
                 "feature": pd.Series(self.names, dtype=object),
                 "selected": self.selected,
-                "w": self.w,
+                self.ranked_by: self.mean_w,
                 "threshold": self.threshold,
                 "evalue": self.evalues,
                 "frequency": self.frequency,
@@ -244,12 +287,12 @@ class Selection:
         if self.feature_groups:
             frame.insert(1, "columns", [len(self.columns_of(name)) for name in self.names])
         frame = frame[self._tested]
-        frame = frame.sort_values("w", ascending=False, kind="stable", ignore_index=True)
+        frame = frame.sort_values(self.ranked_by, ascending=False, kind="stable", ignore_index=True)
         frame.attrs.update(self.settings())
         return frame
 
     def plot(self, *, most: int = 30) -> Figure:
-        """Draw the largest w by name, with the threshold; selected features are green, kept ones hatched.
+        """Draw the largest (mean) w by name, with the threshold; selected features are green, kept ones hatched.
 
         Parameters
         ----------
@@ -266,7 +309,13 @@ class Selection:
         tested = self._tested
         names = [name for name, own in zip(self.names, tested, strict=True) if own]
         return statistics_figure(
-            names, self.w[tested], self.selected[tested], self.threshold, kept=self.kept, most=most
+            names,
+            self.mean_w[tested],
+            self.selected[tested],
+            self.threshold,
+            kept=self.kept,
+            most=most,
+            label=self.ranked_by,
         )
 
     def settings(self) -> dict[str, Any]:
@@ -313,7 +362,7 @@ class Selection:
                     "feature": name,
                     **({"columns": list(self.columns_of(name))} if self.feature_groups else {}),
                     "selected": bool(s),
-                    "w": float(w),
+                    self.ranked_by: float(w),
                     "evalue": float(e),
                     "frequency": float(f),
                     "smallest_level": float(level),
@@ -322,7 +371,7 @@ class Selection:
                     self.names,
                     self._tested,
                     self.selected,
-                    self.w,
+                    self.mean_w,
                     self.evalues,
                     self.frequency,
                     self.smallest_levels,

@@ -81,7 +81,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     fdr : float, default=0.1
         The share q of false discoveries that you accept on average.
     offset : {0, 1}, default=1
-        1 bounds the false discovery rate; 0 a slightly weaker rate, and selects more.
+        1 bounds the false discovery rate; 0 selects more, and bounds next to nothing with fewer than 1 / fdr
+        discoveries.
     n_draws : int, default=1
         Knockoff draws to combine by e-values (`combine_draws`). The answer then depends less on the seed, at
         the price of power, and only features that stand out in almost every draw are selected, at least 1 / fdr
@@ -128,7 +129,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     certificate_, expectation_ : Certificate and Expectation, or None
         What the check of the knockoffs found (a verdict other than "pass" is warned of); w of simulated responses.
     w_, threshold_ : array of float, float
-        The statistic of each feature (one per group), and the threshold on it (nan with several draws).
+        The statistic of each feature (one per group), and the threshold on it. With several draws w has one row
+        per draw, the threshold is nan, and methods of `selection_` give other guarantees (`fdp_bounds`,
+        `fdp_bound`, `pfer_select`).
     generator_, statistic_, statistic_reason_ : objects, str or None
         The parts as fitted and used, and why the statistic was chosen, where it was.
     schema_, pictured_ : Schema, Pictured

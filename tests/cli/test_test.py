@@ -67,6 +67,18 @@ def test_rows_that_are_left_out_are_said_in_the_result(invoke: Invoke, few: Path
     assert said in html.unescape(page.read_text(encoding="utf-8"))
 
 
+def test_an_empty_test_says_what_to_do_next(invoke: Invoke, few: Path) -> None:
+    done = invoke("test", few, "--target", "=cmd", "--resamples", 300, "--level", 0.001, "--seed", 3)
+    said = " ".join(done.stdout.split())
+    assert "None of 5 tested features is a discovery" in said
+    assert "→ A higher level: level=" in said
+
+
+def test_help_says_what_bh_takes_for_granted(invoke: Invoke) -> None:
+    said = " ".join(invoke("test", "--help").stdout.split())
+    assert "bh: share of false discoveries, if p-values depend on each other positively or not at all" in said
+
+
 def test_mistakes_are_explained(refused: Callable[..., str], few: Path) -> None:
     said = refused("test", few, "--target", "outcome", "--condition-on", "aeg")
     assert "--condition-on 'aeg' is not a column of the table. Did you mean 'age'?" in said

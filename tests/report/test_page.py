@@ -242,7 +242,7 @@ def test_the_page_opens_without_errors_and_alone(show: Callable[..., Shown], sel
     assert shown.page.locator("#count").text_content() == f"{len(selection.names)} of {len(selection.names)}"
 
 
-HEADINGS = ["feature", "selected", "w", "enters at level", "e-value", "frequency", "remark"]
+HEADINGS = ["feature", "selected", "mean w", "enters at level", "e-value", "frequency", "remark"]
 
 
 def test_the_table_sorts_by_every_column_both_ways(show: Callable[..., Shown]) -> None:

@@ -289,3 +289,16 @@ def test_a_divergence_that_says_nothing_is_not_shown(
     assert Divergence(total, error, nothing, nothing, nothing).telling is telling
     values = {"total": total, "standard_error": error, "telling": telling, "worst_swap": []}
     assert ("Swap divergence" in render(with_certificate(fitted, divergence=values), made=MADE)) is telling
+
+
+def test_a_page_says_that_a_level_chosen_from_it_bounds_nothing() -> None:
+    """Also where none is nearly selected: every row of the table has the level at which it enters."""
+    found = finished([3.0, 2.5, 2.0, 1.5, -1.0, 0.0, -3.0])
+    assert not summarise(found)["nearly"]
+    said = " ".join(render(summarise(found)).split())
+    assert "A level that is chosen after looking at these bounds nothing." in said
+
+
+def test_a_page_says_what_acts_like_another_seed() -> None:
+    said = " ".join(render(summarise(finished([3.0, 2.0, -1.0]))).split())
+    assert "Another order of the columns or of levels, or another sign of a column, acts like another" in said

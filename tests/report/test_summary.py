@@ -30,7 +30,9 @@ def test_a_summary_begins_with_the_selection(selector: KnockoffSelector) -> None
     summary = summarise(selector)
     added = {"enters", "remark"}
     summary["features"] = [{k: v for k, v in own.items() if k not in added} for own in summary["features"]]
-    for name, value in selector.selection_.to_dict().items():
+    found = selector.selection_.to_dict()
+    found["features"] = [own | {"w": own.pop(selector.selection_.ranked_by)} for own in found["features"]]
+    for name, value in found.items():
         assert summary[name] == value
     assert len(summary["curves"]) == selector.selection_.n_draws
 

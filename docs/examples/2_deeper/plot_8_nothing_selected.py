@@ -10,7 +10,7 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 
-from knockoffs import KnockoffSelector, KnockoffWarning, LassoStatistic, fdp_bounds, pfer_select
+from knockoffs import KnockoffSelector, KnockoffWarning, LassoStatistic, pfer_select
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 
 law = AutoregressiveGaussian(features=30, rho=0.5)
@@ -40,7 +40,8 @@ frame.head(8)
 #    largest, for all k at once.
 # 3. Take p-values (``RandomizationTest``): a single feature can be a discovery there.
 
-print("selected so that at most one false selection is expected:", np.flatnonzero(pfer_select(selector.w_, 1)))
+selection = selector.selection_
+print("selected so that at most one false selection is expected:", np.flatnonzero(selection.pfer_select(1)))
 print("relevant in truth:", np.flatnonzero(relevant))
 false = []
 for seed in range(30):  # "expected" is a mean over repetitions
@@ -49,7 +50,7 @@ for seed in range(30):  # "expected" is a mean over repetitions
     false.append(np.sum(pfer_select(w, 1) & ~again.relevant))
 print(f"mean number of false selections over 30 responses: {np.mean(false):.2f}")
 
-bounds = fdp_bounds(selector.w_, alpha=0.2)
+bounds = selection.fdp_bounds(alpha=0.2)
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.2), layout="constrained")
 w = np.sort(selector.w_)[::-1]
 left.vlines(range(30), 0, w, color="#20639b")

@@ -71,18 +71,19 @@ def show_selection(selection: Selection) -> None:
     frame = selection.to_frame()
     found = frame[frame["selected"]]
     shown = found if len(found) else frame[:5]
-    title = "Discoveries" if len(found) else "None selected; the largest w"
+    title = "Discoveries" if len(found) else f"None selected; the largest {selection.ranked_by}"
     table = Table(caption_justify="left")
     several = selection.n_draws > 1
     table.add_column("feature", overflow="fold")
     if selection.feature_groups:
         table.add_column("columns", overflow="fold")
-    for heading in ("w", "e-value", *(["frequency"] if several else [])):
+    for heading in (selection.ranked_by, "e-value", *(["frequency"] if several else [])):
         table.add_column(heading, justify="right")
     table.add_column("effect", overflow="fold")
     said = {effect.feature: effect.said for effect in selection.effects}
     for row in shown[:SHOWN].itertuples():
-        numbers = [f"{row.w:.4g}", f"{row.evalue:.3g}", *([f"{row.frequency:.0%}"] if several else [])]
+        w = getattr(row, selection.ranked_by)
+        numbers = [f"{w:.4g}", f"{row.evalue:.3g}", *([f"{row.frequency:.0%}"] if several else [])]
         columns = [text(_columns(selection, str(row.feature)))] if selection.feature_groups else []
         table.add_row(text(row.feature), *columns, *numbers, text(said.get(str(row.feature), "")))
     if len(shown) > SHOWN:

@@ -68,7 +68,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     type=click.Choice(["0", "1"]),
     default="1",
     show_default=True,
-    help="1 bounds the false discovery rate; 0 bounds a slightly weaker rate, and selects more.",
+    help="1 bounds the false discovery rate; 0 next to nothing with fewer than 1 / fdr discoveries.",
 )
 @click.option(
     "--task",

@@ -53,7 +53,8 @@ MOST_RESAMPLES = 10_000_000
     type=click.Choice(CORRECTIONS),
     default="bh",
     show_default=True,
-    help="bh, by: share of false discoveries; holm: probability of any; none: of each test.",
+    help="bh: share of false discoveries, if p-values depend on each other positively or not at all; by: the "
+    "same, however they depend; holm: probability of any; none: of each test.",
 )
 @click.option(
     "--variant",
@@ -227,3 +228,5 @@ def _show(result: RandomizationResult) -> None:
     terminal.print(table)
     terminal.print(text(result.effect_meaning))
     terminal.print(text(result.explanation))
+    for step in result.advice:
+        terminal.print(text(f"→ {step}"))

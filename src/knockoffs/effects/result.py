@@ -128,7 +128,7 @@ class Effect:
     curves : tuple of Curve
         One for a quantity y and for two classes, else one for each class.
     importance : float
-        The knockoff statistic w, the mean over draws.
+        The knockoff statistic w, or its mean over draws.
     importance_error : float or None
         Its standard deviation over draws; None for a single draw.
     hazard : HazardRatio or None

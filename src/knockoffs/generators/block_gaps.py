@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import solve
 from sklearn.covariance import ledoit_wolf
 
 from knockoffs.arrays import Array, Indices
+from knockoffs.generators.diagonal_gaps import widest
 
 ROWS_PER_COLUMN = 10  # of a group, from which on its covariance is taken as it is in the rows
 LEAST_VARIANCE = 1e-9  # of a direction within a group, in units of its columns
@@ -65,7 +65,7 @@ def block_gaps(correlation: Array, blocks: Indices, method: str, *, sweeps: int,
     if method == "equi":
         s = (1 - 1e-9) * equal * np.eye(len(sigma))
     elif method == "sdp":
-        s = np.diag(_widest(sigma, of, 0.9 * equal))
+        s = np.diag(widest(sigma, of, 0.9 * equal)[0])
     else:
         best = {"mvr": _mvr_block, "maxent": _maxent_block}[method]
         s = _descend(sigma, columns, 0.9 * equal * np.eye(len(sigma)), best, sweeps=sweeps, tol=tol)
@@ -112,24 +112,3 @@ def _mvr_block(block: Array, pivot: Array, squares: Array) -> Array:
     inner = np.linalg.inv(block + own)
     values, vectors = np.linalg.eigh(inner @ own @ squares @ own @ inner)
     return np.linalg.inv(inner + (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
-
-
-def _widest(sigma: Array, of: Indices, start: float) -> Array:
-    r"""The diagonal of S with $S_g = \gamma_g I$ that has the largest trace, by a barrier whose weight falls.
-
-    As `gaussian._widest_gaps`, with one γ for all columns of a group.
-    """
-    size = np.bincount(of).astype(np.float64)
-    member = (of[:, None] == np.arange(len(size))).astype(np.float64)
-    gamma = np.full(len(size), min(start, 0.9))
-    for barrier in start * 10.0 ** -np.arange(1, 6):
-        for _ in range(50):
-            inverse = np.linalg.inv(2 * sigma - np.diag(gamma[of]))
-            slope = size + barrier * (size / gamma - size / (1 - gamma) - member.T @ np.diag(inverse))
-            curvature = member.T @ inverse**2 @ member + np.diag(size / gamma**2 + size / (1 - gamma) ** 2)
-            step = solve(barrier * curvature, slope, assume_a="pos")
-            decrement = np.sqrt(max(slope @ step, 0.0) / barrier)
-            gamma = gamma + step / (1 + decrement)
-            if decrement < 0.1:
-                break
-    return gamma[of]

@@ -6,8 +6,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_solve, solve
-from scipy.linalg.blas import dger
 from sklearn.covariance import empirical_covariance, ledoit_wolf
 
 from knockoffs.arrays import Array, Indices
@@ -15,6 +13,7 @@ from knockoffs.cautions import caution
 from knockoffs.checks import check_choice
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.block_gaps import block_gaps, shrunk_between_groups
+from knockoffs.generators.diagonal_gaps import least_variance, most_entropy, widest
 from knockoffs.memory import FLOAT64
 from knockoffs.persistence import take_array
 from knockoffs.randomness import RandomState
@@ -180,94 +179,17 @@ def knockoff_gaps(
     if blocks is not None:
         gaps = block_gaps(correlation, blocks, method, sweeps=sweeps, tol=tol)
         return gaps * np.outer(deviation, deviation)
-    equal = np.full(len(correlation), min(1.0, 2 * np.linalg.eigvalsh(correlation)[0]))
+    equal = min(1.0, 2 * float(np.linalg.eigvalsh(correlation)[0]))
+    alone, start = np.arange(len(correlation)), np.full(len(correlation), 0.9 * equal)
     if method == "equi":
-        gaps = (1 - 1e-9) * equal
+        gaps = np.full(len(correlation), (1 - 1e-9) * equal)
     elif method == "sdp":
-        gaps = _widest_gaps(correlation, 0.9 * equal)
+        gaps, _ = widest(correlation, alone, 0.9 * equal)
     elif method == "maxent":
-        gaps = _most_entropy(correlation, 0.9 * equal, steps=sweeps, tol=tol)
+        gaps = most_entropy(correlation, alone, start, steps=sweeps, tol=tol)
     else:
-        gaps = _least_variance(correlation, 0.9 * equal, sweeps=sweeps, tol=tol)
+        gaps = least_variance(correlation, start, sweeps=sweeps, tol=tol)
     return gaps * deviation**2
-
-
-def _most_entropy(correlation: Array, gaps: Array, *, steps: int, tol: float) -> Array:
-    """Newton's method; each step goes at most as far as 2Σ - D and D stay positive definite and entropy grows."""
-    root = np.linalg.cholesky(2 * correlation - np.diag(gaps))
-    for _ in range(steps):
-        inverse = cho_solve((root, True), np.eye(len(gaps)))
-        slope = 1 / gaps - np.diag(inverse)
-        # In multiples of the gaps: those of columns that others all but determine are many orders smaller.
-        curvature = inverse**2 * np.outer(gaps, gaps) + np.eye(len(gaps))
-        step = gaps * solve(curvature, gaps * slope, assume_a="pos")
-        falls = step < 0
-        length = min(1.0, 0.9 * float((gaps[falls] / -step[falls]).min(initial=np.inf)))
-        entropy = _entropy(root, gaps)
-        entropy -= 1e-10 * (1 + abs(entropy))  # rounding must not stop a step
-        while length > tol:
-            moved = gaps + length * step
-            found = _cholesky(2 * correlation - np.diag(moved))
-            if found is not None and _entropy(found, moved) >= entropy:
-                break
-            length /= 2
-        else:
-            return gaps  # as good as rounding allows
-        gaps, root = moved, found
-        if length == 1 and (np.abs(step) <= tol * gaps).all():
-            break
-    return gaps
-
-
-def _entropy(root: Array, gaps: Array) -> float:
-    return float(2 * np.log(np.diag(root)).sum() + np.log(gaps).sum())
-
-
-def _cholesky(matrix: Array) -> Array | None:
-    """Return the lower root, or None where the matrix is not positive definite."""
-    try:
-        return np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return None
-
-
-def _least_variance(correlation: Array, gaps: Array, *, sweeps: int, tol: float) -> Array:
-    """Sweeps over coordinates, each moved to where the objective's derivative in it is zero."""
-    gaps = gaps.copy()
-    for _ in range(sweeps):
-        before = gaps.copy()
-        # Anew each sweep, since updates lose digits.
-        inverse = np.asfortranarray(np.linalg.inv(2 * correlation - np.diag(gaps)))
-        for j in range(len(gaps)):
-            column, pivot = inverse[:, j].copy(), inverse[j, j]
-            norm = float(np.sqrt(column @ column))
-            change = (1 - norm * gaps[j]) / (norm + pivot)
-            gaps[j] += change
-            inverse = dger(change / (1 - change * pivot), column, column, a=inverse, overwrite_a=True)
-        if (np.abs(gaps - before) <= tol * before).all():
-            break
-    return gaps
-
-
-def _widest_gaps(correlation: Array, gaps: Array) -> Array:
-    r"""Maximise $\sum_j s_j + \mu (\log\det(2\Sigma - D) + \sum_j \log s_j + \sum_j \log(1 - s_j))$, μ falling.
-
-    The sum is then within 3 μ d of the largest one. Damped Newton steps stay inside by themselves (the barrier is
-    self-concordant).
-    """
-    unit = gaps.min()
-    gaps = np.minimum(gaps, 0.9)
-    for barrier in unit * 10.0 ** -np.arange(1, 6):
-        for _ in range(50):
-            inverse = np.linalg.inv(2 * correlation - np.diag(gaps))
-            slope = 1 + barrier * (1 / gaps - 1 / (1 - gaps) - np.diag(inverse))
-            curvature = barrier * (inverse**2 + np.diag(1 / gaps**2 + 1 / (1 - gaps) ** 2))
-            step = solve(curvature, slope, assume_a="pos")
-            decrement = np.sqrt(max(slope @ step, 0.0) / barrier)
-            gaps = gaps + step / (1 + decrement)
-            if decrement < 0.1:
-                break
-    return gaps
 
 
 def knockoff_law(covariance: Array, gaps: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from knockoffs.arrays import Array, Flags
 from knockoffs.cautions import caution
-from knockoffs.randomization.corrections import NAMES, Correction
+from knockoffs.randomization.corrections import NAMES, Correction, level_alone
 from knockoffs.randomization.features import Variant
 from knockoffs.randomization.refitted import is_function
 from knockoffs.statistics.models import NAMED
@@ -75,9 +75,7 @@ def warn_of_copies(table: Table, copies: Flags) -> None:
 def warn_of_resolution(resamples: int, level: float, correction: Correction, tests: int) -> None:
     """Warn where no p-value can be small enough for a discovery that is the only one."""
     least = 1 / (1 + resamples)
-    needed = level if correction == "none" else level / tests
-    if correction == "by":
-        needed /= np.sum(1 / np.arange(1, tests + 1))
+    needed = level_alone(level, correction, tests)
     if least > needed:
         caution(
             f"resamples={resamples} gives p-values of {least:.2g} at least, and a single discovery among {tests} "

@@ -17,11 +17,24 @@ NAMES: dict[Correction, str] = {
     "none": "no correction",
 }
 WHAT_IS_BOUNDED: dict[Correction, str] = {
-    "bh": "the expected share of false discoveries (Benjamini-Hochberg)",
+    "bh": "the expected share of false discoveries, if p-values depend on each other positively or not at all "
+    "(Benjamini-Hochberg)",
     "by": "the expected share of false discoveries, however the tests depend on each other (Benjamini-Yekutieli)",
     "holm": "the probability of any false discovery (Holm)",
     "none": "the probability of a false discovery for each feature on its own",
 }
+
+
+def level_alone(level: float, correction: Correction, tests: int) -> float:
+    """Return the p-value that makes a feature the only discovery among so many tests.
+
+    >>> level_alone(0.1, "bh", 10)
+    0.01
+    """
+    if correction == "none":
+        return level
+    every = float(np.sum(1 / np.arange(1, tests + 1))) if correction == "by" else 1.0
+    return level / tests / every
 
 
 def adjust_pvalues(pvalues: Array, correction: Correction) -> Array:

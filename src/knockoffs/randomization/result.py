@@ -51,6 +51,8 @@ class RandomizationResult:
         A sentence: what effects are, and what their sign means.
     towards : tuple of str
         Per feature the level that a positive effect speaks for, where a feature has two levels in words.
+    advice : tuple of str
+        What can be done where nothing is a discovery.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class RandomizationResult:
     target_kind: str = ""
     effect_meaning: str = ""
     towards: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.
@@ -163,6 +166,7 @@ class RandomizationResult:
             "explanation": self.explanation,
             "cautions": list(self.cautions),
             "discoveries": self.discoveries,
+            "advice": list(self.advice),
             "settings": self.settings(),
             "features": plain(self.to_frame().to_dict(orient="records")),
         }

@@ -21,6 +21,7 @@ from knockoffs.inputs import read_inputs
 from knockoffs.parallel import in_parallel
 from knockoffs.parts import described
 from knockoffs.progress import progress_bars
+from knockoffs.randomization.advice import advice_after_tests
 from knockoffs.randomization.choices import (
     check_density,
     check_statistic,
@@ -85,8 +86,9 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         Redraws that reach the feature's own statistic after which its test ends: clear nulls take few redraws, and
         p-values stay valid (Besag and Clifford, 1991).
     correction : {"bh", "by", "holm", "none"}, default="bh"
-        What is bounded by `level`: the false discovery rate (Benjamini-Hochberg), the same however tests depend on
-        each other (Benjamini-Yekutieli), the probability of any false discovery (Holm), or that of each test.
+        What is bounded by `level`: the false discovery rate if p-values are independent or depend positively on
+        each other (Benjamini-Hochberg), the same however they depend (Benjamini-Yekutieli, which finds less), the
+        probability of any false discovery (Holm), or that of each test.
     level : float, default=0.1
         Bound on what `correction` says.
     condition_on : sequence of column names or numbers, default=None
@@ -299,6 +301,8 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         warn_of_copies(table, copies)
         if self.variant != "holdout":  # whose parts have a p-value each
             warn_of_resolution(self.resamples, self.level, self.correction, int((~conditioned).sum()))
+        asked = np.flatnonzero(~conditioned)
+        names = [table.schema.names[j] for j in asked]
         self.result_ = RandomizationResult(
             names=table.schema.names,
             pvalues=pvalues,
@@ -326,4 +330,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             seed=seed,
             explanation=explain_tests(selected, pvalues[~conditioned], self.level, self.correction),
             versions=versions_in_use(),
+            advice=advice_after_tests(
+                selected, pvalues[asked], adjusted[asked], names, len(table), self.level, self.correction
+            ),
         )

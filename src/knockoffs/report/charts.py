@@ -33,7 +33,8 @@ def statistics_chart(summary: dict[str, Any]) -> Chart:
     features = sorted(summary["features"], key=lambda f: -f["w"])
     threshold = summary["thresholds"][0] if len(summary["thresholds"]) == 1 else None
     ws = [f["w"] for f in features]
-    chart = Chart("w of every feature, largest first", WIDTH, 320, "rank", "w")
+    w = "w" if summary["settings"]["n_draws"] == 1 else "mean w"
+    chart = Chart(f"{w} of every feature, largest first", WIDTH, 320, "rank", w)
     x = Axis(0, len(ws) + 1, chart.left, chart.right)
     y = Axis(min(0.0, *ws, -(threshold or 0)), max(0.0, *ws, threshold or 0), chart.bottom, chart.top)
     radius = 4 if len(ws) <= 150 else 2.5
@@ -42,7 +43,7 @@ def statistics_chart(summary: dict[str, Any]) -> Chart:
             "x": x(rank),
             "y": y(f["w"]),
             "selected": f["selected"],
-            "label": f"{f['feature']}: w = {f['w']:.4g}",
+            "label": f"{f['feature']}: {w} = {f['w']:.4g}",
         }
         for rank, f in enumerate(features, start=1)
     ]

@@ -36,6 +36,7 @@ def summarise(selector: KnockoffSelector, selection: Selection | None = None) ->
 def summarise_selection(selection: Selection, certificate: dict[str, Any] | None = None) -> dict[str, Any]:
     """What the report shows of a selection alone."""
     found = selection.to_dict()
+    found["features"] = [{"w": feature.pop(selection.ranked_by), **feature} for feature in found["features"]]
     return found | {
         "answer": answer(found, certificate),
         "features": [
