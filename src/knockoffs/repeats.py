@@ -8,6 +8,8 @@ many repeats to expect by chance, however columns depend on each other.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import accumulate
 
 import numpy as np
 from scipy.stats import poisson
@@ -38,8 +40,8 @@ def are_more_than_chance(distinct: Array, counts: Indices) -> bool:
     codes = np.stack([place for _, place in ranked], axis=1)
     if repeated == 0 or not (codes.max() >= FEW or _a_quarter_suffices(codes)):
         return False
-    expected = _expected_repeats(codes, [_follows(values) for values, _ in ranked])
-    return bool(poisson.sf(repeated - 1, SAFETY * expected) < RARE)
+    sources = _expected_repeats(codes, [_follows(values) for values, _ in ranked])
+    return not any(poisson.sf(repeated - 1, SAFETY * expected) >= RARE for expected in accumulate(sources))
 
 
 def _a_quarter_suffices(codes: Indices) -> bool:
@@ -52,15 +54,14 @@ def _a_quarter_suffices(codes: Indices) -> bool:
     return len(np.unique(_marks(codes)[:, richest].sum(1))) >= TOLD_APART * len(codes)
 
 
-def _expected_repeats(codes: Indices, follows: list[Flags]) -> float:
-    """Return how many rows would be repeated by chance, judged by rows that differ a little."""
+def _expected_repeats(codes: Indices, follows: list[Flags]) -> Iterator[float]:
+    """How many rows would be repeated by chance, judged by rows that differ a little, cheap parts first."""
+    yield _by_chance_alone(codes)
+    yield _neighbours(codes, follows) / 2
     marks = _marks(codes)
     rows = marks.sum(1)
-    alone = [
-        _by_one_column(column, rows - own, after)
-        for column, own, after in zip(codes.T, marks.T, follows, strict=True)
-    ]
-    return sum(alone) + _neighbours(codes, follows) / 2 + _by_chance_alone(codes)
+    for column, own, after in zip(codes.T, marks.T, follows, strict=True):
+        yield _by_one_column(column, rows - own, after)
 
 
 def _follows(values: Array) -> Flags:
