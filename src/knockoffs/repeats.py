@@ -22,6 +22,7 @@ SAFETY = 4  # up to so many times the expected repeats are chance: values are no
 RARE = 1e-3  # probability of so many repeats
 USUAL = 5  # times the median of how often rows occur; beyond it a row is a frequent state, such as all zero
 ROUNDING = 1e-9  # of a column's range: smaller differences are no steps of a grid
+NARROW = 8  # columns
 FEW = 10  # values of a column that hardly says where on a grid a row lies
 
 
@@ -40,8 +41,27 @@ def are_more_than_chance(distinct: Array, counts: Indices) -> bool:
     codes = np.stack([place for _, place in ranked], axis=1)
     if repeated == 0 or not (codes.max() >= FEW or _a_quarter_suffices(codes)):
         return False
-    sources = _expected_repeats(codes, [_follows(values) for values, _ in ranked])
-    return not any(poisson.sf(repeated - 1, SAFETY * expected) >= RARE for expected in accumulate(sources))
+    follows = [_follows(values) for values, _ in ranked]
+    return not (_explained(repeated, codes, follows, SAFETY) or _explained_without_one(repeated, codes, follows))
+
+
+def _explained(repeated: int, codes: Indices, follows: list[Flags], safety: float) -> bool:
+    """Return whether so many repeats are no more than chance explains."""
+    parts = _expected_repeats(codes, follows)
+    return any(poisson.sf(repeated - 1, safety * expected) >= RARE for expected in accumulate(parts))
+
+
+def _explained_without_one(repeated: int, codes: Indices, follows: list[Flags]) -> bool:
+    """Return whether chance explains the repeats once a column is left out that others decide.
+
+    The body mass index follows from height and weight, so that no rows agree in two of the three alone.
+    """
+    for j in range(codes.shape[1] if 1 < codes.shape[1] <= NARROW else 0):
+        rest = np.delete(codes, j, axis=1)
+        decided = len(np.unique(_marks(rest).sum(1))) == len(rest)
+        if decided and _explained(repeated, rest, follows[:j] + follows[j + 1 :], SAFETY / 2):
+            return True
+    return False
 
 
 def _a_quarter_suffices(codes: Indices) -> bool:
