@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from knockoffs import JointDensity, KnockoffWarning, RandomizationTest
+from knockoffs import KnockoffWarning, RandomizationTest
 from knockoffs.arrays import Array
 from knockoffs.row_structure import row_structure
 
@@ -143,15 +143,11 @@ def test_units_and_the_order_of_columns_do_not_matter() -> None:
         assert count_distinct(change(copied)) == count_distinct(copied) == 300
 
 
-def test_a_feature_of_two_values_has_a_distribution_of_its_rows() -> None:
-    """60 rows of two two-valued columns are 60 rows, not four."""
+def test_a_single_feature_of_two_values_is_refused_for_want_of_others() -> None:
+    """60 rows are enough of them."""
     rng = np.random.default_rng(0)
-    table = flags(rng, 60, 0.5, 2)
-    result = (
-        RandomizationTest(JointDensity(epochs=1), "linear", random_state=0).fit(table, rng.normal(size=60)).result_
-    )
-    assert not any("repeat" in said for said in result.cautions)
-    assert not result.copies.any()
+    with pytest.raises(ValueError, match=r"X has 1 column .*at least 2 are needed. Add the other features"):
+        RandomizationTest(random_state=0).fit(flags(rng, 60, 0.5), rng.normal(size=60))
 
 
 @pytest.mark.slow
