@@ -30,6 +30,7 @@ LAYERS = (
         "explanation",
         "randomization",
         "row_structure",
+        "repeats",
         "conditioning",
         "generator_choice",
         "statistic_choice",

@@ -16,10 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from knockoffs.table_problems import UnusableColumnsError
 from knockoffs.tables import Table, group_labels, read_table
 
 nan = np.nan
 DICTIONARY = pa.dictionary(pa.int8(), pa.string())
+INTERVALS = pd.cut(pd.Series([0.5, np.nan, 2.5, 1.5]), [0, 1, 2, 3, 4]).array
 GRADES = pa.DictionaryArray.from_arrays([2, None, 1, 2], ["none", "mid", "high", "low"], ordered=True)
 
 
@@ -90,6 +92,10 @@ ARROW = {
     "dictionary of numbers": pa.array([30, None, 5, 30], pa.dictionary(pa.int8(), pa.int64())),
     "dictionary of booleans": pa.array([True, None, False, True]).dictionary_encode(),
     "ordered dictionary": GRADES,
+    "intervals": pa.array(INTERVALS),
+    "intervals in parts": pa.chunked_array([pa.array(INTERVALS[:2]), pa.array(INTERVALS[2:])]),
+    "intervals without an order": pa.array(INTERVALS.as_unordered()),
+    "months": pa.array(pd.Categorical(pd.PeriodIndex(["2020-02", None, "2020-01", "2020-02"], freq="M"))),
     "dictionaries in parts": pa.chunked_array([pa.array(own, DICTIONARY) for own in (["b", None], ["a", "b"])]),
     "bool": pa.array([True, None, False, True]),
     "int8": pa.array([1, None, 127, 4], pa.int8()),
@@ -156,6 +162,25 @@ def test_categories_of_pyarrow_keep_their_order_and_their_list() -> None:
         assert grade.dictionary.to_pylist() == ["none", "mid", "high", "low"]
         assert other.to_pylist() == ["a", "a", None]
         assert other.dictionary.to_pylist() == ["b", "a"]
+
+
+def test_intervals_are_the_same_levels_in_pandas_and_pyarrow() -> None:
+    frame = pd.DataFrame({"number": [1.0, 2.0, 3.0, 4.0], "x": pd.Series(INTERVALS)})
+    expected = read(frame)
+    for X in (pa.Table.from_pandas(frame), pa.Table.from_pandas(frame).to_pandas(types_mapper=pd.ArrowDtype)):
+        found = read(X)
+        np.testing.assert_array_equal(found.codes, expected.codes)
+        assert found.levels == expected.levels
+        assert found.kinds == expected.kinds == {1: "ordinal"}
+        moved = found.with_codes(np.array([[1.0, 3], [2, 0], [3, np.nan], [4, 1]])).to_native()
+        assert read(moved).levels == expected.levels
+        np.testing.assert_array_equal(read(moved).codes[:, 1], [3, 0, np.nan, 1])
+
+
+def test_categories_that_are_records_are_refused_by_name() -> None:
+    records = pa.DictionaryArray.from_arrays([0, 1, 0], pa.array([{"a": 1}, {"a": 2}]))
+    with pytest.raises(UnusableColumnsError, match=r"column .x.: has type struct<a: int64>; only numbers"):
+        read(pa.table({"number": [1.0, 2.0, 3.0], "x": records}))
 
 
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])

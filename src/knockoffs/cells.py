@@ -6,7 +6,7 @@ cell as nan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable, Iterator
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -189,17 +189,35 @@ def _text_cells(cells: Any) -> Cells:
 
 def _dictionary_cells(column: Any) -> Cells:
     """Read pyarrow's categories, which may be of any type, and have an order of their own."""
-    cells = np.array([*column.to_pylist(), None], dtype=object)[:-1]
+    cells = np.array([*_dictionary_labels(column), None], dtype=object)[:-1]
     if not column.type.ordered:
         return _text_cells(cells)._replace(is_text=False)
     levels = listed_levels(column)
     return Cells(_level_numbers(cells, levels), levels, ordered=True)
 
 
+def _dictionary_labels(column: Any) -> Iterator[Any]:
+    """The level of each cell in a column of pyarrow's categories."""
+    for chunk in column.chunks:
+        labels = [*_arrow_labels(chunk.dictionary), None]
+        yield from (labels[-1 if number is None else number] for number in chunk.indices.to_pylist())
+
+
 def listed_levels(column: Any) -> Levels:
     """Return the levels that the dictionaries of a column of pyarrow list, also those that do not occur."""
-    levels = (level for chunk in column.chunks for level in chunk.dictionary.to_pylist())
+    levels = (level for chunk in column.chunks for level in _arrow_labels(chunk.dictionary))
     return tuple(dict.fromkeys(level for level in levels if level is not None))
+
+
+def _arrow_labels(array: Any) -> list[Any]:
+    """Values of pyarrow as Python objects; those of pandas' own types, such as intervals, as pandas has them."""
+    import pyarrow as pa
+
+    of_pandas = isinstance(array.type, pa.BaseExtensionType)
+    labels = array.to_pandas().tolist() if of_pandas else array.to_pylist()
+    if not all(isinstance(label, Hashable) for label in labels):
+        raise UnreadableColumnError(_says_type(array.type))
+    return labels
 
 
 def arrow_dictionary(series: pd.Series[Any]) -> Any:

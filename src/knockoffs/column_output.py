@@ -48,7 +48,7 @@ class TypedSelectorMixin(SelectorMixin):
         validate_data(self, X, skip_check_array=True, reset=False)
         if frame is None:
             chosen = self._transform(X)
-            return chosen if as_table else _as_array(_without_typed_text(chosen), len(X))
+            return chosen if as_table else _as_array(_of_plain_types(chosen), len(X))
         names = [frame.columns[j] for j in np.flatnonzero(self.get_support())]
         if not names:  # a table without columns would have no rows
             return np.empty((len(frame), 0))
@@ -56,13 +56,19 @@ class TypedSelectorMixin(SelectorMixin):
         return chosen if as_table and frame.implementation.is_polars() else _as_array(chosen, len(frame))
 
 
-def _without_typed_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with objects in place of text of pyarrow, of which scikit-learn would make numbers."""
-    texts = [j for j, dtype in enumerate(frame.dtypes) if not pd.api.types.is_numeric_dtype(dtype)]
+def _of_plain_types(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table without types that scikit-learn misreads: of text of pyarrow it would make numbers.
+
+    Columns that are all sparse stay so, as a sparse matrix, which leaves out zeros and no other value.
+    """
+    stay_sparse = all(isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in frame.dtypes)
     plain = frame.copy(deep=False)
-    for j in texts:
-        text: Any = frame.iloc[:, j].astype(object)
-        plain.isetitem(j, text)
+    for j, dtype in enumerate(frame.dtypes):
+        column: Any = frame.iloc[:, j]
+        if isinstance(dtype, pd.SparseDtype) and not stay_sparse:
+            plain.isetitem(j, column.sparse.to_dense())
+        elif not pd.api.types.is_numeric_dtype(dtype):
+            plain.isetitem(j, column.astype(object))
     return plain
 
 

@@ -162,7 +162,9 @@ def _dictionary(like: Any, codes: Array, levels: Levels) -> Any:
     listed = levels if dtype.ordered else tuple(dict.fromkeys((*listed_levels(like), *others)))
     number = {level: k for k, level in enumerate(listed)}
     numbers = [None if np.isnan(code) else number[levels[int(code)]] for code in codes.tolist()]
-    indices, dictionary = pa.array(numbers, dtype.index_type), pa.array(listed, dtype.value_type)
+    of_pandas = isinstance(dtype.value_type, pa.BaseExtensionType)  # such as intervals
+    dictionary = pa.array(pd.array(list(listed))) if of_pandas else pa.array(listed, dtype.value_type)
+    indices = pa.array(numbers, dtype.index_type)
     return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)])
 
 

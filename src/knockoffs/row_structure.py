@@ -12,25 +12,24 @@ from sklearn.utils import _safe_indexing
 from knockoffs.arrays import Array, Indices
 from knockoffs.cautions import caution
 from knockoffs.fingerprints import one_pattern
+from knockoffs.repeats import are_more_than_chance
 from knockoffs.tables import Table, group_labels
 from knockoffs.words import counted
-
-QUARTER = 4
-TOLD_APART = 0.9  # share of the different rows that a quarter of the columns must tell apart
 
 
 class RowStructure(NamedTuple):
     """How the rows of a table depend on each other.
 
     Rows that repeat another row exactly must share its knockoff: drawn row by row, their knockoffs would differ
-    where the rows do not. So knockoffs are drawn for distinct rows alone.
+    where the rows do not. So knockoffs are drawn for distinct rows alone. Independent rows of discrete columns are
+    equal by chance: how often they are is part of their distribution, and all of them count.
 
     Attributes
     ----------
     distinct : array of int or None
-        A row number for each distinct row; None where no row repeats another.
+        A row number for each distinct row; None where rows repeat others by chance at most.
     place : array of int of shape (rows,) or None
-        For each row the position of its like among the distinct ones; None where no row repeats another.
+        For each row the position of its like among the distinct ones; None as above.
     groups : array of int or None
         The group of each distinct row; None where distinct rows are independent of each other.
     """
@@ -74,11 +73,11 @@ def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
             f"{who}: every column of X is constant (all {len(values)} rows are equal), so that no feature can be "
             "selected. Pass columns that vary."
         )
-    if repeated == 0 or not _cannot_be_chance(values):
+    if repeated == 0 or not are_more_than_chance(values[distinct], np.bincount(place)):
         return RowStructure(None, None, labels)
     caution(
-        f"{repeated} of {len(values)} rows {'repeats' if repeated == 1 else 'repeat'} another row exactly, which "
-        "cannot be chance. They count as one observation of X: there are "
+        f"{repeated} of {len(values)} rows {'repeats' if repeated == 1 else 'repeat'} another row exactly: "
+        "more than chance explains. They count as one observation of X: there are "
         f"{counted(len(distinct), 'distinct row')}; repeated rows share a knockoff and stay on one side of every "
         "split. If they were copied by mistake, drop them."
     )
@@ -106,17 +105,6 @@ def _distinct_rows(values: Array) -> tuple[Indices, Indices]:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return first[order], rank[place]
-
-
-def _cannot_be_chance(values: Array) -> bool:
-    """Return whether a quarter of the columns tells different rows apart, so that equal rows are copies.
-
-    Equal rows of few-valued columns are no surprise, however strongly these depend on each other.
-    """
-    richest = np.argsort([-len(np.unique(column)) for column in values.T], kind="stable")
-    some = richest[: max(1, values.shape[1] // QUARTER)]
-    distinct = values[_distinct_rows(values)[0]]
-    return len(_distinct_rows(distinct[:, some])[0]) >= TOLD_APART * len(distinct)
 
 
 def _joined(labels: Indices, place: Indices) -> Indices:

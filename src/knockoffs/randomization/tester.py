@@ -16,6 +16,7 @@ from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.conditioning import conditioned_columns
+from knockoffs.generator_choice import is_ready
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.inputs import read_inputs
 from knockoffs.parallel import in_parallel
@@ -33,6 +34,7 @@ from knockoffs.randomization.choices import (
 from knockoffs.randomization.columns import table_columns
 from knockoffs.randomization.corrections import Correction, adjust_pvalues
 from knockoffs.randomization.features import Study, Tested, Variant
+from knockoffs.randomization.heavy_tails import warn_of_heavy_tails
 from knockoffs.randomization.holdout import forward_parts
 from knockoffs.randomization.meaning import meaning_of_effects, upper_levels
 from knockoffs.randomization.redraws import Redraws, fitted_density, redraws_of
@@ -190,6 +192,8 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         self.schema_ = table.schema
         conditioned = conditioned_columns(self.condition_on, table)
         warn_of_hazards(table, target)
+        if self.density is None or not is_ready(self.density):
+            warn_of_heavy_tails(table)
         seed = reported_seed(self.random_state)
         for_density, for_latents, for_models, for_tests = map(
             int, random_generator(seed, stream=5).integers(2**31, size=4)
