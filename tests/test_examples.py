@@ -7,7 +7,10 @@ import os
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -96,3 +99,21 @@ def test_the_picture_of_data_and_knockoffs(folder: Path) -> None:
     figure = compare_knockoffs(X, X[::-1], [f"$\\frac{k}$ <b>" for k in range(10)], columns=3)
     assert len(figure.axes) == 6
     figure.savefig(folder / "picture.png")  # raises where a name is read as a formula
+
+
+EXAMPLES = ROOT / "docs" / "examples"
+VERDICTS = {
+    "1_start/plot_1_first_selection.py": lambda names: [names["selector"].certificate_.verdict] == ["pass"],
+    "2_deeper/plot_3_certificate.py": lambda names: (
+        [own.verdict for own in names["certificates"].values()] == ["pass", "fail"]
+    ),
+}
+
+
+@pytest.mark.parametrize("example", VERDICTS)
+def test_verdicts_of_the_gallery_are_those_that_its_sentences_are_about(example: str) -> None:
+    matplotlib.use("agg")
+    names: dict[str, Any] = {}
+    exec((EXAMPLES / example).read_text(encoding="utf-8"), names)
+    plt.close("all")
+    assert VERDICTS[example](names)

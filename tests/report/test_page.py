@@ -128,9 +128,15 @@ def test_every_element_is_closed_and_nothing_points_outside(selector: KnockoffSe
 
 def test_the_page_says_whether_the_bound_is_a_theorem(fitted: KnockoffSelector) -> None:
     summary = summarise(fitted)
-    for exact, said in ((True, "<em>exact</em>"), (False, "<em>approximate</em>"), (None, "your own")):
+    claims = {
+        True: ("<em>exact</em>", "For exact knockoffs that is a theorem."),
+        False: ("<em>approximate</em>", "measured on many tables, not proved"),
+        None: ("your own", "is a theorem if swapping"),
+    }
+    for exact, said in claims.items():
         page = render(summary | {"settings": summary["settings"] | {"exact": exact}})
-        assert said in page
+        assert all(own in page for own in said)
+        assert not any(own in page for other in claims.keys() - {exact} for own in claims[other])
 
 
 # in a browser

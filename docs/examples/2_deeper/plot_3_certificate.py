@@ -51,8 +51,9 @@ for name, certificate in certificates.items():
         print("  ", sentence)
 
 # %%
-# The harm depends on the statistic. A forest spreads an effect over correlated columns, so that their permuted copies
-# lose against them. The default statistic adjusts for the other columns, and is expected to be wrong less often:
+# The harm depends on the statistic. A forest spreads an effect over correlated columns, so that their permuted
+# copies lose against them. The default statistic adjusts for the other columns, and is expected to be wrong less
+# often:
 
 by_default = check_swap((x, permuted), fdr=0.2, random_state=0)
 print(f"permuted columns, default statistic: {by_default.expected.fdp:.2f} false")
