@@ -288,7 +288,7 @@ def test_knockoffs_of_groups_are_not_used_for_single_columns() -> None:
         with pytest.raises(ValueError, match="'gene4' and 9 more would not be swapped so"):
             selector(feature_groups=None).set_params(generator=ready).fit(FRAME, Y)
     halves = {"one": NAMES[: 7 * SIZE], "other": NAMES[7 * SIZE :]}  # unions of groups
-    assert selector(feature_groups=halves, offset=0).set_params(generator=model).fit(FRAME, Y).w_.shape == (2,)
+    assert selector(feature_groups=halves, fdr=0.5).set_params(generator=model).fit(FRAME, Y).w_.shape == (2,)
     apart = {"one": NAMES[:4], "other": NAMES[4:]}
     with pytest.raises(ValueError, match="'gene1' would not"):
         selector(feature_groups=apart).set_params(generator=model).fit(FRAME, Y)
