@@ -105,6 +105,22 @@ def test_columns_that_tell_of_y_or_of_the_feature_are_adjusted_for() -> None:
     assert len(Confounders(z, y, rows=16).beside(np.array([0]))) == 2
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_a_feature_and_a_copy_of_it_claim_nothing(noise: float) -> None:
+    """Nobody can know what one does while the other stays as it is."""
+    rng = np.random.default_rng(0)
+    X = correlated(rng, 4, 400)
+    X["f1"] = X["f0"] + noise * rng.normal(size=400)
+    score = X["f0"] + X["f3"]
+    death, end = rng.exponential(np.exp(-score)), rng.exponential(size=400)
+    times = pd.DataFrame({"days": np.minimum(death, end), "died": death <= end})
+    for y in (score + rng.normal(size=400), times):
+        effects = effects_of(X, y, knockoffs=X.sample(frac=1, random_state=0))
+        for copy in ("f0", "f1"):
+            assert "has no clear direction" in effects[copy].said
+        assert "rises" in effects["f3"].said
+
+
 def coverage_of_numbers(rho: float, columns: int, seeds: int, rows: int = 400) -> tuple[float, float]:
     """How often intervals hold the truth: of relevant features, and of others."""
     covariance = rho ** np.abs(np.subtract.outer(np.arange(columns), np.arange(columns)))

@@ -10,7 +10,7 @@ from knockoffs.arrays import Array, Indices
 from knockoffs.effects.bins import MISSING, Bins
 from knockoffs.effects.intervals import Estimate, standard_errors
 from knockoffs.effects.result import HazardRatio
-from knockoffs.statistics.survival import RiskSets, Times
+from knockoffs.statistics.survival import FARTHEST, RiskSets, Times
 
 STEPS, TOLERANCE = 25, 1e-8
 STEEPEST = 5.0  # of a coefficient in a step
@@ -149,7 +149,8 @@ class _Penalised(NamedTuple):
             return float(covariance[0, 0])
         by_row = self.risk_sets.score_residuals(self.z, self.z @ b) @ covariance[0]
         by_group = np.bincount(groups, by_row)
-        return float((by_group**2).sum()) * len(by_group) / max(len(by_group) - 1, 1)
+        by_penalty = float(self.penalty @ covariance[0] ** 2)
+        return float((by_group**2).sum()) * len(by_group) / max(len(by_group) - 1, 1) + by_penalty
 
 
 def _inflation(events: int, columns: int) -> float:

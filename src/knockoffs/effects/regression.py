@@ -76,7 +76,8 @@ class Adjustment:
         """Return the coefficients of the columns c beside all columns of the table but `own`.
 
         The columns `beside` are all but free of a penalty. Standard errors allow for errors of any variance, which
-        may depend on each other within a group.
+        may depend on each other within a group, and for what the light penalty decides alone: how a feature and a
+        copy of it share what they do.
         """
         light = np.repeat([0.0, LIGHT], [c.shape[1], len(beside)])
         c = np.hstack([c - c.mean(0), self.z[:, beside]])
@@ -88,11 +89,11 @@ class Adjustment:
         used = self.freedom + np.count_nonzero(c.std(0))
         errors = errors / np.sqrt(max(1 - used / len(c), 1 / len(c)))
         influence = left_c @ inverse
-        covariances = []
+        covariances, by_penalty = [], (inverse * light) @ inverse
         for error in errors.T:
             scores = np.zeros((self.groups.max() + 1, c.shape[1]))
             np.add.at(scores, self.groups, influence * error[:, None])
-            covariances.append(scores.T @ scores)
+            covariances.append(scores.T @ scores + np.mean(error**2) * by_penalty)
         return Adjusted(found, np.stack(covariances))
 
 
