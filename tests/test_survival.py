@@ -128,6 +128,15 @@ def test_copies_of_rows_make_no_ratio_surer() -> None:
     assert known[1] == pytest.approx(once[1], rel=0.15)
 
 
+def test_a_likelihood_without_a_maximum_has_no_ratio() -> None:
+    """All events come before the first row of the other half; the interval would leave the floating numbers."""
+    half = np.repeat([0.0, 1.0], 10)
+    times = Times(np.arange(20.0), half == 0)
+    bins = bins_of(Column("f", "continuous"), half, half)
+    settings: dict[str, Any] = {"ordered": True, "level": 0.99}
+    assert hazard_ratio(half, bins, np.zeros(2), np.empty((20, 0)), times, **settings) is None
+
+
 @pytest.mark.parametrize("levels", [2, 6])
 def test_the_ratio_of_levels_that_events_have_chosen_is_no_discovery(levels: int) -> None:
     excluded = []

@@ -70,6 +70,8 @@ def hazard_ratio(
     if contrast is None or found is None:
         return None
     estimate = Estimate(*found, standard_errors(level, contrast.compared))
+    if max(-estimate.low, estimate.high) >= FARTHEST:  # the feature and the times are in one order
+        return None
     ratio, low, high = (float(f"{np.exp(b):.{DIGITS}g}") for b in (estimate.value, estimate.low, estimate.high))
     return HazardRatio(contrast.per, ratio, low, high, contrast.levels)
 
