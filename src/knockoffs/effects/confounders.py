@@ -70,7 +70,7 @@ def _lasso(z: Array, target: Array) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # among near-copies any will do
         for _ in range(ROUNDS):
-            model = Lasso(alpha=penalty * noise, precompute=True, max_iter=MOST_STEPS, tol=TOLERANCE)
+            model = Lasso(penalty * noise, precompute=True, max_iter=MOST_STEPS, tol=TOLERANCE, random_state=0)
             found = model.fit(some, target).coef_
             noise = max(LEAST_NOISE, float((target - some @ found).std()))
     sizes = np.zeros(columns)
