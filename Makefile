@@ -8,7 +8,7 @@ INSTALL = -m pip install --quiet --constraint constraints.txt --editable
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test docs check package minimum gpu slow speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation paper clean
+.PHONY: setup demo test docs check package minimum gpu slow speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation intervals paper clean
 
 setup: $(INSTALLED)
 
@@ -89,6 +89,10 @@ calibration: setup
 # DATA=FOLDER adds the real tables
 randomisation: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.randomisation null suite small cost $(if $(DATA),--data $(DATA))
+
+# how often intervals of effects hold the truth
+intervals: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.intervals
 
 draws: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.draws

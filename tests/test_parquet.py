@@ -221,7 +221,16 @@ def test_columns_of_different_types_are_refused_by_file_and_column(
         (pa.nulls(2), pa.array(["b", "c"]).dictionary_encode()),
         (pa.array(["c", "b"]).dictionary_encode(), pa.array(["b", "a"]).dictionary_encode()),
     ],
-    ids=str,
+    ids=[
+        "whole, float",
+        "empty, float",
+        "empty, text",
+        "empty, booleans",
+        "int8, int64",
+        "levels, text",
+        "empty, levels",
+        "levels, others",
+    ],
 )
 def test_a_type_holds_the_cells_of_all_files(tmp_path: Path, parts: tuple[list[object], list[object]]) -> None:
     """In either order of the files, and in parts."""

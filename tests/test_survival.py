@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 
 from knockoffs import KnockoffSelector, KnockoffWarning, RandomizationTest, check_swap, write_report
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.diagnostics.simulated import as_target
+from knockoffs.effects import describe_effects
+from knockoffs.effects.bins import bins_of
+from knockoffs.effects.hazard import cox_fit, hazard_ratio
 from knockoffs.effects.result import HazardRatio
+from knockoffs.effects.survival import survival_curves
+from knockoffs.schema import Column
+from knockoffs.statistics.survival import RiskSets, Times, kaplan_meier
+from knockoffs.statistics.targets import Target
+from knockoffs.tables import read_table
 
 from .real_data import folder_with
 
@@ -62,6 +72,88 @@ def test_effects_are_hazard_ratios(fitted: KnockoffSelector) -> None:
     assert " for 'm' against 'f', " in effects["sex"].said
 
 
+def test_a_ratio_of_correlated_features_is_that_of_coxs_model() -> None:
+    """Proxies do not absorb it: with two relevant features that have a correlation of .7."""
+    held = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        x = LAW.sample(400, random_state=rng)
+        x[:, 1] = 0.7 * x[:, 0] + 0.51**0.5 * x[:, 1]
+        death, end = rng.exponential(np.exp(-0.6 * x[:, [0, 1, 6]].sum(1))), rng.exponential(size=400)
+        y = pd.DataFrame({"days": np.minimum(death, end), "died": death <= end})
+        table = read_table(x, who="test")
+        target = Target.read(y, "auto", rows=400, who="test")
+        effects = describe_effects(
+            table, table, target, [0, 1, 6], names=NAMES, selected=[False] * 12, draws=np.zeros((1, 12))
+        )
+        truths = np.exp(0.6 * x[:, [0, 1, 6]].std(0))
+        held.append([e.hazard.low <= truth <= e.hazard.high for e, truth in zip(effects, truths, strict=True)])
+    assert np.mean(held) > 0.88
+    assert np.mean(held, axis=0).min() > 0.8
+
+
+def test_the_ratio_maximises_the_partial_likelihood_of_all_columns() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(300, 4))
+    times = Times(np.round(rng.exponential(np.exp(-z @ [0.5, -0.5, 0.2, 0])), 1), rng.random(300) < 0.7)
+    risk_sets = RiskSets(times)
+
+    def loss(b: Any) -> float:
+        score = z @ b
+        at_risk = times.time >= times.time[times.event][:, None]
+        return np.log(at_risk @ np.exp(score)).sum() - score[times.event].sum() + (b[1:] ** 2).sum() / 2
+
+    solved = minimize(loss, np.zeros(4))
+    found = cox_fit(z[:, :1], times, z[:, 1:])
+    assert found is not None
+    assert found[0] == pytest.approx(solved.x[0], abs=1e-3)
+    assert found[1] == pytest.approx(np.sqrt(solved.hess_inv[0, 0]), rel=0.1)
+    score = z @ solved.x
+    np.testing.assert_allclose(
+        risk_sets.score_residuals(z, score).sum(axis=0), z.T @ risk_sets.residuals(score), atol=1e-8
+    )
+
+
+def test_copies_of_rows_make_no_ratio_surer() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(200, 3))
+    times = Times(rng.exponential(np.exp(-z @ [0.5, -0.5, 0.2])), rng.random(200) < 0.7)
+    groups = np.repeat(np.arange(200), 10)
+    once = cox_fit(z[:, :1], times, z[:, 1:])
+    naive, known = (cox_fit(z[groups, :1], times.rows(groups), z[groups, 1:], by) for by in (None, groups))
+    assert once is not None
+    assert naive is not None
+    assert known is not None
+    assert naive[1] < 0.4 * once[1]
+    assert known[1] == pytest.approx(once[1], rel=0.15)
+
+
+def test_a_likelihood_without_a_maximum_has_no_ratio() -> None:
+    """All events come before the first row of the other half; the interval would leave the floating numbers."""
+    half = np.repeat([0.0, 1.0], 10)
+    times = Times(np.arange(20.0), half == 0)
+    bins = bins_of(Column("f", "continuous"), half, half)
+    settings: dict[str, Any] = {"ordered": True, "level": 0.99}
+    assert hazard_ratio(half, bins, np.zeros(2), np.empty((20, 0)), times, **settings) is None
+
+
+@pytest.mark.parametrize("levels", [2, 6])
+def test_the_ratio_of_levels_that_events_have_chosen_is_no_discovery(levels: int) -> None:
+    excluded = []
+    for seed in range(120):
+        rng = np.random.default_rng([seed, levels])
+        codes = rng.integers(levels, size=(300, 2)).astype(float)
+        times = Times(rng.exponential(size=300), rng.random(300) < 0.6)
+        bins = bins_of(Column("f", "nominal", tuple("abcdef")[:levels]), *codes.T)
+        mean = [times.residuals[bins.x == k].mean() for k in range(levels)]
+        ratio = hazard_ratio(
+            codes[:, 0], bins, np.array(mean), np.empty((300, 0)), times, ordered=False, level=0.95
+        )
+        assert ratio is not None
+        excluded.append(not ratio.low <= 1 <= ratio.high)
+    assert np.mean(excluded) < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / 120)
+
+
 def test_a_hazard_ratio_names_the_levels_that_it_compares() -> None:
     X, y = patients()
     level = np.random.default_rng(2).integers(3, size=len(X))
@@ -80,6 +172,9 @@ def test_a_hazard_ratio_names_the_levels_that_it_compares() -> None:
     [
         ("rises", 1.3, None, "hazard rises (hazard ratio 1.3"),
         ("rises", 0.9, None, "hazard has no direction that two models agree on (hazard ratio 0.9"),
+        ("rises", 1.1, None, "hazard has no clear direction (hazard ratio 1.1"),  # 0.88 to 1.32
+        ("tends to rise", 1.3, None, "hazard tends to rise (hazard ratio 1.3"),
+        ("has no clear direction", 1.3, None, "hazard rises (hazard ratio 1.3"),
         ("has no clear direction", 0.9, None, "hazard has no clear direction (hazard ratio 0.9"),
         ("falls, then rises", 0.9, None, "hazard falls, then rises"),
         ("is higher at 'II' than at 'I'", 1.3, ("II", "I"), "hazard is higher at 'II' than at 'I' (haz"),
@@ -103,11 +198,38 @@ def test_a_sentence_has_no_direction_where_coxs_model_says_the_opposite(
 def test_what_a_shape_says_of_missing_cells_is_not_said_twice(fitted: KnockoffSelector) -> None:
     effect = fitted.selection_.effects["gene 0"]
     for shape, expected in (("is higher at 'missing' than at 'I'", 1), ("has no clear direction", 0)):
-        curve = replace(effect.curves[0], shape=shape, missing=0.5, missing_error=0.1)
+        curve = replace(effect.curves[0], shape=shape, missing=0.5, missing_low=0.3, missing_high=0.7)
         for survival in (effect.survival, ()):
             said = replace(effect, curves=(curve,), survival=survival).said
             assert said.count("'missing'") == expected
             assert said.count("higher where it is missing") == 1 - expected
+
+
+def step(time: Sequence[float], share: Sequence[float], at: Any) -> Any:
+    """A curve at some times."""
+    return np.append(1.0, share)[np.searchsorted(time, at, side="right")]
+
+
+@pytest.mark.parametrize("rows", [40, 300, 9000])
+def test_curves_step_where_events_are_and_end_at_the_last_observation(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    x, x_tilde = rng.normal(size=(2, rows))
+    times = Times(np.round(rng.exponential(np.exp(x)) ** 3, 3), rng.random(rows) < 0.6)
+    bins = bins_of(Column("f", "continuous"), x, x_tilde)
+    curves = survival_curves(x, x_tilde, bins, times, ordered=True)
+    low = x <= np.median(x)
+    low_tilde = x_tilde <= np.median(x)
+    found = [(c.time, c.share) for c in curves] + [(c.knockoff_time, c.knockoff) for c in curves]
+    for (time, share), own in zip(found, (low, ~low, low_tilde, ~low_tilde), strict=True):
+        mine = times.rows(np.flatnonzero(own))
+        exact = kaplan_meier(mine)
+        assert time[-1] == mine.time.max()
+        assert set(time[:-1]) <= set(mine.time[mine.event])
+        np.testing.assert_allclose(step(time, share, np.array(time)), step(*exact, np.array(time)), rtol=1e-5)
+        above = step(time, share, exact.time) - exact.survival
+        assert above.min() > -1e-6
+        assert above.max() < 1.001e-3 if len(set(mine.time[mine.event])) > 1000 else above.max() < 1e-6
+        assert len(time) <= 1001
 
 
 def test_curves_are_shares_that_fall(fitted: KnockoffSelector) -> None:
@@ -118,9 +240,11 @@ def test_curves_are_shares_that_fall(fitted: KnockoffSelector) -> None:
             assert min(shares) >= 0
             assert max(shares) <= 1
             assert (np.diff(shares) <= 0).all()
-    assert np.mean(low.share) > np.mean(high.share) + 0.1  # the event comes later where the hazard is low
-    between = abs(np.mean(low.knockoff) - np.mean(high.knockoff))
-    assert between < np.mean(low.share) - np.mean(high.share)
+    grid = np.linspace(0, min(low.time[-1], high.time[-1]), 50)
+    shares = [np.mean(step(curve.time, curve.share, grid)) for curve in (low, high)]
+    assert shares[0] > shares[1] + 0.1  # the event comes later where the hazard is low
+    knockoffs = [np.mean(step(curve.knockoff_time, curve.knockoff, grid)) for curve in (low, high)]
+    assert abs(knockoffs[0] - knockoffs[1]) < shares[0] - shares[1]
     assert [curve.of for curve in fitted.selection_.effects["sex"].survival] == ["f", "m"]
 
 

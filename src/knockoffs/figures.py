@@ -13,7 +13,6 @@ from knockoffs.arrays import Array, Flags
 
 DATA, KNOCKOFF, SELECTED, OTHER = "#20639b", "#d1495b", "#12806a", "#8893a1"
 COLUMNS = 4
-ERRORS = 2  # standard errors that a band or a whisker reaches
 
 
 def statistics_figure(
@@ -47,7 +46,7 @@ def statistics_figure(
 
 
 def effects_figure(effects: Sequence[Any], target: str) -> Figure:
-    """Draw a panel for each effect (and class): adjusted means with their errors, and those of the knockoff."""
+    """Draw a panel for each effect (and class): adjusted means with their intervals, and those of the knockoff."""
     panels = [(effect, curve) for effect in effects for curve in effect.curves]
     columns = max(1, min(COLUMNS, len(panels)))
     rows = max(1, -(-len(panels) // columns))
@@ -75,8 +74,8 @@ def _effect(axes: Axes, effect: Any, curve: Any) -> None:
         places = np.array([np.nan if place is None else place for place in effect.places])
         axes.fill_between(
             places[placed],
-            (mean - ERRORS * error)[placed],
-            (mean + ERRORS * error)[placed],
+            (mean - effect.reach * error)[placed],
+            (mean + effect.reach * error)[placed],
             color=DATA,
             alpha=0.2,
             linewidth=0,
@@ -85,7 +84,7 @@ def _effect(axes: Axes, effect: Any, curve: Any) -> None:
         axes.plot(places[placed], mean[placed], color=DATA, marker=".")
         return
     at = np.arange(len(mean))
-    axes.bar(at - 0.2, mean, width=0.4, yerr=ERRORS * error, color=DATA, alpha=0.7)
+    axes.bar(at - 0.2, mean, width=0.4, yerr=effect.reach * error, color=DATA, alpha=0.7)
     axes.bar(at + 0.2, knockoff, width=0.4, color=KNOCKOFF, alpha=0.7)
     axes.set_xticks(at)
     axes.set_xticklabels(effect.bins, rotation=45, ha="right", fontsize=7, parse_math=False)

@@ -352,6 +352,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             names=selection.names,
             selected=selection.selected.tolist(),
             draws=found.ws,
+            tested=len(selection.names) - len(selection.conditioned),
             others=found.others,
             groups=rows.kept_together,
         )

@@ -338,3 +338,14 @@ def test_losses_that_are_no_numbers_leave_gaps_and_nothing_else() -> None:
 def test_no_finite_loss_still_gives_a_picture() -> None:
     chart = training_chart({"stage": "odd", "train": [None, None], "held_out": [None, None], "best": 0})
     require_inside(chart)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(1e9, 1e9 + 1), (1.7e9, 1.7e9 + 0.02), (1e15, 1e15 + 1), (1e9, 1e9 + 1e-6)]
+)
+def test_ticks_far_from_0_differ(low: float, high: float) -> None:
+    for axis in (Axis(low, high, 66, 274), Axis(low, high, 274, 66)):
+        ticks = axis.ticks()
+        assert ticks
+        assert len({label for _, label in ticks}) == len(ticks)
+        assert all(low <= float(label) <= high for _, label in ticks)

@@ -37,7 +37,7 @@ for effect in [*selection.effects][:3]:
 figure, panels = plt.subplots(1, 3, figsize=(9, 3), layout="constrained", sharey=True)
 for axes, effect in zip(panels, selection.effects, strict=False):
     for curve, style in zip(effect.survival, ("-", "--"), strict=True):
-        axes.step(curve.time, curve.knockoff, style, where="post", color="#d1495b", linewidth=0.8)
+        axes.step(curve.knockoff_time, curve.knockoff, style, where="post", color="#d1495b", linewidth=0.8)
         axes.step(curve.time, curve.share, style, where="post", color="#20639b", label=curve.of)
     axes.set(xlabel="years", title=effect.feature, ylim=(0, 1))
     axes.legend(frameon=False, fontsize=8)

@@ -90,6 +90,8 @@ def show_selection(selection: Selection) -> None:
         table.caption = f"and {len(shown) - SHOWN} more"
     terminal.print(text(title, "table.title"))
     terminal.print(table)
+    if said:
+        terminal.print(text(selection.effects.about_intervals))
     terminal.print(text(selection.explanation))
     for step in selection.advice:
         terminal.print(text(f"→ {step}"))

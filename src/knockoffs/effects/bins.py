@@ -11,6 +11,7 @@ from knockoffs.schema import Column
 
 MOST_LEVELS = 12
 TENTHS = 10
+MOST_DIGITS = 17  # that a number has
 ROWS_PER_BIN = 25  # of a quantity in a small table
 MISSING, OTHERS = "missing", "others"
 
@@ -76,7 +77,8 @@ def _levels(
     kept = values
     if len(values) > MOST_LEVELS:
         kept = values[np.sort(np.argsort(-counts, kind="stable")[: MOST_LEVELS - 1])]
-    labels = [f"{value:.6g}" if column.levels is None else str(column.levels[int(value)]) for value in kept]
+    digits = digits_apart(kept, least=6)
+    labels = [f"{value:.{digits}g}" if column.levels is None else str(column.levels[int(value)]) for value in kept]
     place = np.searchsorted(kept, both)  # a missing cell comes last
     own = np.isin(both, kept)
     if len(kept) < len(values):
@@ -93,11 +95,27 @@ def _tenths(both: Array, x: Array, gaps: Flags) -> tuple[Indices, list[str], lis
     which = np.searchsorted(ends, both)
     own = which[: len(x)][~gaps[: len(x)]]
     kept = x[~gaps[: len(x)]]
-    labels: list[str] = []
-    places: list[float | None] = []
-    for k in range(len(ends) + 1):
-        inside = kept[own == k]
-        low, high, middle = (inside.min(), inside.max(), inside.mean()) if len(inside) else (np.nan,) * 3
-        labels.append(f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}")
-        places.append(float(middle) if len(inside) else None)
-    return which, labels, places
+    inside = [kept[own == k] for k in range(len(ends) + 1)]
+    places = [float(some.mean()) if len(some) else None for some in inside]
+    lows, highs = (np.array([end(some) if len(some) else np.nan for some in inside]) for end in (np.min, np.max))
+    return which, _ranges(lows, highs), places
+
+
+def _ranges(lows: Array, highs: Array) -> list[str]:
+    """Ranges in words; no two begin or end alike, and none ends where it begins."""
+    digits = max(digits_apart(lows), digits_apart(highs), *map(digits_apart, np.stack([lows, highs], axis=1)))
+    return [
+        f"{a:.{digits}g}" if a == b else f"{a:.{digits}g} to {b:.{digits}g}"
+        for a, b in zip(lows.tolist(), highs.tolist(), strict=True)
+    ]
+
+
+def digits_apart(values: Array, least: int = 4) -> int:
+    """Return how many digits it takes to tell different numbers apart, at least so many.
+
+    >>> digits_apart(np.array([2459001.5, 2459002.5]))
+    8
+    """
+    distinct = np.unique(values[~np.isnan(values)]).tolist()
+    enough = (k for k in range(least, MOST_DIGITS) if len({f"{v:.{k}g}" for v in distinct}) == len(distinct))
+    return next(enough, MOST_DIGITS)

@@ -7,13 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.arrays import Array, Indices
 from knockoffs.design import Design, aligned, expand, pooled_schema
-from knockoffs.effects.bins import MISSING, Bins, bins_of, within_bins
-from knockoffs.effects.hazard import hazard_ratio, survival_curves
-from knockoffs.effects.regression import Adjusted, Adjustment
+from knockoffs.effects.bins import Bins, bins_of, within_bins
+from knockoffs.effects.confounders import Confounders
+from knockoffs.effects.curves import Explained, curve_of, short
+from knockoffs.effects.hazard import hazard_ratio
+from knockoffs.effects.intervals import LEVEL, level_for_discoveries
+from knockoffs.effects.regression import Adjustment
 from knockoffs.effects.result import Curve, Effect, Effects, HazardRatio, SurvivalCurves
-from knockoffs.effects.shape import shape_of
+from knockoffs.effects.survival import survival_curves
 from knockoffs.schema import Schema
 from knockoffs.statistics.survival import Times
 from knockoffs.statistics.targets import Target
@@ -21,12 +24,10 @@ from knockoffs.statistics.units import standardise
 from knockoffs.tables import Table
 
 MOST_ROWS = 10_000
-LEAST_ROWS = 5  # of a bin that is described
 MOST_CLASSES = 4
 MOST_CURVED = 500  # columns that have their squares beside them
 FIRST_ROWS = 1000  # by which columns of two values are known
 FAR = 3.0  # standard deviations beyond which squares grow no more
-DIGITS = 6
 MOST_COLUMNS = 12  # of a group of features that are looked at
 
 
@@ -39,6 +40,7 @@ def describe_effects(
     names: Sequence[str],
     selected: Sequence[bool],
     draws: Array,
+    tested: int | None = None,
     others: Array | None = None,
     groups: Indices | None = None,
 ) -> Effects:
@@ -57,22 +59,27 @@ def describe_effects(
         Names, and which features are discoveries.
     draws : array of shape (draws, features)
         The knockoff statistic w.
+    tested : int, default=None
+        How many features could be selected; by default all of them.
     others : array of shape (rows, features, outputs), default=None
         What models predict from all features but one, for rows that they were not fitted on.
     groups : array of int, default=None
         Rows that belong together.
     """
     observed = _Observed.of(table, knockoffs, target, others, groups)
+    for_discoveries = level_for_discoveries(sum(selected), len(selected) if tested is None else tested)
     each = []
     for j in features:
-        found = max((observed.along(column, j) for column in observed.promising(j)), key=_strength)
+        level = for_discoveries if selected[j] else LEVEL
+        level = 1 - (1 - level) / len(table.units.columns(j))  # one of them is chosen by y
+        found = max((observed.along(column, j, level) for column in observed.promising(j)), key=_strength)
         each.append(
             Effect(
                 feature=names[j],
                 selected=bool(selected[j]),
                 ordered=found.ordered,
                 bins=found.bins.labels,
-                places=tuple(None if p is None else _short(p) for p in found.bins.places),
+                places=tuple(None if p is None else short(p) for p in found.bins.places),
                 rows=tuple(np.bincount(found.bins.x, minlength=len(found.bins.labels)).tolist()),
                 curves=found.curves,
                 importance=float(draws[:, j].mean()),
@@ -80,6 +87,7 @@ def describe_effects(
                 hazard=found.hazard,
                 survival=found.survival,
                 column=None if names[j] == found.column else found.column,
+                level=short(level),
             )
         )
     return Effects(tuple(each), by_models=others is not None)
@@ -109,18 +117,18 @@ class _Observed(NamedTuple):
         What is explained: a quantity, or a column of 0 and 1 per class.
     adjustment : Adjustment
         The regression of y on all columns.
+    confounders : Confounders
+        Which of the columns are adjusted for without shrinking them.
     unit : array of int
         The feature of each column of the regression.
-    explained : tuple of pairs of int and str or None
-        The columns of y that are described, each with the class that it stands for.
-    scale : float
-        How far y varies.
-    y_unit : float
-        What y was divided by, so that squares of very large or small numbers are numbers, too.
+    explained : tuple of Explained
+        The columns of y that are described.
     others : array of shape (rows, features, outputs) or None
         What models predict from all features but one.
     times : Times or None
         The times of a survival target.
+    groups : array of int or None
+        Rows that belong together.
     """
 
     x: Table
@@ -128,12 +136,12 @@ class _Observed(NamedTuple):
     schema: Schema
     y: Array
     adjustment: Adjustment
+    confounders: Confounders
     unit: Indices
-    explained: tuple[tuple[int, str | None], ...]
-    scale: float
-    y_unit: float
+    explained: tuple[Explained, ...]
     others: Array | None
     times: Times | None
+    groups: Indices | None
 
     @classmethod
     def of(
@@ -148,18 +156,19 @@ class _Observed(NamedTuple):
         y = target.columns() / y_unit
         groups = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
         z, unit = _curved(standardise(design.tables[0]).tables[0], design)
+        times = None if target.times is None else target.times.rows(some)
         return cls(
             x,
             x_tilde,
             schema,
             y[some],
             Adjustment(z, y[some], groups),
+            Confounders(z, y[some], len(some) if times is None else int(times.event.sum())),
             unit,
-            _explained(target, y),
-            scale=1.0 if target.classes else float(y.std()),
-            y_unit=y_unit,
+            _explained(target, y, y_unit),
             others=None if others is None else others[some],
-            times=None if target.times is None else target.times.rows(some),
+            times=times,
+            groups=groups,
         )
 
     def promising(self, feature: int) -> list[int]:
@@ -172,8 +181,8 @@ class _Observed(NamedTuple):
         order = np.argsort(-np.abs(z.T @ outputs).max(1), kind="stable")
         return columns[order[:MOST_COLUMNS]].tolist()
 
-    def along(self, column: int, feature: int) -> _Along:
-        """Describe a feature along one of its columns."""
+    def along(self, column: int, feature: int, level: float) -> _Along:
+        """Describe a feature along one of its columns, with intervals of this level."""
         codes, codes_tilde = self.x.codes[:, column], self.x_tilde.codes[:, column]
         bins = bins_of(self.schema[column], codes, codes_tilde)
         by_others = np.empty((len(codes), 0))
@@ -186,15 +195,24 @@ class _Observed(NamedTuple):
             for cells, side in ((codes, bins.x), (codes_tilde, bins.x_tilde))
             if any(place is not None for place in bins.places)
         ]
-        found = self.adjustment.coefficients(np.hstack([*sides, *within, by_others]), own)
+        beside = self.confounders.beside(own)
+        found = self.adjustment.coefficients(np.hstack([*sides, *within, by_others]), own, beside)
         ordered = sum(bins.ordered) > 2
         hazard, survival = None, ()
         if self.times is not None:
-            y = self.adjustment.y
-            said = by_others if by_others.size else y - self.adjustment.leave(y, own)
-            hazard = hazard_ratio(codes, bins, found.coefficients[:, 0], said, self.times, ordered=ordered)
+            adjusted_for = np.hstack([self.adjustment.z[:, beside], standardise(by_others).tables[0]])
+            hazard = hazard_ratio(
+                codes,
+                bins,
+                found.coefficients[:, 0],
+                adjusted_for,
+                self.times,
+                ordered=ordered,
+                level=level,
+                groups=self.groups,
+            )
             survival = survival_curves(codes, codes_tilde, bins, self.times, ordered=ordered)
-        curves = tuple(_curve(found, k, bins, of, self.scale, self.y_unit) for k, of in self.explained)
+        curves = tuple(curve_of(found, bins, what, level) for what in self.explained)
         return _Along(self.schema[column].name, bins, ordered, curves, hazard, survival)
 
 
@@ -211,13 +229,17 @@ def _curved(z: Array, design: Design) -> tuple[Array, Indices]:
     return np.hstack([z, squares]), np.concatenate([design.unit, design.unit[several]])
 
 
-def _explained(target: Target, y: Array) -> tuple[tuple[int, str | None], ...]:
+def _explained(target: Target, y: Array, y_unit: float) -> tuple[Explained, ...]:
     """The columns of y that are described: of two classes the second, of many the most frequent."""
     if not target.classes:
-        return ((0, None),)
+        return (Explained(0, None, scale=float(y.std()), unit=y_unit, lowest=-np.inf, highest=np.inf),)
     frequent = np.argsort(-y.mean(0), kind="stable")[:MOST_CLASSES]
     shown = [1] if len(target.classes) == 2 else sorted(frequent.tolist())
-    return tuple((k, target.classes[k]) for k in shown)
+    shares = y.mean(0).tolist()
+    return tuple(
+        Explained(k, target.classes[k], scale=1.0, unit=1.0, lowest=-shares[k], highest=1 - shares[k])
+        for k in shown
+    )
 
 
 def _power_of_two(size: float) -> float:
@@ -227,56 +249,3 @@ def _power_of_two(size: float) -> float:
 
 def _indicators(which: Indices, bins: int) -> Array:
     return (which[:, None] == np.arange(bins)).astype(np.float64)
-
-
-def _curve(found: Adjusted, output: int, bins: Bins, of: str | None, scale: float, y_unit: float) -> Curve:
-    count = len(bins.labels)
-    sides = []
-    for start, which in ((0, bins.x), (count, bins.x_tilde)):
-        own = slice(start, start + count)
-        rows = np.bincount(which, minlength=count)
-        shares = rows / rows.sum()
-        centred = np.eye(count) - shares  # the mean over rows is 0
-        mean = centred @ found.coefficients[own, output]
-        covariance = centred @ found.covariances[output, own, own] @ centred.T
-        known = rows >= LEAST_ROWS
-        sides.append((mean, covariance, shares, known))
-    mean, covariance, shares, known = sides[0]
-    shape = shape_of(mean, covariance, shares, bins.labels, np.array(bins.ordered), known)
-    missing = _where_missing(mean, covariance, shares, bins, known)
-    (plain, errors), (plain_tilde, errors_tilde) = (
-        (_known(m * y_unit, k), _known(np.sqrt(np.maximum(np.diag(v), 0.0)) * y_unit, k)) for m, v, _, k in sides
-    )
-    strengths = [_short(float(np.sqrt((s * m**2 * k).sum())) / scale) for m, _, s, k in sides]
-    return Curve(
-        of=of,
-        mean=plain,
-        error=errors,
-        knockoff=plain_tilde,
-        knockoff_error=errors_tilde,
-        change=None if shape.change is None else _short(shape.change * y_unit),
-        change_error=None if shape.error is None else _short(shape.error * y_unit),
-        missing=None if missing is None else _short(missing[0] * y_unit),
-        missing_error=None if missing is None else _short(missing[1] * y_unit),
-        strength=strengths[0],
-        knockoff_strength=strengths[1],
-        shape=shape.words,
-    )
-
-
-def _where_missing(
-    mean: Array, covariance: Array, shares: Array, bins: Bins, known: Flags
-) -> tuple[float, float] | None:
-    """The mean where the feature is missing minus that of all other rows, and its error."""
-    if bins.labels[-1] != MISSING or not known[-1] or shares[-1] == 1:
-        return None
-    others = 1 / (1 - shares[-1])  # the mean over all rows is 0
-    return mean[-1] * others, float(np.sqrt(max(covariance[-1, -1], 0.0))) * others
-
-
-def _known(values: Array, known: Flags) -> tuple[float | None, ...]:
-    return tuple(_short(v) if k else None for v, k in zip(values.tolist(), known, strict=True))
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")

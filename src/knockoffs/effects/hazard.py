@@ -1,25 +1,43 @@
-"""What a feature does to the time of an event: a hazard ratio by Cox's model, and shares without the event."""
+"""How many times as often the event comes along a feature, by Cox's model beside other columns."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.arrays import Array, Indices
 from knockoffs.effects.bins import MISSING, Bins
-from knockoffs.effects.result import HazardRatio, SurvivalCurves
-from knockoffs.statistics.survival import RiskSets, Times, kaplan_meier
+from knockoffs.effects.intervals import Estimate, standard_errors
+from knockoffs.effects.result import HazardRatio
+from knockoffs.statistics.survival import FARTHEST, RiskSets, Times
 
-INTERVAL = 1.96  # standard errors
 STEPS, TOLERANCE = 25, 1e-8
 STEEPEST = 5.0  # of a coefficient in a step
+LIGHT = 1.0  # penalty of columns that are adjusted for: between a feature and a copy of it, it decides
 LEAST_EVENTS = 5  # of a level that is compared with another
-MOST_LEVELS = 4  # that have a curve
-POINTS = 80  # of a curve
 DIGITS = 4
 
 
+class _Contrast(NamedTuple):
+    """Columns of a feature; the first coefficient is described, which was chosen among `compared` levels."""
+
+    columns: Array
+    per: str
+    compared: int = 2
+    levels: tuple[str, str] | None = None
+
+
 def hazard_ratio(
-    values: Array, bins: Bins, mean: Array, others: Array, times: Times, *, ordered: bool
+    values: Array,
+    bins: Bins,
+    mean: Array,
+    others: Array,
+    times: Times,
+    *,
+    ordered: bool,
+    level: float,
+    groups: Indices | None = None,
 ) -> HazardRatio | None:
     """Return the ratio of hazards per standard deviation, or of the highest and the lowest level.
 
@@ -32,97 +50,111 @@ def hazard_ratio(
     mean : array of shape (bins,)
         The adjusted mean of y in each bin, by which the levels to compare are chosen.
     others : array of shape (rows, any)
-        What other features say of the hazard; adjusted for.
+        Columns in standard units to adjust for.
     times : Times
         The times of the rows.
     ordered : bool
         Whether the values have an order.
+    level : float
+        The level of the interval.
+    groups : array of int, default=None
+        Rows that belong together; standard errors are by groups then.
 
     Returns
     -------
     HazardRatio or None
         None where there is nothing to compare, or where the likelihood has no maximum.
     """
-    gaps, levels = np.isnan(values), None
-    if ordered:
-        deviation = values[~gaps].std()
-        if not deviation > 0:
-            return None
-        line = np.where(gaps, 0.0, (values - values[~gaps].mean()) / deviation)
-        columns, per = np.stack([line, gaps], axis=1), "standard deviation"
-    else:
-        events = np.bincount(bins.x, times.event, len(bins.labels))
-        known = [k for k, label in enumerate(bins.labels) if label != MISSING and events[k] >= LEAST_EVENTS]
-        if len(known) < 2:
-            return None
-        high, low = max(known, key=lambda k: mean[k]), min(known, key=lambda k: mean[k])
-        rest = [k for k in range(len(bins.labels)) if k not in (high, low)]
-        columns = (bins.x[:, None] == np.array([high, *rest])).astype(np.float64)
-        levels = bins.labels[high], bins.labels[low]
-        per = f"{levels[0]!r} against {levels[1]!r}"
-    found = cox_fit(np.hstack([columns, others]), times)
-    if found is None:
+    contrast = _per_deviation(values) if ordered else _between_levels(bins, mean, times)
+    found = None if contrast is None else cox_fit(contrast.columns, times, others, groups)
+    if contrast is None or found is None:
         return None
-    b, error = found
-    ratio, low_end, high_end = (float(f"{np.exp(b + sign * INTERVAL * error):.{DIGITS}g}") for sign in (0, -1, 1))
-    return HazardRatio(per, ratio, low_end, high_end, levels)
+    estimate = Estimate(*found, standard_errors(level, contrast.compared))
+    if max(-estimate.low, estimate.high) >= FARTHEST:  # the feature and the times are in one order
+        return None
+    ratio, low, high = (float(f"{np.exp(b):.{DIGITS}g}") for b in (estimate.value, estimate.low, estimate.high))
+    return HazardRatio(contrast.per, ratio, low, high, contrast.levels)
 
 
-def cox_fit(z: Array, times: Times) -> tuple[float, float] | None:
-    """Return the first coefficient of Cox's model of a few columns and its standard error; None without any.
+def _per_deviation(values: Array) -> _Contrast | None:
+    gaps = np.isnan(values)
+    deviation = values[~gaps].std()
+    if not deviation > 0:
+        return None
+    line = np.where(gaps, 0.0, (values - values[~gaps].mean()) / deviation)
+    return _Contrast(np.stack([line, gaps], axis=1), "standard deviation")
+
+
+def _between_levels(bins: Bins, mean: Array, times: Times) -> _Contrast | None:
+    events = np.bincount(bins.x, times.event, len(bins.labels))
+    known = [k for k, label in enumerate(bins.labels) if label != MISSING and events[k] >= LEAST_EVENTS]
+    if len(known) < 2:
+        return None
+    high, low = max(known, key=lambda k: mean[k]), min(known, key=lambda k: mean[k])
+    rest = [k for k in range(len(bins.labels)) if k not in (high, low)]
+    columns = (bins.x[:, None] == np.array([high, *rest])).astype(np.float64)
+    levels = bins.labels[high], bins.labels[low]
+    return _Contrast(columns, f"{levels[0]!r} against {levels[1]!r}", len(known), levels)
+
+
+def cox_fit(
+    own: Array, times: Times, others: Array | None = None, groups: Indices | None = None
+) -> tuple[float, float] | None:
+    """Return the first coefficient of Cox's model and its standard error; None without any.
 
     Newton's method, with steps that are halved until the likelihood grows. Columns that do not vary are left out.
+    The columns `own` have no penalty, `others` a light one.
     """
-    z = z[:, z.std(0) > 0] if z[:, 0].std() > 0 else z[:, :0]
-    if z.shape[1] == 0:
+    if not own[:, 0].std() > 0:
         return None
-    z = z - z.mean(0)
-    risk_sets = RiskSets(times)
-    b, loss = np.zeros(z.shape[1]), risk_sets.minus_log_likelihood(np.zeros(len(z)))
+    others = np.empty((len(own), 0)) if others is None else others
+    z = np.hstack([own, others])
+    varies = z.std(0) > 0
+    penalty = np.repeat([0.0, LIGHT], [own.shape[1], others.shape[1]])[varies]
+    z = z[:, varies] - z[:, varies].mean(0)
+    likelihood = _Penalised(z, RiskSets(times), penalty)
+    b = np.zeros(z.shape[1])
+    loss = likelihood.loss(b)
     for _ in range(STEPS):
-        information = risk_sets.information(z, z @ b)
-        step = np.linalg.pinv(information, rcond=1e-10, hermitian=True) @ (z.T @ risk_sets.residuals(z @ b))
+        step = likelihood.covariance(b) @ likelihood.slope(b)
         step *= min(1.0, STEEPEST / max(float(np.abs(step * z.std(0)).max()), 1e-300))
-        while (new := risk_sets.minus_log_likelihood(z @ (b + step))) > loss + TOLERANCE:
+        while (new := likelihood.loss(b + step)) > loss + TOLERANCE:
             step = step / 2
         b, before, loss = b + step, loss, new
         if before - loss <= TOLERANCE:
-            covariance = np.linalg.pinv(risk_sets.information(z, z @ b), rcond=1e-10, hermitian=True)
-            return float(b[0]), float(np.sqrt(max(covariance[0, 0], 0.0)))
+            variance = likelihood.variance_of_first(b, groups) * _inflation(int(times.event.sum()), z.shape[1])
+            return float(b[0]), float(np.sqrt(max(variance, 0.0)))
     return None
 
 
-def survival_curves(
-    x: Array, x_tilde: Array, bins: Bins, times: Times, *, ordered: bool
-) -> tuple[SurvivalCurves, ...]:
-    """Return the share of rows without the event along time, for the low and the high half or for each level."""
-    grid = np.unique(np.quantile(times.time, np.linspace(0, 1, POINTS), method="lower"))
-    found = []
-    for label, own, other in _parts(x, x_tilde, bins, ordered):
-        if own.sum() and other.sum():
-            sides = (_shares(times.rows(np.flatnonzero(rows)), grid) for rows in (own, other))
-            found.append(SurvivalCurves(label, int(own.sum()), _plain(grid), *map(_plain, sides)))
-    return tuple(found)
+class _Penalised(NamedTuple):
+    """The partial likelihood of some columns with a ridge penalty for each."""
+
+    z: Array
+    risk_sets: RiskSets
+    penalty: Array
+
+    def loss(self, b: Array) -> float:
+        return self.risk_sets.minus_log_likelihood(self.z @ b) + float(self.penalty @ b**2) / 2
+
+    def slope(self, b: Array) -> Array:
+        return self.z.T @ self.risk_sets.residuals(self.z @ b) - self.penalty * b
+
+    def covariance(self, b: Array) -> Array:
+        information = self.risk_sets.information(self.z, self.z @ b) + np.diag(self.penalty)
+        return np.linalg.pinv(information, rcond=1e-10, hermitian=True)
+
+    def variance_of_first(self, b: Array, groups: Indices | None) -> float:
+        """By the information, or by the scores of groups of rows (Lin and Wei)."""
+        covariance = self.covariance(b)
+        if groups is None:
+            return float(covariance[0, 0])
+        by_row = self.risk_sets.score_residuals(self.z, self.z @ b) @ covariance[0]
+        by_group = np.bincount(groups, by_row)
+        by_penalty = float(self.penalty @ covariance[0] ** 2)
+        return float((by_group**2).sum()) * len(by_group) / max(len(by_group) - 1, 1) + by_penalty
 
 
-def _parts(x: Array, x_tilde: Array, bins: Bins, ordered: bool) -> list[tuple[str, Flags, Flags]]:
-    """Rows of a feature, and those of its knockoff, whose curves are compared."""
-    if ordered:
-        middle = float(np.nanmedian(x))
-        middle = middle if (x > middle).any() else float(x[x < middle].max())
-        return [
-            (f"up to {middle:.4g}", x <= middle, x_tilde <= middle),
-            (f"above {middle:.4g}", x > middle, x_tilde > middle),
-        ]
-    frequent = np.argsort(-np.bincount(bins.x, minlength=len(bins.labels)), kind="stable")[:MOST_LEVELS]
-    return [(bins.labels[k], bins.x == k, bins.x_tilde == k) for k in sorted(frequent.tolist())]
-
-
-def _shares(times: Times, grid: Array) -> Array:
-    curve = kaplan_meier(times)
-    place: Indices = np.searchsorted(curve.time, grid, side="right")
-    return np.append(1.0, curve.survival)[place]
-
-
-def _plain(values: Array) -> tuple[float, ...]:
-    return tuple(float(f"{value:.{DIGITS}g}") for value in values.tolist())
+def _inflation(events: int, columns: int) -> float:
+    """Coefficients vary more than the information says, as in regressions: by the degrees of freedom used."""
+    return events / max(events - columns, 1)

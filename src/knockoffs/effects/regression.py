@@ -1,9 +1,10 @@
 r"""Means of y along a feature and along its knockoff, adjusted for all other features.
 
 The columns C of a feature's bins, of its knockoff's bins and of what models say of the other features are taken as
-they are; all other columns Z of the table, and their squares, act by straight lines with a ridge penalty:
+they are, and so are, up to a penalty worth one row, the columns S that tell of y or of the feature. All other
+columns Z of the table, and their squares, act by straight lines with a ridge penalty:
 
-$$\min_{\beta, b} \|y - C \beta - Z b\|^2 + n \lambda \|b\|^2 .$$
+$$\min_{\beta, a, b} \|y - C \beta - S a - Z b\|^2 + \|a\|^2 + n \lambda \|b\|^2 .$$
 
 Given x, y does not depend on x̃. So the knockoff's part is zero but for noise, and shows how large noise is.
 """
@@ -17,6 +18,7 @@ import numpy as np
 from knockoffs.arrays import Array, Indices
 
 PENALTIES = np.logspace(-4, 4, 17)  # per row, of columns in standard units
+LIGHT = 1.0  # penalty of columns that must not be shrunk: between a feature and a copy of it, it decides
 MOST_FREEDOM = 0.5  # degrees of freedom per row: with more, what is left of y says nothing of the noise
 
 
@@ -70,24 +72,28 @@ class Adjustment:
         b = b - towards @ np.linalg.solve(towards[own], b[own])
         return v - self.z @ b
 
-    def coefficients(self, c: Array, own: Indices) -> Adjusted:
+    def coefficients(self, c: Array, own: Indices, beside: Indices) -> Adjusted:
         """Return the coefficients of the columns c beside all columns of the table but `own`.
 
-        Standard errors allow for errors of any variance, which may depend on each other within a group.
+        The columns `beside` are all but free of a penalty. Standard errors allow for errors of any variance, which
+        may depend on each other within a group, and for what the light penalty decides alone: how a feature and a
+        copy of it share what they do.
         """
-        c = c - c.mean(0)
-        left_c, left_y = np.split(self.leave(np.hstack([c, self.y]), own), [c.shape[1]], axis=1)
-        inverse = np.linalg.pinv(c.T @ left_c, rcond=1e-8, hermitian=True)
+        light = np.repeat([0.0, LIGHT], [c.shape[1], len(beside)])
+        c = np.hstack([c - c.mean(0), self.z[:, beside]])
+        out = np.concatenate([own, beside])
+        left_c, left_y = np.split(self.leave(np.hstack([c, self.y]), out), [c.shape[1]], axis=1)
+        inverse = np.linalg.pinv(c.T @ left_c + np.diag(light), rcond=1e-8, hermitian=True)
         found = inverse @ (c.T @ left_y)
         errors = left_y - left_c @ found
         used = self.freedom + np.count_nonzero(c.std(0))
         errors = errors / np.sqrt(max(1 - used / len(c), 1 / len(c)))
         influence = left_c @ inverse
-        covariances = []
+        covariances, by_penalty = [], (inverse * light) @ inverse
         for error in errors.T:
             scores = np.zeros((self.groups.max() + 1, c.shape[1]))
             np.add.at(scores, self.groups, influence * error[:, None])
-            covariances.append(scores.T @ scores)
+            covariances.append(scores.T @ scores + np.mean(error**2) * by_penalty)
         return Adjusted(found, np.stack(covariances))
 
 

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from knockoffs.effects.bins import MISSING
-from knockoffs.effects.shape import NO_CLAIMS, higher_at
+from knockoffs.effects.intervals import LEVEL, standard_errors
+from knockoffs.effects.shape import NO_CLAIMS, NO_DIFFERENCE, NO_DIRECTION, higher_at
 from knockoffs.notebook import html_table
 from knockoffs.typed_json import plain
 from knockoffs.words import listing
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-CLEAR = 2.0  # standard errors
+NO_AGREEMENT = "has no direction that two models agree on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,15 @@ class Curve:
     knockoff, knockoff_error : tuple of float or None
         The same along the knockoff, which is zero but for noise.
     change, change_error : float or None
-        The last bin's mean minus the first's where bins have an order, else the highest minus the lowest mean; of
-        a curve that turns, the smaller of its two parts.
-    missing, missing_error : float or None
-        The mean of y where the feature is missing minus that of all other rows, with its standard error.
+        The change that the shape is about, with its standard error. Where means rise or fall: the last bin's mean
+        minus the first's. Where they tend to or have no clear direction: the change along a straight line through
+        the bins. Where they turn: the smaller of the two parts. Of levels: the highest minus the lowest mean.
+    change_low, change_high : float or None
+        The ends of its interval, at the level of the effect. Where bins were chosen by their means (levels, and
+        turning points) it is simultaneous for all pairs of bins.
+    missing, missing_error, missing_low, missing_high : float or None
+        The mean of y where the feature is missing minus that of all other rows, with its standard error and the
+        ends of its interval.
     strength, knockoff_strength : float
         The standard deviation of the means over the rows, in units of that of y (shares of classes as they are).
     shape : str
@@ -50,8 +56,12 @@ class Curve:
     knockoff_error: tuple[float | None, ...]
     change: float | None
     change_error: float | None
+    change_low: float | None
+    change_high: float | None
     missing: float | None
     missing_error: float | None
+    missing_low: float | None
+    missing_high: float | None
     strength: float
     knockoff_strength: float
     shape: str
@@ -68,7 +78,7 @@ class HazardRatio:
     ratio : float
         The ratio of the hazards.
     low, high : float
-        The ends of its 95 % interval.
+        The ends of its interval, at the level of the effect; of levels, simultaneous for all pairs of them.
     levels : tuple of str or None
         The two levels that are compared; None for a quantity.
     """
@@ -94,16 +104,19 @@ class SurvivalCurves:
         Which rows these are: the low or the high half of the feature's values, or a level.
     rows : int
         Their number.
-    time : tuple of float
-        Times.
-    share, knockoff : tuple of float
-        The share without the event at these times, and that of the rows whose knockoff has such values.
+    time, share : tuple of float
+        The times of events, and the share without the event from each of them on. The last time is the last
+        observation. Of more than 1,000 steps some are left out, and the share between them is less than .001 too
+        large.
+    knockoff_time, knockoff : tuple of float
+        The same for the rows whose knockoff has such values.
     """
 
     of: str
     rows: int
     time: tuple[float, ...]
     share: tuple[float, ...]
+    knockoff_time: tuple[float, ...]
     knockoff: tuple[float, ...]
 
 
@@ -138,6 +151,10 @@ class Effect:
     column : str or None
         The column that is described where the feature is a group of columns: the one that y changes most along.
         Which columns of a group matter is not tested.
+    level : float
+        The level of all its intervals: .95, and for discoveries 1 - .05 R / m with R of m features selected, since
+        looking at selected features alone picks estimates that are too large (Benjamini and Yekutieli's false
+        coverage rate). Of a group of columns the .05 is divided by their number.
     """
 
     feature: str
@@ -152,6 +169,12 @@ class Effect:
     hazard: HazardRatio | None = None
     survival: tuple[SurvivalCurves, ...] = ()
     column: str | None = None
+    level: float = LEVEL
+
+    @property
+    def reach(self) -> float:
+        """How many standard errors the interval of a mean reaches on each side."""
+        return standard_errors(self.level)
 
     @property
     def said(self) -> str:
@@ -170,9 +193,11 @@ class Effect:
 class Effects:
     """What features do to y, those with the largest w first.
 
-    They describe; no part of the selection depends on them. All other features are adjusted for: by lines and
-    squares with a ridge penalty and, where the statistic has networks, by what these predict from the other
-    features for rows that they were not fitted on (`by_models`).
+    They describe; no part of the selection depends on them. All other features are adjusted for by lines and
+    squares. Those that tell of y or of the feature are not shrunk; the rest have a ridge penalty. Where the
+    statistic has networks, what these predict from the other features, for rows that they were not fitted on, is
+    adjusted for too (`by_models`). The level of an interval makes up for the selection (`Effect.level`), but not
+    by a theorem, which asks for independent estimates and a simpler rule.
     """
 
     each: tuple[Effect, ...] = ()
@@ -192,6 +217,16 @@ class Effects:
         known = listing([repr(effect.feature) for effect in self.each]) or "none"
         raise KeyError(f"no effect of {feature!r} was described. Described are: {known}.")
 
+    @property
+    def about_intervals(self) -> str:
+        """The level of the intervals, in a sentence."""
+        levels = [effect.level for effect in self.each if effect.selected]
+        if not levels or max(levels) == LEVEL:
+            return "Intervals have level 95 %."
+        least = "" if min(levels) == max(levels) else "at least "
+        percent = f"{least}{100 * min(levels):.4g} %"
+        return f"Intervals of discoveries have level {percent}, to make up for the selection; others have 95 %."
+
     def __repr__(self) -> str:
         said = [f"{effect.feature}: {effect.said}" for effect in self.each[:5]]
         more = f"; and {len(self) - 5} more" if len(self) > 5 else ""
@@ -199,7 +234,8 @@ class Effects:
 
     def _repr_html_(self) -> str:
         rows = [(effect.feature, effect.said) for effect in self.each]
-        return html_table("What each feature does, all others being equal", [], ("feature", "effect"), rows)
+        lines = [self.about_intervals] if rows else []
+        return html_table("What each feature does, all others being equal", lines, ("feature", "effect"), rows)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per feature, bin and class: the adjusted mean of y, its standard error, and the knockoff's."""
@@ -245,43 +281,58 @@ class Effects:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON."""
-        return {"by_models": self.by_models, "each": [effect.to_dict() for effect in self.each]}
+        said = {"by_models": self.by_models, "about_intervals": self.about_intervals}
+        return said | {"each": [effect.to_dict() for effect in self.each]}
 
 
 def _said(curve: Curve) -> str:
     """A curve in words: what it does, and by how much."""
     said = curve.shape if curve.of is None else f"share of {curve.of} {curve.shape}"
-    if curve.change is not None and curve.change_error is not None:
-        said += f" ({_size(curve, curve.change, curve.change_error)})"
-    return said + _said_of_missing(curve, sized=True)
+    ends = curve.change, curve.change_low, curve.change_high
+    return said + _interval(curve, ends, signed=curve.shape in NO_CLAIMS) + _said_of_missing(curve, sized=True)
 
 
 def _said_of_hazard(curve: Curve, hazard: HazardRatio | None) -> str:
     """The curve of events beyond expectation in words, and the ratio of hazards where one number can say it."""
-    said = f"hazard {curve.shape}"
-    if hazard is not None and ", then " not in curve.shape:
-        agreed = not _contradicts(hazard, curve)
-        said = f"{said if agreed else 'hazard has no direction that two models agree on'} ({hazard})"
-    return said + _said_of_missing(curve, sized=False)
+    if hazard is None or ", then " in curve.shape:
+        return f"hazard {curve.shape}" + _said_of_missing(curve, sized=False)
+    return f"hazard {_agreed(curve, hazard)} ({hazard})" + _said_of_missing(curve, sized=False)
 
 
-def _contradicts(hazard: HazardRatio, curve: Curve) -> bool:
-    """Whether Cox's model says the opposite of the means of events beyond expectation."""
-    if curve.change is None or (hazard.ratio - 1) * curve.change >= 0 or curve.shape in NO_CLAIMS:
-        return False
-    return hazard.levels is None or curve.shape == higher_at(*hazard.levels)
+def _agreed(curve: Curve, hazard: HazardRatio) -> str:
+    """Say the direction of the hazard that the means claim, and that the interval beside it supports."""
+    claims, above = curve.shape not in NO_CLAIMS, hazard.ratio > 1
+    if claims and hazard.levels is not None and curve.shape != higher_at(*hazard.levels):
+        return curve.shape  # of other levels than the ratio
+    if claims and curve.change is not None and (hazard.ratio - 1) * curve.change < 0:
+        return NO_AGREEMENT
+    if hazard.low <= 1 <= hazard.high:
+        return NO_DIRECTION if hazard.levels is None else NO_DIFFERENCE
+    if claims:
+        return curve.shape
+    if hazard.levels is None:
+        return "rises" if above else "falls"
+    return higher_at(*(hazard.levels if above else hazard.levels[::-1]))
 
 
 def _said_of_missing(curve: Curve, *, sized: bool) -> str:
     """Say where y is for rows in which the feature is missing; nothing where that is unclear or said already."""
-    missing, error = curve.missing, curve.missing_error
-    if missing is None or error is None or abs(missing) < CLEAR * error or repr(MISSING) in curve.shape:
+    missing, low, high = curve.missing, curve.missing_low, curve.missing_high
+    if missing is None or low is None or high is None or low <= 0 <= high or repr(MISSING) in curve.shape:
         return ""
-    size = f" ({_size(curve, missing, error)})" if sized else ""
+    size = _interval(curve, (missing, low, high)) if sized else ""
     return f", {'higher' if missing > 0 else 'lower'} where it is missing{size}"
 
 
-def _size(curve: Curve, change: float, error: float) -> str:
+def _interval(curve: Curve, ends: tuple[float | None, ...], *, signed: bool = False) -> str:
+    """A change and its interval in brackets, without signs where words give the direction."""
+    known = [end for end in ends if end is not None]
+    if not known:
+        return ""
+    if known[0] < 0 and not signed:
+        known = [-known[0], -known[2], -known[1]]
     if curve.of is None:
-        return f"{abs(change):.3g} ± {error:.2g}"
-    return f"{100 * abs(change):.0f} ± {100 * error:.0f} points"
+        size, low, high = (f"{end:.3g}" for end in known)
+        return f" ({size}, {low} to {high})"
+    size, low, high = (f"{100 * end:.0f}" for end in known)
+    return f" ({size}, {low} to {high} points)"

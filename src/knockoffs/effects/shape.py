@@ -1,4 +1,7 @@
-"""What means do along bins, in words: they rise, fall, turn, or differ between levels."""
+"""What means do along bins, in words: they rise, fall, turn, or differ between levels.
+
+Nothing is claimed that the interval beside it does not support.
+"""
 
 from __future__ import annotations
 
@@ -7,87 +10,108 @@ from typing import NamedTuple
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.effects.intervals import LEVEL, Estimate, standard_errors
 
-CLEAR = 2.0  # standard errors
 NO_DIRECTION, NO_DIFFERENCE = "has no clear direction", "does not clearly differ between values"
 NO_CLAIMS = (NO_DIRECTION, NO_DIFFERENCE)
 INSIDE = (0.15, 0.85)  # share of the rows below a turning point that makes it one
 
 
 class Shape(NamedTuple):
-    """A shape in words, and the change that it is about: highest minus lowest, or last minus first bin."""
+    """A shape in words, and the change that it is about."""
 
     words: str
-    change: float | None
-    error: float | None
+    change: Estimate | None
+
+
+class _Means(NamedTuple):
+    """Means in bins, their covariance, and how differences of them become estimates."""
+
+    mean: Array
+    covariance: Array
+    level: float
+    limit: float
+
+    def contrast(self, weights: Array, compared: int = 2) -> Estimate:
+        """Return a weighted sum of the means, which was chosen among the pairs of `compared` means."""
+        error = float(np.sqrt(max(weights @ self.covariance @ weights, 0.0)))
+        return Estimate(float(weights @ self.mean), error, standard_errors(self.level, compared), self.limit)
+
+    def difference(self, one: int, other: int, compared: int = 2) -> Estimate:
+        unit = np.eye(len(self.mean))
+        return self.contrast(unit[one] - unit[other], compared)
+
+    def only(self, bins: Indices) -> _Means:
+        return self._replace(mean=self.mean[bins], covariance=self.covariance[np.ix_(bins, bins)])
 
 
 def shape_of(
-    mean: Array, covariance: Array, shares: Array, labels: tuple[str, ...], ordered: Flags, known: Flags
+    mean: Array,
+    covariance: Array,
+    shares: Array,
+    labels: tuple[str, ...],
+    ordered: Flags,
+    known: Flags,
+    *,
+    level: float = LEVEL,
+    limit: float = np.inf,
 ) -> Shape:
-    """Say what the means do. `shares` are those of the rows; bins that are not `known` have too few rows."""
-    in_order = np.flatnonzero(ordered & known)
+    """Say what the means do.
+
+    `shares` are those of the rows; bins that are not `known` have too few rows. No difference is larger than
+    `limit`.
+    """
+    means = _Means(mean, covariance, level, limit)
     if ordered[known].sum() > 2:
-        return _along(mean, covariance, shares, in_order)
-    return _between(mean, covariance, labels, np.flatnonzero(known))
+        bins = np.flatnonzero(ordered & known)
+        return _along(means.only(bins), shares[bins] / shares[bins].sum())
+    bins = np.flatnonzero(known)
+    return _between(means.only(bins), tuple(labels[k] for k in bins))
 
 
-def _along(mean: Array, covariance: Array, shares: Array, bins: Indices) -> Shape:
-    weight = shares[bins] / shares[bins].sum()
+def _along(means: _Means, weight: Array) -> Shape:
     place = np.cumsum(weight) - weight / 2  # the share of the rows below, from 0 to 1
-    powers = np.stack([np.ones(len(bins)), place - 0.5, (place - 0.5) ** 2])
-    fit = np.linalg.pinv((powers * weight) @ powers.T) @ (powers * weight)
+    powers = np.stack([np.ones(len(weight)), place - 0.5, (place - 0.5) ** 2])
     straight = np.linalg.pinv((powers[:2] * weight) @ powers[:2].T)[1] @ (powers[:2] * weight)
-    own, own_covariance = mean[bins], covariance[np.ix_(bins, bins)]
-    slope, bend = float(straight @ own), float(fit[2] @ own)
-    slope_z, bend_z = (_ratio(contrast, own, own_covariance) for contrast in (straight, fit[2]))
-    turn = 0.5 - float(fit[1] @ own) / (2 * bend) if bend else np.nan
-    change, error = _difference(mean, covariance, int(bins[-1]), int(bins[0]))
-    if abs(bend_z) >= CLEAR and INSIDE[0] < turn < INSIDE[1] and _turns(own, own_covariance, place, turn, bend):
-        peak = int(bins[np.argmax(own) if bend < 0 else np.argmin(own)])
-        end = min((int(bins[0]), int(bins[-1])), key=lambda k: abs(mean[peak] - mean[k]))
-        size = _difference(mean, covariance, peak, end)
-        return Shape("rises, then falls" if bend < 0 else "falls, then rises", *size)
-    if abs(slope_z) >= CLEAR and change * np.sign(slope) >= CLEAR * error:
-        return Shape("rises" if slope > 0 else "falls", change, error)
-    if (
-        abs(slope_z) >= CLEAR and change * slope > 0
-    ):  # else the ends, whose difference is said, contradict the line
-        return Shape("tends to rise" if slope > 0 else "tends to fall", change, error)
-    return Shape(NO_DIRECTION, change, error)
+    turning = _turning(means, np.linalg.pinv((powers * weight) @ powers.T) @ (powers * weight))
+    if turning is not None:
+        return turning
+    line = means.contrast(straight * (place[-1] - place[0]))
+    ends = means.difference(-1, 0)
+    if not line.clear:
+        return Shape(NO_DIRECTION, line)
+    if line.size * ends.size <= 0:  # a size beside the direction would contradict it
+        return Shape(NO_DIRECTION, None)
+    verb = "rise" if line.size > 0 else "fall"
+    return Shape(f"{verb}s", ends) if ends.clear else Shape(f"tends to {verb}", line)
 
 
-def _turns(mean: Array, covariance: Array, place: Array, turn: float, bend: float) -> bool:
-    """Return whether both ends differ clearly from the middle, on the side that the bend says."""
-    middle = np.abs(place - turn) == np.abs(place - turn).min()
-    for end in (place == place.min(), place == place.max()):
-        contrast = middle / middle.sum() - end / end.sum()
-        if _ratio(contrast, mean, covariance) * -np.sign(bend) < CLEAR:
-            return False
-    return True
+def _turning(means: _Means, fit: Array) -> Shape | None:
+    """The shape of means that turn, and the smaller of their two parts; None where one of these is unclear.
+
+    The highest (or lowest) bin is found by looking at all of them.
+    """
+    bend = means._replace(limit=np.inf).contrast(fit[2])
+    turn = 0.5 - float(fit[1] @ means.mean) / (2 * bend.value) if bend.value else np.nan
+    if not (bend.clear and INSIDE[0] < turn < INSIDE[1]):
+        return None
+    side = -np.sign(bend.value)
+    peak = int(np.argmax(side * means.mean))
+    parts = [means.difference(peak, end, len(means.mean)) for end in (0, -1)]
+    if not all(part.clear for part in parts):
+        return None
+    return Shape("rises, then falls" if side > 0 else "falls, then rises", min(parts, key=lambda p: abs(p.size)))
 
 
-def _between(mean: Array, covariance: Array, labels: tuple[str, ...], bins: Indices) -> Shape:
-    """Name the highest and the lowest level."""
-    if len(bins) < 2:
-        return Shape("has too few rows at more than one value", None, None)
-    high, low = int(bins[np.argmax(mean[bins])]), int(bins[np.argmin(mean[bins])])
-    change, error = _difference(mean, covariance, high, low)
-    if change < CLEAR * error:
-        return Shape(NO_DIFFERENCE, change, error)
-    return Shape(higher_at(labels[high], labels[low]), change, error)
+def _between(means: _Means, labels: tuple[str, ...]) -> Shape:
+    """Name the highest and the lowest level, which are found by looking at all of them."""
+    if len(labels) < 2:
+        return Shape("has too few rows at more than one value", None)
+    high, low = int(np.argmax(means.mean)), int(np.argmin(means.mean))
+    change = means.difference(high, low, len(labels))
+    return Shape(higher_at(labels[high], labels[low]) if change.clear else NO_DIFFERENCE, change)
 
 
 def higher_at(high: str, low: str) -> str:
     """Say which of two levels has the higher mean."""
     return f"is higher at {high!r} than at {low!r}"
-
-
-def _difference(mean: Array, covariance: Array, one: int, other: int) -> tuple[float, float]:
-    variance = covariance[one, one] + covariance[other, other] - 2 * covariance[one, other]
-    return float(mean[one] - mean[other]), float(np.sqrt(max(variance, 0.0)))
-
-
-def _ratio(contrast: Array, mean: Array, covariance: Array) -> float:
-    error = float(np.sqrt(max(contrast @ covariance @ contrast, 0.0)))
-    return float(contrast @ mean) / error if error > 0 else 0.0

@@ -89,7 +89,8 @@ def nice_numbers(low: float, high: float, count: int = 5) -> list[float]:
     unit = 10.0 ** math.floor(math.log10(raw))
     step = unit * min((1, 2, 5, 10), key=lambda m: abs(m * unit - raw))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [float(f"{k * step:.10g}") for k in range(first, last + 1)]
+    digits = 10 + max(0, math.ceil(math.log10(max(abs(low), abs(high)) / step)))  # 10 of the step at any distance
+    return list(dict.fromkeys(float(f"{k * step:.{digits}g}") for k in range(first, last + 1)))
 
 
 def log_numbers(low: float, high: float) -> list[float]:

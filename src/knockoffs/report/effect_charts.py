@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from knockoffs.effects.intervals import standard_errors
 from knockoffs.report.axes import MARGIN_BOTTOM, MARGIN_TOP, Axis, Chart, value_range, with_axes
 from knockoffs.report.skewness import suits_log
 
-ERRORS = 2  # standard errors that a band or a whisker reaches
 APART = 46  # pixels for missing cells, to the right of a curve
 LEVEL_ROW = 24
 LABELS = 120  # pixels for the names of levels
@@ -31,23 +31,23 @@ def _title(curve: dict[str, Any], target: str | None) -> str:
     return target or "target"
 
 
-def _ends(curve: dict[str, Any]) -> tuple[float, float]:
-    """The range that holds zero, the means with their errors, and the knockoff's means."""
+def _ends(curve: dict[str, Any], reach: float) -> tuple[float, float]:
+    """The range that holds zero, the means with their intervals, and the knockoff's means."""
     known = [(m, e) for m, e in zip(curve["mean"], curve["error"], strict=True) if m is not None]
-    values = [0.0, *(m + sign * ERRORS * e for m, e in known for sign in (-1, 1))]
+    values = [0.0, *(m + sign * reach * e for m, e in known for sign in (-1, 1))]
     return value_range([*values, *(m for m in curve["knockoff"] if m is not None)])
 
 
 def _curve(effect: dict[str, Any], curve: dict[str, Any], title: str) -> Chart:
-    chart = Chart(title, WIDTH, 200, effect["feature"])
+    chart, reach = Chart(title, WIDTH, 200, effect["feature"]), standard_errors(effect["level"])
     placed = [k for k, p in enumerate(effect["places"]) if p is not None and curve["mean"][k] is not None]
     apart = [k for k, p in enumerate(effect["places"]) if p is None and curve["mean"][k] is not None]
     places = [effect["places"][k] for k in placed] or [0.0]
     end = chart.right - APART * bool(apart)
     x = Axis(*value_range(places), chart.left, end, log=suits_log(places))
-    y = Axis(*_ends(curve), chart.bottom, chart.top)
+    y = Axis(*_ends(curve, reach), chart.bottom, chart.top)
     means = [(x(effect["places"][k]), curve["mean"][k], curve["error"][k]) for k in placed]
-    band = [(at, y(m + ERRORS * e)) for at, m, e in means] + [(at, y(m - ERRORS * e)) for at, m, e in means[::-1]]
+    band = [(at, y(m + reach * e)) for at, m, e in means] + [(at, y(m - reach * e)) for at, m, e in means[::-1]]
     knockoff = [
         (x(effect["places"][k]), y(curve["knockoff"][k])) for k in placed if curve["knockoff"][k] is not None
     ]
@@ -60,7 +60,7 @@ def _curve(effect: dict[str, Any], curve: dict[str, Any], title: str) -> Chart:
     ]
     for k in apart:
         at, mean, error = chart.right - 22, curve["mean"][k], curve["error"][k]
-        marks.append({"kind": "whiskers", "lines": [(at, y(mean - ERRORS * error), at, y(mean + ERRORS * error))]})
+        marks.append({"kind": "whiskers", "lines": [(at, y(mean - reach * error), at, y(mean + reach * error))]})
         marks.append({"kind": "cloud", "style": "data", "points": [(at, y(mean))]})
         if curve["knockoff"][k] is not None:
             marks.append({"kind": "cloud", "style": "knockoffs", "points": [(at, y(curve["knockoff"][k]))]})
@@ -72,20 +72,21 @@ def _survival(effect: dict[str, Any]) -> Chart:
     """The share without the event along time of each part of the rows, and of those with such a knockoff."""
     parts = effect["survival"]
     chart = Chart("share without the event", WIDTH, 200, "time")
-    times = [0.0, *parts[0]["time"]]
+    times = [0.0, *(part[side][-1] for part in parts for side in ("time", "knockoff_time"))]
     x, y = Axis(*value_range(times), chart.left, chart.right), Axis(0, 1, chart.bottom, chart.top)
 
-    def line(shares: list[float], style: str) -> dict[str, Any]:
+    def line(times: list[float], shares: list[float], style: str) -> dict[str, Any]:
         """Shares change at a time, and stay until the next."""
         points, before = [(x(0.0), y(1.0))], 1.0
-        for time, share in zip(parts[0]["time"], shares, strict=True):
+        for time, share in zip(times, shares, strict=True):
             points += [(x(time), y(before)), (x(time), y(share))]
             before = share
         return {"kind": "line", "points": points, "style": style}
 
-    marks = [line(part["knockoff"], f"knockoffs thin {dash}") for part, dash in zip(parts, DASHES, strict=False)]
-    marks += [line(part["share"], f"data {dash}") for part, dash in zip(parts, DASHES, strict=False)]
-    keys = [{"label": part["of"], "style": f"data {dash}"} for part, dash in zip(parts, DASHES, strict=False)]
+    dashed = list(zip(parts, DASHES, strict=False))
+    marks = [line(part["knockoff_time"], part["knockoff"], f"knockoffs thin {dash}") for part, dash in dashed]
+    marks += [line(part["time"], part["share"], f"data {dash}") for part, dash in dashed]
+    keys = [{"label": part["of"], "style": f"data {dash}"} for part, dash in dashed]
     marks.append({"kind": "keys", "x": chart.right, "y": chart.top + 10, "keys": keys})
     return with_axes(chart, x, y, marks)
 
@@ -96,17 +97,20 @@ def _spaced(ticks: list[tuple[float, str]], end: float) -> list[tuple[float, str
 
 
 def _bars(effect: dict[str, Any], curve: dict[str, Any], title: str) -> Chart:
-    shown = [k for k, mean in enumerate(curve["mean"]) if mean is not None]
+    shown, reach = (
+        [k for k, mean in enumerate(curve["mean"]) if mean is not None],
+        standard_errors(effect["level"]),
+    )
     chart = Chart(title, WIDTH, MARGIN_TOP + MARGIN_BOTTOM + LEVEL_ROW * max(1, len(shown)), effect["feature"])
-    x = Axis(*_ends(curve), LABELS, chart.right)
+    x = Axis(*_ends(curve, reach), LABELS, chart.right)
     rows, bars, whiskers = [], [], []
     for place, k in enumerate(shown):
         top, mean, error = MARGIN_TOP + LEVEL_ROW * place, curve["mean"][k], curve["error"][k]
         label = effect["bins"][k]
         rows.append({"label": label, "x": LABELS - 6, "y": top + LEVEL_ROW / 2 + 3})
-        bars.append(_bar(x, mean, top + 3, 11, "data", f"{label}: {mean:.3g} ± {error:.2g}"))
+        bars.append(_bar(x, mean, top + 3, 11, "data", f"{label}: {mean:.3g} ± {reach * error:.2g}"))
         middle = top + 8.5
-        whiskers.append((x(mean - ERRORS * error), middle, x(mean + ERRORS * error), middle))
+        whiskers.append((x(mean - reach * error), middle, x(mean + reach * error), middle))
         if curve["knockoff"][k] is not None:
             own = curve["knockoff"][k]
             bars.append(_bar(x, own, top + 15, 5, "knockoffs", f"{label}, knockoff: {own:.3g}"))

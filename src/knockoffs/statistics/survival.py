@@ -80,6 +80,15 @@ class RiskSets:
             mean * self._events[:, None]
         ).T @ mean
 
+    def score_residuals(self, z: Array, score: Array) -> Array:
+        """Return each row's part in the slope of the log partial likelihood by the coefficients of columns z."""
+        weight = _weights(score)
+        total = self._at_risk(weight)
+        mean = self._at_risk(weight[:, None] * z) / total[:, None]
+        passed = np.cumsum((self._events / total)[:, None] * mean, axis=0)
+        own = self.residuals(score)[:, None] * z
+        return own - self.event[:, None] * mean[self._place] + weight[:, None] * passed[self._place]
+
     def _at_risk(self, weight: Array) -> Array:
         """The sum of the weights of the rows at risk at each distinct time."""
         return np.cumsum(weight[self._order][::-1], axis=0)[::-1][self._starts]
