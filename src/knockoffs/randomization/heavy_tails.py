@@ -29,7 +29,7 @@ def warn_of_heavy_tails(table: Table) -> None:
         caution(
             f"{listing([column_name(table.names, j) for j in columns])}: heavy tails, and correlated with other "
             f"columns. {len(table)} rows do not show how such columns depend on each other, so p-values may be "
-            "too small: in simulations with 150 rows, one in eight to ten was below 0.05 where there was nothing "
+            "too small: in simulations with 150 rows, one in ten or more was below 0.05 where there was nothing "
             "to find. Replace these columns by their ranks (X[COL].rank(pct=True) in pandas), which "
             "asks the same question."
         )
