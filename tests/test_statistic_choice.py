@@ -89,13 +89,13 @@ def test_a_choice_cannot_know_which_of_a_feature_and_its_knockoff_is_which(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It sees rows of which coins have taken each column from X or from the knockoffs of the selection."""
-    seen, draw = [], choice.choose_statistic
+    seen, simulate = [], choice.expect
 
-    def listen(table: Any, draw_knockoffs: Any, **settings: Any) -> Any:
+    def listen(table: Any, draw_knockoffs: Any, *statistics: Any, **settings: Any) -> Any:
         seen.append((table.codes, draw_knockoffs(1).codes, draw_knockoffs(2).codes))
-        return draw(table, draw_knockoffs, **settings)
+        return simulate(table, draw_knockoffs, *statistics, **settings)
 
-    monkeypatch.setattr("knockoffs.selector.choose_statistic", listen)
+    monkeypatch.setattr(choice, "expect", listen)
     x, y = rows(1)
     fitted(x, y, 0)
     ((codes, knockoffs, others),) = seen

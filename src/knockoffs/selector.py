@@ -24,7 +24,6 @@ from knockoffs.diagnostics.check import CHECK
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, may_check
 from knockoffs.diagnostics.source import may_run_aside, table_for
-from knockoffs.diagnostics.tossed import tossed_source
 from knockoffs.effects import describe_effects
 from knockoffs.generator_choice import (
     drawn_knockoffs,
@@ -402,18 +401,12 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.statistic_reason_ = None
         if is_auto(statistic):
             work.begin(CHOOSE)
-            source = tossed_source(
-                self.generator_,
-                table,
-                knockoffs,
-                groups=groups,
-                conditioned=self._conditioned,
-                rng=random_generator(seed, stream=11),
-            )
             with progress_bars(self.progress) as report:
                 statistic, self.statistic_reason_ = choose_statistic(
-                    source.table,
-                    source.draw,
+                    self.generator_,
+                    table,
+                    knockoffs,
+                    conditioned=self._conditioned,
                     fdr=self.fdr,
                     offset=self.offset,
                     task=target.task,

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Indices
+from knockoffs.arrays import Flags, Indices
 from knockoffs.diagnostics.dry_run import Rate, simulate
 from knockoffs.diagnostics.expectation import expect
+from knockoffs.diagnostics.tossed import tossed_source
 from knockoffs.engine.training import Report
+from knockoffs.randomness import random_generator
 from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
@@ -47,9 +49,11 @@ class _Candidate(NamedTuple):
 
 
 def choose_statistic(
+    generator: Any,
     table: Table,
-    draw_knockoffs: Callable[[int], Any],
+    knockoffs: Table,
     *,
+    conditioned: Flags,
     fdr: float,
     offset: int,
     task: Task,
@@ -59,16 +63,18 @@ def choose_statistic(
     n_jobs: int | None,
     report: Report | None,
 ) -> StatisticChoice:
-    """Choose by responses that are simulated on rows, with fresh knockoffs of these.
+    """Choose by responses that are simulated on rows that coins have taken from X and its knockoffs.
 
-    y has no part in it but for its type and the shares of its classes. With rows that coins have taken from X and
-    its knockoffs (`tossed_source`) the choice costs no validity. False discoveries are those of `expect`; the
-    relevant features found are those of the statistics themselves, for one response of each kind.
+    So the choice costs no validity (`tossed`); y has no part in it but for its type and the shares of its classes.
+    False discoveries are those of `expect`; the relevant features found are those of the statistics themselves,
+    for one response of each kind.
     """
+    rng = random_generator(seed, stream=11)
+    source = tossed_source(generator, table, knockoffs, groups=groups, conditioned=conditioned, rng=rng)
     statistics = [make() for make in CANDIDATES]
     expected = expect(
-        table,
-        draw_knockoffs,
+        source.table,
+        source.draw,
         statistics,
         offset=offset,
         seed=seed,
@@ -82,8 +88,8 @@ def choose_statistic(
     candidates = []
     for statistic, of_statistic in zip(statistics, expected, strict=True):
         found = simulate(
-            table,
-            draw_knockoffs,
+            source.table,
+            source.draw,
             statistic,
             replicates=1,
             offset=offset,
