@@ -213,8 +213,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.__dict__.pop("selection_", None)  # of an earlier fit
         self.expectation_: Expectation | None = None
         self.certificate_: Certificate | None = None
-        self._level = float(self.fdr)
         self._check_settings(groups)
+        self._level = float(self.fdr)
         task = task_of(self.task, self.statistic)
         table, target = read_inputs(self, X, y, task=task, kinds=self.kinds, groups=groups, who=WHO)
         self._conditioned = conditioned_columns(self.condition_on, table)

@@ -320,7 +320,7 @@ def test_names_stay_text_whatever_they_are(show: Callable[..., Shown]) -> None:
     assert shown.page.locator("style").count() == 1
     assert shown.page.locator("img, iframe, object, embed, b").count() == 0
     titles = shown.page.locator("#statistics svg").first.locator("circle title").all_text_contents()
-    assert sorted(t.rsplit(": w = ")[0] for t in titles) == sorted(NASTY)
+    assert sorted(t.rsplit(": mean w = ")[0] for t in titles) == sorted(NASTY)
     for name in NASTY:
         shown.page.get_by_label("Search a feature").fill(name)
         assert name in shown.column(0)

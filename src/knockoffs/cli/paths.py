@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from knockoffs.outputs import is_stream
 
+TABLES = ("FILE", "--knockoffs")  # inputs that may be folders of Parquet files
+
 
 class Named(NamedTuple):
     """A path, and the option or argument of the command that names it."""
@@ -65,7 +67,7 @@ def _refuse_overwritten_inputs(inputs: list[Named], outputs: list[Named]) -> Non
                     f"{output} is the same file as {source}, which it would overwrite. Pass another path to "
                     f"{output.option}."
                 )
-            if source.path != "-" and _is_within(output.path, source.path):
+            if source.option in TABLES and source.path != "-" and _is_within(output.path, source.path):
                 raise ValueError(
                     f"{output} is in the folder {source}, whose files are the table: the next run would read it, "
                     f"too. Pass a path elsewhere to {output.option}."
