@@ -14,12 +14,13 @@ import warnings
 import numpy as np
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import lasso_path
 
 from knockoffs.arrays import Array, Indices
 
 ROWS_PER_COLUMN = 8  # that is adjusted for; of survival times the events count
 CANDIDATES = 200  # columns that a lasso chooses among, the most correlated ones
+MOST_PRODUCTS = 1000  # columns of which all pairs are multiplied once
 STRICTNESS, GAMMA = 0.6, 0.05  # c, γ
 ROUNDS = 2  # for the standard deviation of the noise
 LEAST_NOISE = 0.05  # in standard deviations: an exact copy leaves none
@@ -41,38 +42,52 @@ class Confounders:
 
     def __init__(self, z: Array, y: Array, rows: int) -> None:
         self._z, self._most = z, rows // ROWS_PER_COLUMN
-        self._for_y = _sizes(z, y)
+        self._products = z.T @ z if z.shape[1] <= MOST_PRODUCTS else None
+        self._for_y = self._sizes(y, np.empty(0, dtype=np.intp))
 
     def beside(self, own: Indices) -> Indices:
         """Return the columns to adjust for beside the columns `own`; of too many the most important ones."""
-        others = np.setdiff1d(np.arange(self._z.shape[1]), own)
-        sizes = np.maximum(self._for_y[others], _sizes(self._z[:, others], self._z[:, own]))
+        sizes = np.maximum(self._for_y, self._sizes(self._z[:, own], own))
+        sizes[own] = 0.0
         order = np.argsort(-sizes, kind="stable")[: self._most]
-        return np.sort(others[order[sizes[order] > 0]])
+        return np.sort(order[sizes[order] > 0])
 
+    def _sizes(self, targets: Array, own: Indices) -> Array:
+        """The largest coefficient of each column but `own` over the lassos of some targets."""
+        sizes = np.zeros(self._z.shape[1])
+        for target in targets.T:
+            deviation = target.std()
+            if deviation > 0 and len(sizes) > len(own):
+                sizes = np.maximum(sizes, np.abs(self._lasso((target - target.mean()) / deviation, own)))
+        return sizes
 
-def _sizes(z: Array, targets: Array) -> Array:
-    """The largest coefficient of each column over the lassos of some targets."""
-    sizes = np.zeros(z.shape[1])
-    for target in targets.T:
-        deviation = target.std()
-        if deviation > 0 and z.shape[1]:
-            sizes = np.maximum(sizes, np.abs(_lasso(z, (target - target.mean()) / deviation)))
-    return sizes
-
-
-def _lasso(z: Array, target: Array) -> Array:
-    rows, columns = z.shape
-    candidates = np.argsort(-np.abs(target @ z), kind="stable")[:CANDIDATES]
-    some = z[:, candidates]
-    penalty = STRICTNESS * float(norm.isf(GAMMA / max(columns, 2))) / np.sqrt(rows)
-    noise, found = 1.0, np.zeros(len(candidates))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # among near-copies any will do
-        for _ in range(ROUNDS):
-            model = Lasso(penalty * noise, precompute=True, max_iter=MOST_STEPS, tol=TOLERANCE, random_state=0)
-            found = model.fit(some, target).coef_
-            noise = max(LEAST_NOISE, float((target - some @ found).std()))
-    sizes = np.zeros(columns)
-    sizes[candidates] = found
-    return sizes
+    def _lasso(self, target: Array, own: Indices) -> Array:
+        rows, columns = self._z.shape
+        along = target @ self._z
+        sizes = np.abs(along)
+        sizes[own] = -1.0
+        candidates = np.argsort(-sizes, kind="stable")[: min(CANDIDATES, columns - len(own))]
+        some, along = np.asfortranarray(self._z[:, candidates]), along[candidates]
+        products = some.T @ some if self._products is None else self._products[np.ix_(candidates, candidates)]
+        penalty = STRICTNESS * float(norm.isf(GAMMA / max(columns - len(own), 2))) / np.sqrt(rows)
+        noise, found = 1.0, np.zeros(len(candidates))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # among near-copies any will do
+            for _ in range(ROUNDS):
+                _, path, _ = lasso_path(
+                    some,
+                    target,
+                    alphas=[penalty * noise],
+                    precompute=products,
+                    Xy=along,
+                    coef_init=found,
+                    check_input=False,
+                    max_iter=MOST_STEPS,
+                    tol=TOLERANCE,
+                )
+                found = path[:, 0]
+                left = 1 + (found @ products @ found - 2 * found @ along) / rows
+                noise = max(LEAST_NOISE, float(np.sqrt(max(left, 0.0))))
+        coefficients = np.zeros(columns)
+        coefficients[candidates] = found
+        return coefficients
