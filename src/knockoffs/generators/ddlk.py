@@ -49,7 +49,6 @@ from knockoffs.generators.views import silence_views, view_knockoffs
 from knockoffs.persistence import take_array
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
-from knockoffs.typed_json import as_type
 
 
 class DDLK(RowwiseGenerator):
@@ -391,5 +390,3 @@ class DDLK(RowwiseGenerator):
         self._knockoff = density(shapes["knockoff"], "knockoff", context=columns)
         modelled = int(self.modelled_.sum())
         self.swap_probability_ = self._of_features(take_array(arrays, "swap_probability", (modelled,)))
-        if isinstance(self.entropy, str):  # of a file from when λ could be chosen: the one that was
-            self.entropy = as_type(float, header["entropy"], "entropy")
