@@ -60,7 +60,7 @@ MOST_RESAMPLES = 10_000_000
     type=click.Choice(VARIANTS),
     default="distilled",
     show_default=True,
-    help="How the target is explained: by residuals, by predictions, or by a model fitted to each redraw.",
+    help="How the target is explained: by residuals, or by predictions.",
 )
 @click.option(
     "--resamples",
