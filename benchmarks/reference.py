@@ -61,7 +61,7 @@ class PlainDensity(nn.Module):
             before = torch.stack(columns, dim=1) if columns else noise.normal[:, :0]
             mixture = conditional(_inputs(context, before))
             value = mixture.pick(noise.uniform[:, j], noise.normal[:, j]).detach()
-            gradient = mixture.reparameterise(value)
+            gradient = reparameterised(mixture, value)
             columns.append(value + (gradient - gradient.detach()))
         return torch.stack(columns, dim=1)
 
@@ -80,6 +80,14 @@ class PlainDensity(nn.Module):
                 layer.weight.copy_(stacked.weight[j])
                 layer.bias.copy_(stacked.bias[j, :, 0])
             conditional.last.bias.add_(density.bias[j, width:, 0])
+
+
+def reparameterised(mixture: GaussianMixture, value: Tensor) -> Tensor:
+    """A tensor whose gradient in the mixture's parameters is that of a sample at `value`; it has no other use."""
+    with torch.no_grad():
+        by_log_weight, by_mean, by_log_scale = mixture.at(value).of_sample()
+    terms = by_log_weight * mixture.log_weights + by_mean * mixture.means + by_log_scale * mixture.log_scales
+    return terms.sum(-1)
 
 
 def swap_step(

@@ -456,7 +456,7 @@ def test_the_task_of_a_statistic_is_that_of_the_whole_selection() -> None:
     assert own.selection_.target_kind == asked.selection_.target_kind == "a quantity: 0 to 1, median 1"
     assert own.expectation_ is not None
     assert asked.expectation_ is not None
-    np.testing.assert_array_equal(own.expectation_.run.ws, asked.expectation_.run.ws)
+    np.testing.assert_array_equal(own.expectation_.ws, asked.expectation_.ws)
 
 
 @pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
@@ -467,7 +467,7 @@ def test_power_counts_features_that_can_be_selected() -> None:
     assert everything is not None
     assert half is not None
     assert half.rate(0.5).power > 0.6 * everything.rate(0.5).power
-    assert (half.run.ws[:, :6] == 0).all()
+    assert (half.ws[:, :6] == 0).all()
 
 
 @pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")

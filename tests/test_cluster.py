@@ -133,7 +133,7 @@ def test_draws_of_a_selection_and_its_check(on_cluster: OnCluster) -> None:
     def select() -> tuple[Array, Array, float]:
         with collect_cautions():
             selector.fit(X, Y)
-        return selector.selection_.draws, selector.expectation_.run.ws, selector.certificate_.p_value
+        return selector.selection_.draws, selector.expectation_.ws, selector.certificate_.p_value
 
     for there, here in zip(on_cluster(select), select(), strict=True):
         np.testing.assert_array_equal(there, here)

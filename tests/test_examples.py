@@ -14,13 +14,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from sklearn.datasets import load_diabetes
 
 import knockoffs
 from knockoffs import KnockoffSelector
 from knockoffs.cli import main
 from knockoffs.datasets import make_patients
-from knockoffs.plots import compare_knockoffs
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -92,13 +90,6 @@ def test_the_code_of_the_guides(guide: Path, folder: Path) -> None:
     names |= {"X": X, "y": y, "relevant": relevant, "patient": np.arange(160) // 2, "selector": selector}
     for block in blocks(guide.read_text(encoding="utf-8")):
         exec(block.replace("10_000", "150").replace("rows=800", "rows=160"), names)  # fewer rows than on the page
-
-
-def test_the_picture_of_data_and_knockoffs(folder: Path) -> None:
-    X = load_diabetes().data
-    figure = compare_knockoffs(X, X[::-1], [f"$\\frac{k}$ <b>" for k in range(10)], columns=3)
-    assert len(figure.axes) == 6
-    figure.savefig(folder / "picture.png")  # raises where a name is read as a formula
 
 
 EXAMPLES = ROOT / "docs" / "examples"

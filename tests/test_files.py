@@ -23,7 +23,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knockoffs import archives, infer_schema, memory
+from knockoffs import infer_schema, memory
 from knockoffs.cautions import KnockoffWarning
 from knockoffs.files import TableFileError, read_frame, without_mark, write_frame
 
@@ -290,19 +290,6 @@ def test_a_damaged_archive_is_refused(read: Read) -> None:
     whole[len(whole) // 2] ^= 0xFF
     with pytest.raises(TableFileError, match=r"damaged or truncated archive .*Copy it again"):
         read(bytes(whole))
-
-
-@pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS.keys())
-def test_an_archive_of_much_more_than_its_size_is_refused(
-    read: Read, compress: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(archives, "EXPANDED_ALWAYS", 100_000)
-    fits = b"a,b\n" + b"1,2\n" * 24_000
-    assert len(read(compress(fits))) == 24_000
-    with pytest.raises(TableFileError, match=r"has 0\.\d MB and holds more than 0\.\d MB.*100 times.*unpack it"):
-        read(compress(fits * 40))
-    noise = np.random.default_rng(0).random((20_000, 2))  # does not shrink: its own size allows it
-    assert read(compress(text(pd.DataFrame(noise, columns=["a", "b"])))).shape == noise.shape
 
 
 def test_a_parquet_that_no_memory_holds_is_refused(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,6 @@ LAYERS = (
         "cautions",
         "checks",
         "fingerprints",
-        "interrupts",
         "leading_zeros",
         "long_numbers",
         "memory",

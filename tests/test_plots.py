@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, LassoStatistic
-from knockoffs.plots import DATA, compare_knockoffs, compare_marginals, compare_methods
+from knockoffs.plots import DATA, compare_marginals, compare_methods
 
 X = np.random.default_rng(0).normal(size=(80, 3))
 TABLES = {"data": X, "$broken^{math": X[::-1], "copies": X}
@@ -55,20 +55,12 @@ def test_missing_cells_are_left_out() -> None:
     for figure in (
         compare_methods(tables, 0, 1),
         compare_methods({"data": np.full((40, 2), np.nan), "knockoffs": np.full((40, 2), np.nan)}, 0, 1),
-        compare_knockoffs(gappy, gappy[::-1], ["a", "b", "c"]),
     ):
         figure.canvas.draw()
 
 
 def _rgb(colour: str) -> tuple[float, ...]:
     return tuple(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
-
-
-@pytest.mark.parametrize("columns", [1, 2])
-def test_knockoffs_beside_the_data(columns: int) -> None:
-    figure = compare_knockoffs(X, X[::-1], ["a", "b", "c"], columns=columns)
-    assert len(figure.axes) == 2 * columns
-    figure.canvas.draw()
 
 
 # figures of results

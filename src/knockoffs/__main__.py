@@ -10,8 +10,6 @@ import signal
 import sys
 from types import FrameType
 
-from knockoffs.interrupts import interrupts_end_the_process
-
 
 def run() -> None:
     """Import the command line and carry out its arguments; end in an orderly way when a signal comes."""
@@ -19,8 +17,7 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that lacks a character shows its code instead of an error
             stream.reconfigure(errors="backslashreplace")
-    with interrupts_end_the_process():
-        from knockoffs.cli import main
+    from knockoffs.cli import main
 
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP

@@ -10,8 +10,7 @@ import numpy as np
 from knockoffs.arrays import Array, Flags
 from knockoffs.cautions import caution
 from knockoffs.diagnostics.certificate import Certificate
-from knockoffs.diagnostics.dry_run import Rate
-from knockoffs.diagnostics.expectation import Expectation
+from knockoffs.diagnostics.dry_run import DryRun, Rate
 from knockoffs.explanation import Outlook, explain_selection, next_steps
 from knockoffs.filtering import combine_draws, draw_threshold
 from knockoffs.parts import described
@@ -38,7 +37,7 @@ def conclude(
     keep_at_least: int,
     generator: Any,
     statistic: Any,
-    expectation: Expectation | None,
+    expectation: DryRun | None,
     twins: Sequence[tuple[str, str]],
     groups: int | None,
     row_handling: RowHandling,

@@ -66,10 +66,10 @@ def read_frame(
     """The table in a file, in a folder of Parquet files, or in standard input for `-`.
 
     Compression and Parquet are known by content, the delimiter of text by its first line unless it is given. A
-    first column without a name, or with the one that pandas gives it, holds row names. What an archive may hold is
-    limited (`knockoffs.archives`); unpack it to lift the limit. Codes with leading zeros in text files, such as
-    035, are text, but for the columns that are said to be `numbers`. Of a table with more than `max_rows` rows so
-    many are drawn at random, in their order, and a caution says so; in a folder the others are never in memory.
+    first column without a name, or with the one that pandas gives it, holds row names. Codes with leading zeros in
+    text files, such as 035, are text, but for the columns that are said to be `numbers`. Of a table with more than
+    `max_rows` rows so many are drawn at random, in their order, and a caution says so; in a folder the others are
+    never in memory.
     """
     name = "standard input" if path == "-" else path
     source = ParquetTable(path) if _holds_parquet(path) else _from_file(path, name, delimiter, numbers)

@@ -19,11 +19,10 @@ from knockoffs.outputs import write_atomically
 
 FORMAT = "knockoffs"
 VERSION = 2
-WITHOUT_CHECKSUM = 1  # the version whose files have none
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be used: truncated, damaged, of another program, or of a newer version."""
+    """A model file that cannot be used: truncated, damaged, of another program, or of another version."""
 
 
 def write_model(
@@ -144,21 +143,17 @@ def _open_model(
 def _require_ours(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> None:
     if metadata.get("format") != FORMAT:
         raise ModelFileError(f"{os.fspath(path)!r} is a safetensors file of another program, not of knockoffs.")
-    version = int(metadata["version"])
-    if version > VERSION:
+    version = metadata.get("version")
+    if version != str(VERSION):
         raise ModelFileError(
-            f"{os.fspath(path)!r} has format version {version}, this knockoffs reads up to "
-            f"{VERSION}. Upgrade knockoffs."
+            f"{os.fspath(path)!r} has format version {version}, and this knockoffs reads version {VERSION} alone. "
+            "Install the knockoffs that wrote the file, or fit and save the model again."
         )
-    if version < WITHOUT_CHECKSUM:
-        raise ValueError(f"format version {version} does not exist")
 
 
 def _require_checksum(
     path: str | os.PathLike[str], metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    if int(metadata["version"]) <= WITHOUT_CHECKSUM and "checksum" not in metadata:
-        return
     if metadata.get("checksum") != checksum(metadata, arrays):
         raise ModelFileError(
             f"{os.fspath(path)!r} is damaged: its content does not agree with its checksum. Copy it again from "

@@ -14,28 +14,6 @@ from knockoffs.arrays import Array
 from knockoffs.figures import DATA, KNOCKOFF, without_frame
 
 
-def compare_knockoffs(x: Array, x_tilde: Array, names: Sequence[str], *, columns: int = 4) -> Figure:
-    """Marginals of the first `columns` features, and below them each feature against the next: data and knockoffs.
-
-    Good knockoffs have the data's marginals and the data's dependence.
-    """
-    columns = min(columns, x.shape[1] - 1)
-    figure = Figure(figsize=(2.6 * columns, 5.2), layout="constrained")
-    top, bottom = figure.subplots(2, columns, squeeze=False)
-    for j in range(columns):
-        _marginal(top[j], x[:, j], x_tilde[:, j], names[j])
-        for table, colour, label in ((x, DATA, "data"), (x_tilde, KNOCKOFF, "knockoffs")):
-            bottom[j].scatter(
-                table[:, j], table[:, j + 1], s=4, alpha=0.5, color=colour, linewidths=0, label=label
-            )
-        bottom[j].set_xlabel(names[j], parse_math=False)
-        bottom[j].set_ylabel(names[j + 1], parse_math=False)
-    bottom[0].legend(markerscale=3, frameon=False)
-    for axes in (*top, *bottom):
-        without_frame(axes, labels=7)
-    return figure
-
-
 def compare_methods(tables: Mapping[str, Array], first: int, second: int) -> Figure:
     """The joint density of two columns, a panel for each table; the first is the data, outlined in every panel.
 

@@ -21,7 +21,7 @@ from knockoffs.conclusion import conclude, warn_of_certificate, warn_of_kept, wa
 from knockoffs.conditioning import conditioned_columns
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import CHECK
-from knockoffs.diagnostics.expectation import Expectation
+from knockoffs.diagnostics.dry_run import DryRun
 from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, may_check
 from knockoffs.diagnostics.source import may_run_aside, table_for
 from knockoffs.effects import describe_effects
@@ -125,7 +125,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
     ----------
     selection_ : Selection
         The frozen result; `.to_frame()` gives it as a table, `.effects` says what each discovery does.
-    certificate_, expectation_ : Certificate and Expectation, or None
+    certificate_, expectation_ : Certificate and DryRun, or None
         What the check of the knockoffs found (a verdict other than "pass" is warned of); w of simulated responses.
     w_, threshold_ : array of float, float
         The statistic of each feature (one per group), and the threshold on it. With several draws w has one row
@@ -211,7 +211,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, groups: Any, threads: int) -> None:
         self.__dict__.pop("selection_", None)  # of an earlier fit
-        self.expectation_: Expectation | None = None
+        self.expectation_: DryRun | None = None
         self.certificate_: Certificate | None = None
         self._check_settings(groups)
         self._level = float(self.fdr)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -131,20 +130,6 @@ def test_signals_and_readers_that_go_away_leave_nothing_behind(tmp_path: Path, f
     assert re.search(r"--out '.*table\.csv' is the same file as FILE '-'", said), said
     for name in ("JSON", "a selection"):  # results are written before they are printed
         assert (tmp_path / f"no reader of {name}" / "out" / "selection.json").exists()
-
-
-def test_control_c_during_the_imports(tmp_path: Path, file: Path) -> None:
-    """Python itself tells, as it goes, which modules it has imported."""
-    command = [sys.executable, "-X", "importtime", "-m", "knockoffs", "select", str(file), "--target", "y"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        said = b""
-        while b"torch" not in said:
-            said += process.stderr.read1(4096)
-        process.send_signal(signal.SIGINT)
-        stdout, rest = process.communicate(timeout=TIMEOUT)
-    assert (process.returncode, stdout) == (130, b"")
-    assert b"Traceback" not in said + rest
-    assert b"knockoffs.selector\n" not in said + rest  # the imports were not over
 
 
 @pytest.mark.parametrize(

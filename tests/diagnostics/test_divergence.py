@@ -16,6 +16,7 @@ from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.diagnostics.divergence import SINGLE_ROWS, Divergence, has_densities, swap_divergence
 from knockoffs.generators.gaussian import knockoff_gaps
+from knockoffs.generators.swap_pairs import EncodedPairs
 from knockoffs.swap_units import Units
 
 LAW = AutoregressiveGaussian(features=4, rho=0.6)
@@ -51,7 +52,8 @@ def independent(rows: int = 50, unit: Any = (0, 1, 2, 3)) -> Densities:
 
 def divergence_of(pairs: Any, features: int = 4, seed: int = 1, **settings: Any) -> Divergence:
     units = Units.of_groups([str(j) for j in range(features)], {})
-    return swap_divergence(pairs, units, np.random.default_rng(seed), **settings)
+    encoded = EncodedPairs(pairs.z, pairs.z_tilde, pairs.unit, pairs.log_prob)
+    return swap_divergence(encoded, units, np.random.default_rng(seed), **settings)
 
 
 def gaussian_divergence(together: Array, columns: list[int]) -> float:

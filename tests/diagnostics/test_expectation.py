@@ -12,8 +12,8 @@ from knockoffs import HoldoutStatistic, LassoStatistic, MidpointStatistic, knock
 from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.diagnostics import expectation
-from knockoffs.diagnostics.dry_run import DryRun
-from knockoffs.diagnostics.expectation import DRAWS, HIGHER, HIGHEST, RESPONSES, Expectation, expect
+from knockoffs.diagnostics.dry_run import HIGHER, HIGHEST, DryRun
+from knockoffs.diagnostics.expectation import DRAWS, RESPONSES, expect
 from knockoffs.diagnostics.simulated import KINDS
 from knockoffs.statistics.problem import Problem
 from knockoffs.tables import read_table
@@ -30,7 +30,7 @@ def expected(
     statistic: Any = None,
     seed: int = 0,
     **settings: Any,
-) -> Expectation:
+) -> DryRun:
     draw = (lambda own: LAW.knockoffs(x, random_state=own)) if draw is None else draw
     statistic = LassoStatistic() if statistic is None else statistic
     settings = {"offset": 1} | settings
@@ -41,7 +41,7 @@ STATISTICS = {"mixture": HoldoutStatistic(), "lasso": LassoStatistic(), "functio
 
 
 @pytest.fixture(scope="module")
-def exact() -> dict[str, Expectation]:
+def exact() -> dict[str, DryRun]:
     return {name: expected(statistic=statistic) for name, statistic in STATISTICS.items()}
 
 
@@ -49,7 +49,7 @@ def exact() -> dict[str, Expectation]:
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_exact_knockoffs_are_expected_to_hold_every_level(exact: dict[str, Expectation], name: str) -> None:
+def test_exact_knockoffs_are_expected_to_hold_every_level(exact: dict[str, DryRun], name: str) -> None:
     for level in LEVELS:
         rate = exact[name].rate(level)
         assert rate.fdp <= level + 2 * rate.fdp_error
@@ -66,14 +66,14 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
-def test_classes_and_groups_hold_the_level_too(exact: dict[str, Expectation], settings: dict[str, Any]) -> None:
+def test_classes_and_groups_hold_the_level_too(exact: dict[str, DryRun], settings: dict[str, Any]) -> None:
     found = expected(**settings)
     for level in LEVELS:
         rate = found.rate(level)
         assert rate.fdp <= level + 2 * rate.fdp_error
     assert found.rate(0.5).power > 0.3
-    np.testing.assert_array_equal(found.run.relevant, exact["lasso"].run.relevant)  # of the same responses
-    assert not np.array_equal(found.run.ws, exact["lasso"].run.ws)
+    np.testing.assert_array_equal(found.relevant, exact["lasso"].relevant)  # of the same responses
+    assert not np.array_equal(found.ws, exact["lasso"].ws)
 
 
 @pytest.mark.parametrize("statistic", [LassoStatistic(), HoldoutStatistic()], ids=["lasso", "mixture"])
@@ -113,15 +113,15 @@ def test_copied_features_have_no_statistic() -> None:
 
     for statistic in STATISTICS.values():
         found = expected(draw=draw, statistic=statistic)
-        assert (found.run.ws[:, [3, 7]] == 0).all()
-        assert (np.delete(found.run.ws, [3, 7], axis=1) != 0).any(0).all()
+        assert (found.ws[:, [3, 7]] == 0).all()
+        assert (np.delete(found.ws, [3, 7], axis=1) != 0).any(0).all()
         wins, counts = found.null_wins()
         assert np.isnan(wins[[3, 7]]).all()
         assert (counts[[3, 7]] == 0).all()
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_features_without_a_part_win_half_of_the_time(exact: dict[str, Expectation], name: str) -> None:
+def test_features_without_a_part_win_half_of_the_time(exact: dict[str, DryRun], name: str) -> None:
     wins, counts = exact[name].null_wins()
     assert (counts >= 20).all()  # a lasso leaves many features at zero, which counts for neither side
     assert abs(wins.mean() - 0.5) < 0.07
@@ -132,20 +132,20 @@ def test_features_without_a_part_win_half_of_the_time(exact: dict[str, Expectati
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_the_same_seed_gives_the_same_bits(exact: dict[str, Expectation], name: str) -> None:
-    one = exact[name].run
-    two, three = (expected(statistic=STATISTICS[name], seed=seed).run for seed in (0, 1))
+def test_the_same_seed_gives_the_same_bits(exact: dict[str, DryRun], name: str) -> None:
+    one = exact[name]
+    two, three = (expected(statistic=STATISTICS[name], seed=seed) for seed in (0, 1))
     np.testing.assert_array_equal(two.ws, one.ws)
     np.testing.assert_array_equal(two.relevant, one.relevant)
     assert not np.array_equal(three.ws, one.ws)
 
 
-def test_all_statistics_have_the_same_responses_and_each_its_own_figures(exact: dict[str, Expectation]) -> None:
-    mixture, *others = (exact[name].run for name in STATISTICS)
+def test_all_statistics_have_the_same_responses_and_each_its_own_figures(exact: dict[str, DryRun]) -> None:
+    mixture, *others = (exact[name] for name in STATISTICS)
     for other in others:
         np.testing.assert_array_equal(other.relevant, mixture.relevant)
         assert not np.array_equal(other.ws, mixture.ws)
-    midpoint = expected(statistic=MidpointStatistic()).run  # is cross-fitted, too
+    midpoint = expected(statistic=MidpointStatistic())  # is cross-fitted, too
     np.testing.assert_array_equal(midpoint.ws, mixture.ws)
 
 
@@ -160,7 +160,7 @@ def test_responses_of_all_kinds_are_simulated_on_several_draws() -> None:
     found = expected(draw=draw, report=lambda *what: told.append(what[1:3]))
     assert len(set(seeds)) == len(seeds) == DRAWS
     assert told == [(k, DRAWS) for k in range(1, DRAWS + 1)]
-    run = found.run
+    run = found
     assert run.ws.shape == run.relevant.shape == (DRAWS * RESPONSES, 20)
     assert {kind: run.kinds.count(kind) for kind in KINDS} == dict.fromkeys(KINDS, DRAWS * RESPONSES // len(KINDS))
     assert len({tuple(row) for row in run.relevant.tolist()}) > DRAWS * RESPONSES / 2
@@ -195,13 +195,13 @@ def test_the_lowest_level_that_usually_selects_is_judged(positive: int, fdr: flo
     ws[:5, :positive] = 1.0
     ws[:5, positive:] = 0.0
     run = run_of(ws, np.tile(np.arange(20) < 10, (9, 1)))
-    found = Expectation(run, HoldoutStatistic()).judged(fdr)
+    found = run.judged(fdr)
     levels = [fdr, *(times * fdr for times in HIGHER if times * fdr <= HIGHEST)]
     selecting = [level for level in levels if knockoff_select(ws[0], level).any()]
     assert (None if found is None else found.level) == (selecting[0] if selecting else None)
     if found is not None:
         assert found == run.rate(found.level)
         seldom = run_of(ws[1:], run.relevant[1:])  # in half of them, which is enough; then in fewer
-        assert Expectation(seldom, HoldoutStatistic()).judged(fdr).level == found.level
+        assert seldom.judged(fdr).level == found.level
         seldom = run_of(ws[2:], run.relevant[2:])
-        assert Expectation(seldom, HoldoutStatistic()).judged(fdr) is None
+        assert seldom.judged(fdr) is None

@@ -13,7 +13,7 @@ from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.diagnostics.alternatives import BETTER, find_alternatives
 from knockoffs.diagnostics.dry_run import DryRun
-from knockoffs.diagnostics.expectation import DRAWS, Expectation
+from knockoffs.diagnostics.expectation import DRAWS
 from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection
 from knockoffs.diagnostics.source import find_source
 from knockoffs.tables import Table, read_table
@@ -94,7 +94,7 @@ def test_too_few_rows_have_an_expectation_and_no_certificate() -> None:
     model = GaussianKnockoffs(random_state=0).fit(X)
     few = check(model, X[:99])
     assert few.certificate is None
-    assert isinstance(few.expectation, Expectation)
+    assert isinstance(few.expectation, DryRun)
     assert check(model, X[:100]).certificate is not None
 
 
@@ -120,7 +120,7 @@ def test_uneven_groups_are_no_error(groups: Array, task: Any) -> None:
     shares = (0.5, 0.5) if task == "classification" else ()
     found = check(lambda t: t, x, x_tilde, groups=groups, task=task, shares=shares)
     assert (found.certificate is None) == (groups.max() + 1 < 20)
-    assert np.isfinite(found.expectation.run.ws).all()
+    assert np.isfinite(found.expectation.ws).all()
 
 
 def test_a_table_of_all_kinds_is_checked_without_warnings() -> None:
@@ -183,8 +183,8 @@ def test_alternatives_are_compared_at_the_level_that_is_judged_and_must_find_som
     broken = np.where(relevant, 3.0, rng.choice([2.0, 2.0, -1.0], size=(40, 9)))
     kinds = ("linear",) * 40
 
-    def expects(ws: Any) -> Expectation:
-        return Expectation(DryRun(ws, relevant, kinds), LassoStatistic())
+    def expects(ws: Any) -> DryRun:
+        return DryRun(ws, relevant, kinds, statistic=LassoStatistic())
 
     now = expects(broken)
     judged = now.judged(0.1)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from scipy.special import log_softmax, logsumexp
 
+from benchmarks.reference import reparameterised
 from knockoffs.engine.density import AutoregressiveDensity, Noise, Views
 from knockoffs.engine.gradients import solve_in_blocks, solve_in_rounds
 from knockoffs.engine.losses import negative_log_likelihood, swap_loss
@@ -188,7 +189,7 @@ def test_same_noise_same_draw_and_no_graph(views):
     first, second = density.sample(noise(10, 4), c), density.sample(noise(10, 4), c)
     assert torch.equal(first, second)
     assert not first.requires_grad
-    assert torch.equal(density.rsample(noise(10, 4), c).detach(), first)
+    assert torch.equal(density.rsample_with_log_prob(noise(10, 4), c)[0].detach(), first)
     assert not torch.equal(first, density.sample(noise(10, 4, seed=1), c))
 
 
@@ -204,14 +205,14 @@ def sequential_rsample(density, drawn, context):
         )
         with torch.no_grad():
             value = one.pick(drawn.uniform[:, j], drawn.normal[:, j])
-        s = one.reparameterise(value)
+        s = reparameterised(one, value)
         columns.append(value + s - s.detach())
     return torch.stack(columns, dim=1)
 
 
 def assert_same_gradients(loss_of, sampler_density, wanted):
     """`loss_of(rsample)` has the same gradients in `wanted` with the density's and with the sequential sampler."""
-    quick = torch.autograd.grad(loss_of(sampler_density.rsample), wanted)
+    quick = torch.autograd.grad(loss_of(lambda n, c: sampler_density.rsample_with_log_prob(n, c)[0]), wanted)
     slow = torch.autograd.grad(loss_of(lambda n, c: sequential_rsample(sampler_density, n, c)), wanted)
     for a, b in zip(quick, slow, strict=True):
         assert b.abs().max() > 0
@@ -258,7 +259,7 @@ def test_gradients_that_are_written_out_are_those_of_autograd(views, hidden):
     drawn, wanted = noise(30, 20), [*density.parameters(), c]
     x_tilde, log_prob = density.rsample_with_log_prob(drawn, c)
     quick = torch.autograd.grad((x_tilde.sin().sum(1) + row * log_prob).sum(), wanted)
-    x_tilde = density.rsample(drawn, c)
+    x_tilde = density.rsample_with_log_prob(drawn, c)[0]
     slow = torch.autograd.grad(
         (x_tilde.sin().sum(1) + row * density(x_tilde, c).log_prob(x_tilde).sum(-1)).sum(), wanted
     )
@@ -279,7 +280,7 @@ def test_gradient_of_a_gaussian_draw_is_that_of_its_formula():
     # The logits of a single component change nothing.
     wanted = list(density.parameters())
     expected = torch.autograd.grad((cotangent * torch.stack(columns, 1)).sum(), wanted)
-    found = torch.autograd.grad((cotangent * density.rsample(drawn, c)).sum(), wanted)
+    found = torch.autograd.grad((cotangent * density.rsample_with_log_prob(drawn, c)[0]).sum(), wanted)
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10 * b.abs().max().item())
 

@@ -1,8 +1,8 @@
 """Seeded damage to model files: flipped bits, truncations, edited headers and edited arrays.
 
 With the checksum "kept" a file is damaged after it was written, as disks and networks damage files. With the
-checksum "recomputed" or "removed" the damage is hidden from it, as in a forged file or one that an old version
-wrote, so that the checks behind the checksum are tested.
+checksum "recomputed" the damage is hidden from it, as in a forged file, so that the checks behind the checksum are
+tested.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from knockoffs.persistence import WITHOUT_CHECKSUM, checksum
+from knockoffs.persistence import checksum
 
-Checksum = Literal["kept", "recomputed", "removed"]
+Checksum = Literal["kept", "recomputed"]
 CHECKSUMS: tuple[Checksum, ...] = get_args(Checksum)
 Arrays = dict[str, np.ndarray]
 REPLACEMENTS = [
@@ -47,9 +48,6 @@ class ModelFile(NamedTuple):
         metadata = self.metadata | {"header": json.dumps(self.header) if header_text is None else header_text}
         if how == "recomputed":
             metadata["checksum"] = checksum(metadata, self.arrays)
-        if how == "removed":
-            metadata["version"] = str(WITHOUT_CHECKSUM)
-            del metadata["checksum"]
         return save(self.arrays, metadata=metadata)
 
 
@@ -169,12 +167,20 @@ def mutations(content: bytes, how: Checksum, count: int, seed: int) -> Iterator[
     """Yield `count` damaged versions of a model file, a third each of its bytes, its header and its arrays."""
     rng = np.random.default_rng([seed, CHECKSUMS.index(how)])
     model = ModelFile.parse(content)
-    whole = content if how == "kept" else model.content("removed")  # bytes have no checksum that can be mended
     for number in range(count):
         match number % 3:
             case 0:
-                yield damaged_bytes(whole, rng)
+                damaged = damaged_bytes(content, rng)
+                yield damaged if how == "kept" else _with_right_checksum(damaged)
             case 1:
                 yield damaged_header(model, how, rng)
             case _:
                 yield damaged_array(model, how, rng)
+
+
+def _with_right_checksum(content: bytes) -> bytes:
+    """Return a file whose checksum fits its damage, or as it is where too little is left of it."""
+    try:
+        return ModelFile.parse(content).content("recomputed")
+    except (ValueError, KeyError, TypeError, OverflowError, SafetensorError):
+        return content

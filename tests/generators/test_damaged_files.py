@@ -162,25 +162,6 @@ def test_a_damaged_file_gives_a_clear_error_or_the_same_model(kind: str, how: Ch
     assert how != "kept" or found.keys() <= {"refused", "same"}
 
 
-@pytest.mark.parametrize("kind", GENERATORS)
-def test_a_file_of_version_1_gives_the_same_model(kind: str, tmp_path: Path) -> None:
-    """Version 1 had no checksum, kept the device, and counted the columns of networks in the header."""
-    generator, content = saved(kind, tmp_path)
-    model = ModelFile.parse(content)
-    model.header["params"]["device"] = "cuda:7"
-    model.header["features"] = 4
-    (tmp_path / "old").write_bytes(model.content("removed"))
-    (tmp_path / "new").write_bytes(content)
-    old, new = (generator.load(tmp_path / name) for name in ("old", "new"))
-    extra = groups_of(generator)
-    drawn = (draw(each, table(kind)) for each in (old, new))
-    np.testing.assert_array_equal(*(as_numbers(each) for each in drawn))
-    assert str(old) == str(new)
-    if not extra:  # generators inside of generators are other objects
-        assert old.get_params() == new.get_params()
-    assert old.get_params().get("device", "auto") == "auto"
-
-
 SMALL_CHANGES = [0.0, -1.0, 0.5, 3.0, 1e300, np.nan, np.inf, -np.inf]
 
 

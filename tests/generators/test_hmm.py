@@ -19,7 +19,9 @@ from knockoffs.generators.hmm_model import (
     HiddenMarkovModel,
     fit_hmm,
 )
-from knockoffs.generators.markov import draw_states, markov_knockoff_log_prob
+from knockoffs.generators.markov import draw_states
+
+from .markov_law import markov_knockoff_log_prob
 
 
 def laws(rng: np.random.Generator, *shape: int) -> np.ndarray:

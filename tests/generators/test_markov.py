@@ -7,7 +7,9 @@ from itertools import chain, combinations, product
 import numpy as np
 import pytest
 
-from knockoffs.generators.markov import draw_states, markov_knockoff_log_prob, markov_knockoffs
+from knockoffs.generators.markov import draw_states, markov_knockoffs
+
+from .markov_law import markov_knockoff_log_prob
 
 CASES = [(2, 2), (2, 3), (2, 4), (3, 2), (3, 3), (3, 4)]  # states, places
 

@@ -34,13 +34,12 @@ def test_a_statistic_that_is_chosen(compare: Compare) -> None:
 
 
 @pytest.mark.parametrize("target", targets(mixed().y))
-@pytest.mark.parametrize("variant", ["distilled", "holdout", "conditional"])
+@pytest.mark.parametrize("variant", ["distilled", "holdout"])
 def test_randomisation_tests(variant: Any, target: str, compare: Compare) -> None:
     y = targets(mixed().y)[target]
 
     def strengths() -> np.ndarray:
-        resamples = 200 if variant == "conditional" else 2000
-        test = RandomizationTest(variant=variant, resamples=resamples, random_state=0).fit(mixed().X, y)
+        test = RandomizationTest(variant=variant, resamples=2000, random_state=0).fit(mixed().X, y)
         return -np.log(test.pvalues_)
 
     compare(strengths)

@@ -19,7 +19,7 @@ from knockoffs import (
 )
 from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.diagnostics.expectation import Expectation, expect
+from knockoffs.diagnostics.expectation import expect
 from knockoffs.statistics.sum import in_mean_sizes
 from knockoffs.tables import read_table
 
@@ -88,11 +88,11 @@ def test_a_selection_by_the_command_lines_name_is_the_same_twice_and_finds_the_r
 def test_the_check_expects_the_sum_of_what_stands_in_for_the_terms() -> None:
     table = read_table(X, who="test")
     statistics = [HoldoutStatistic(), LassoStatistic(), SumStatistic()]
-    runs = [own.run for own in expect(table, partial(LAW.knockoffs, X), statistics, offset=1, seed=0)]
+    runs = expect(table, partial(LAW.knockoffs, X), statistics, offset=1, seed=0)
     networks, lasso, both = (in_mean_sizes(run.ws) for run in runs)
     assert np.corrcoef(both.ravel(), (networks + lasso).ravel())[0, 1] > 0.98  # folds differ
     for level in (0.2, 0.3, 0.5):
-        rate = Expectation(runs[2], statistics[2]).rate(level)
+        rate = runs[2].rate(level)
         assert rate.fdp <= level + 2 * rate.fdp_error
 
 

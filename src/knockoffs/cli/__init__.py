@@ -10,7 +10,6 @@ import click
 
 from knockoffs.cli.errors import EXIT_CODES, plain_errors
 from knockoffs.cli.terminal import visible
-from knockoffs.interrupts import interrupts_end_the_process
 
 # What each command does, in the order of the help, which is shown without loading their modules.
 COMMANDS = {
@@ -33,8 +32,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        with interrupts_end_the_process():
-            return getattr(import_module(f"knockoffs.cli.{cmd_name}"), cmd_name)
+        return getattr(import_module(f"knockoffs.cli.{cmd_name}"), cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -12,7 +12,6 @@ from knockoffs.checks import check_choice, check_count
 from knockoffs.cli.common import MOST_REPLICATES, check_cores
 from knockoffs.cli.paths import check_folder, check_paths, named
 from knockoffs.cli.terminal import console, say, shows_progress
-from knockoffs.interrupts import interrupts_end_the_process
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     from knockoffs.benchmarks.experiment import Experiment
@@ -37,8 +36,7 @@ def bench() -> None:
 @bench.command("list")
 def list_experiments() -> None:
     """Name every experiment."""
-    with interrupts_end_the_process():
-        from knockoffs.benchmarks.catalogue import EXPERIMENTS
+    from knockoffs.benchmarks.catalogue import EXPERIMENTS
 
     table = Table()
     for heading in ("name", "what", "runs"):
@@ -88,14 +86,13 @@ def run(
     Every run is written when it ends, complete or not at all: stop at any time and start again to go on.
     """
     check_folder("--out", out)  # before the imports and the data, which take seconds
-    with interrupts_end_the_process():
-        from joblib.externals.loky.process_executor import TerminatedWorkerError
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        from knockoffs.benchmarks.runner import RunFailedError, run_experiment
-        from knockoffs.benchmarks.store import Store
-        from knockoffs.cli.bench_results import show_results
-        from knockoffs.engine.devices import torch_device
-        from knockoffs.progress import progress_bars
+    from knockoffs.benchmarks.runner import RunFailedError, run_experiment
+    from knockoffs.benchmarks.store import Store
+    from knockoffs.cli.bench_results import show_results
+    from knockoffs.engine.devices import torch_device
+    from knockoffs.progress import progress_bars
 
     experiment = _experiment(name)
     exact = any(variant.oracle for variant in experiment.variants)
@@ -145,11 +142,10 @@ def draw(
 
     By default the joint density of the first two columns.
     """
-    with interrupts_end_the_process():
-        from knockoffs.benchmarks.runner import draw_knockoffs, first_study
-        from knockoffs.cli.bench_results import figure_format, save_figure
-        from knockoffs.plots import compare_marginals, compare_methods
-        from knockoffs.tables import read_table
+    from knockoffs.benchmarks.runner import draw_knockoffs, first_study
+    from knockoffs.cli.bench_results import figure_format, save_figure
+    from knockoffs.plots import compare_marginals, compare_methods
+    from knockoffs.tables import read_table
 
     experiment = _experiment(name)
     check_paths([], named(FIGURE=figure))
@@ -188,10 +184,9 @@ def show(
     name: str, out: str, table: str | None, figure: str | None, variant: str | None, response: str | None
 ) -> None:
     """Show what the runs of the experiment NAME gave so far."""
-    with interrupts_end_the_process():
-        from knockoffs.benchmarks.store import Store
-        from knockoffs.cli.bench_results import draw_curves, show_results, summary
-        from knockoffs.files import write_frame
+    from knockoffs.benchmarks.store import Store
+    from knockoffs.cli.bench_results import draw_curves, show_results, summary
+    from knockoffs.files import write_frame
 
     experiment, store = _experiment(name), Store(out)
     check_paths([], named(table=table, figure=figure))
@@ -223,8 +218,7 @@ def _check_cores(n_jobs: int | None, scheduler: str | None) -> None:
 
 
 def _experiment(name: str) -> Experiment:
-    with interrupts_end_the_process():
-        from knockoffs.benchmarks.catalogue import EXPERIMENTS
+    from knockoffs.benchmarks.catalogue import EXPERIMENTS
 
     check_choice("NAME", name, tuple(EXPERIMENTS))
     return EXPERIMENTS[name]

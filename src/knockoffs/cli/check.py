@@ -28,7 +28,6 @@ from knockoffs.cli.common import (
 from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
-from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.outputs import write_atomically
 from knockoffs.words import counted, listing
 
@@ -100,9 +99,8 @@ def check(
     feature_sets = read_groups_file(feature_groups)
     frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
     X, labels = take_groups(frame, groups)
-    with interrupts_end_the_process():
-        from knockoffs.diagnostics import check_swap
-        from knockoffs.statistics import registry
+    from knockoffs.diagnostics import check_swap
+    from knockoffs.statistics import registry
 
     found = check_swap(
         *_subject(X, delimiter, na_values, max_rows, seed, model, knockoffs, kinds),

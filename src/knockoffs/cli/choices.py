@@ -19,5 +19,5 @@ STATISTICS = (
 )
 AUTO = "auto"  # a statistic that is chosen by simulated responses
 TASKS = ("auto", "regression", "classification", "survival")
-VARIANTS = ("distilled", "holdout", "conditional")  # of the randomisation test
+VARIANTS = ("distilled", "holdout")  # of the randomisation test
 CORRECTIONS = ("bh", "by", "holm", "none")

@@ -15,7 +15,6 @@ from knockoffs.arrays import Flags
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_jobs
 from knockoffs.cli.choices import GENERATORS
-from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import CHOICES, Kind
 from knockoffs.words import counted, listing
 
@@ -107,9 +106,8 @@ def make_generator(name: str) -> KnockoffGenerator:
             f"--generator {name!r} is not valid: pass {', '.join(GENERATORS)}, or the path of a model file that "
             "--save-model wrote."
         )
-    with interrupts_end_the_process():
-        from knockoffs.generators import registry
-        from knockoffs.generators.loading import load_generator
+    from knockoffs.generators import registry
+    from knockoffs.generators.loading import load_generator
 
     return registry.GENERATORS[name]() if name in GENERATORS else load_generator(name)
 
@@ -176,8 +174,7 @@ def read_file(
     numbers: Sequence[str] = (),
 ) -> pd.DataFrame:
     """The table in a file, with missing cells where --na-value says so; a value that no cell has may be a slip."""
-    with interrupts_end_the_process():
-        from knockoffs.files import read_frame
+    from knockoffs.files import read_frame
 
     frame = read_frame(
         file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed, numbers=numbers

@@ -11,7 +11,6 @@ from knockoffs.cli.common import check_draws, run_options
 from knockoffs.cli.paths import Named, check_paths
 from knockoffs.cli.results import result_files, say_verdict, say_where, write_results
 from knockoffs.cli.terminal import say, shows_progress
-from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.outputs import write_atomically
 
 if TYPE_CHECKING:
@@ -57,12 +56,11 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
     check_draws(draws)
     report, picture = str(Path(out) / "report.html"), Path(out) / PICTURE
     check_paths([], [*result_files(out, report, None), Named("--out", str(picture))], new_folder=out)
-    with interrupts_end_the_process():  # what takes seconds to import is imported when the work begins
-        from sklearn.datasets import load_digits
+    from sklearn.datasets import load_digits
 
-        from knockoffs.cli.demo_picture import as_png, as_text, pixel_flags
-        from knockoffs.datasets.nulls import add_null_columns, is_null
-        from knockoffs.selector import KnockoffSelector
+    from knockoffs.cli.demo_picture import as_png, as_text, pixel_flags
+    from knockoffs.datasets.nulls import add_null_columns, is_null
+    from knockoffs.selector import KnockoffSelector
 
     X, digit = (part[:IMAGES] for part in load_digits(return_X_y=True, as_frame=True))
     pixels, digit = X.loc[:, X.std() >= LEAST_DEVIATION], digit.rename("digit")

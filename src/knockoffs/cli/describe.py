@@ -12,7 +12,6 @@ from rich.table import Table
 from knockoffs.cautions import caution
 from knockoffs.cli.common import kind_option, read_features, read_kinds, table_options
 from knockoffs.cli.terminal import console, require_standard_output, text
-from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.schema import Column, Schema
 from knockoffs.words import counted, listing
 
@@ -43,10 +42,9 @@ def describe(
     if as_json:
         require_standard_output("--json")
     X = read_features(file, delimiter, drop, na_values, max_rows, kinds=kinds)
-    with interrupts_end_the_process():  # what takes seconds to import is imported when the work begins
-        from knockoffs.doubts import doubts
-        from knockoffs.table_problems import UnusableColumnsError
-        from knockoffs.tables import read_table
+    from knockoffs.doubts import doubts
+    from knockoffs.table_problems import UnusableColumnsError
+    from knockoffs.tables import read_table
 
     asked = read_kinds(kinds, X)
     problem, unusable = None, []

@@ -17,10 +17,10 @@ import click
 
 from knockoffs.cautions import KnockoffWarning
 from knockoffs.cli.terminal import abandon_output, one_line, say, visible
-from knockoffs.interrupts import INTERRUPTED
 from knockoffs.versions import installed_version
 
 UNEXPECTED = 70  # what sysexits.h calls an error of the software
+INTERRUPTED = 130  # 128 + SIGINT
 NO_READER = 141  # as where SIGPIPE ends a process
 EXIT_CODES = (
     "Exit codes: 0 done, also where nothing was found; 1 the data or a setting will not do; 2 wrong usage; "

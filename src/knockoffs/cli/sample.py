@@ -27,7 +27,6 @@ from knockoffs.cli.common import (
 from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file, refuse_feature_groups
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import require_standard_output, say, shows_progress
-from knockoffs.interrupts import interrupts_end_the_process
 from knockoffs.outputs import is_stream
 
 if TYPE_CHECKING:
@@ -69,8 +68,7 @@ def sample(
     FILE may also be a folder of Parquet files, of any size: the fit looks at --max-rows rows, and knockoffs of all
     rows are written some at a time.
     """
-    with interrupts_end_the_process():  # what takes seconds to import is imported when the work begins
-        from knockoffs.files import csv_text, table_format, write_frame
+    from knockoffs.files import csv_text, table_format, write_frame
 
     if out == "-":
         require_standard_output("--out -")
@@ -87,8 +85,7 @@ def sample(
     frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
     X, labels = take_groups(frame, groups)
     asked = read_kinds(kinds, X)
-    with interrupts_end_the_process():
-        from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
+    from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
 
     model = make_generator(generator)
     if model_file(generator) is not None:

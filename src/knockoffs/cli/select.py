@@ -33,7 +33,6 @@ from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.results import result_files, say_verdict, say_where, show_selection, write_results
 from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
 from knockoffs.cli.terminal import require_standard_output, shows_progress
-from knockoffs.interrupts import interrupts_end_the_process
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     from knockoffs.statistics.targets import TaskChoice
@@ -150,8 +149,7 @@ def select(
             file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
         )
         y, X, labels = split_columns(frame, target, event, groups, task)
-    with interrupts_end_the_process():
-        from knockoffs.selector import KnockoffSelector
+    from knockoffs.selector import KnockoffSelector
 
     asked = read_kinds(kinds, X)
     refuse_copies(X, y, target, task, asked)

@@ -28,7 +28,6 @@ from knockoffs.cli.errors import EXIT_CODES
 from knockoffs.cli.paths import Named, check_paths, named
 from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
 from knockoffs.cli.terminal import console, require_standard_output, say, shows_progress, text
-from knockoffs.interrupts import interrupts_end_the_process
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     from knockoffs.generators.ddlk import DDLK
@@ -61,7 +60,7 @@ MOST_RESAMPLES = 10_000_000
     type=click.Choice(VARIANTS),
     default="distilled",
     show_default=True,
-    help="How the target is explained: by residuals, by predictions, or by a model fitted to each redraw.",
+    help="How the target is explained: by residuals, or by predictions.",
 )
 @click.option(
     "--resamples",
@@ -133,9 +132,9 @@ def test(
             file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
         )
         y, X, _ = split_columns(frame, target, event, None, task)
-    with interrupts_end_the_process():
-        from knockoffs.generators.joint import JointDensity
-        from knockoffs.randomization import RandomizationTest
+    from knockoffs.generators.joint import JointDensity
+    from knockoffs.randomization import RandomizationTest
+
     asked = read_kinds(kinds, X)
     given = read_conditions(condition_on, X, target, event)
     refuse_copies(X, y, target, task, asked)

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from knockoffs.cautions import collect_cautions
-from knockoffs.diagnostics.dry_run import Rate
-from knockoffs.diagnostics.expectation import Expectation
+from knockoffs.diagnostics.dry_run import DryRun, Rate
 from knockoffs.diagnostics.source import Source
 from knockoffs.engine.training import Report
 from knockoffs.generators.gaussian import GaussianKnockoffs
@@ -23,11 +22,11 @@ class Expect(Protocol):
 
     def __call__(
         self, draw: Callable[[int], Any], statistics: list[Any], /, *, report: Report | None = None
-    ) -> list[Expectation]: ...
+    ) -> list[DryRun]: ...
 
 
 def find_alternatives(
-    expectation: Expectation,
+    expectation: DryRun,
     fdr: float,
     *,
     source: Source,
@@ -39,7 +38,7 @@ def find_alternatives(
 
     Parameters
     ----------
-    expectation : Expectation
+    expectation : DryRun
         What to expect as things are.
     fdr : float
         The level asked for; figures are those of the level that is judged, which is higher where that one seldom

@@ -17,8 +17,8 @@ from knockoffs.diagnostics.alternatives import Expect, find_alternatives
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.columns import independent_pairs
 from knockoffs.diagnostics.divergence import Divergence, swap_divergence
-from knockoffs.diagnostics.dry_run import LEVELS, simulate
-from knockoffs.diagnostics.expectation import Expectation, expect
+from knockoffs.diagnostics.dry_run import LEVELS, DryRun, simulate
+from knockoffs.diagnostics.expectation import expect
 from knockoffs.diagnostics.features import PerFeature, compare_features, near_duplicates
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.joint import SwapTest, compare_swaps, covariance_errors
@@ -193,7 +193,7 @@ def expect_and_examine(
     exchangeable: bool = False,
     calibrated: bool = False,
     report: Report | None = None,
-) -> tuple[Expectation, Certificate]:
+) -> tuple[DryRun, Certificate]:
     """Simulate responses for a statistic, beside the tests of `examine` where there are several `threads`."""
     simulated = partial(expect_of, (seen or source).draw, [statistic])
     with background(lambda told: simulated(report=told)[0], threads=threads, report=report) as expected:
@@ -213,7 +213,7 @@ def expect_and_examine(
 
 def examine(
     source: Source,
-    expected: Callable[[], Expectation],
+    expected: Callable[[], DryRun],
     fdr: float,
     rng: np.random.Generator,
     *,
@@ -277,7 +277,7 @@ def _test(source: Source, rng: np.random.Generator, report: Report | None) -> _T
     return _Tested(copied, compared, divergence)
 
 
-def _judged(source: Source, tested: _Tested, expectation: Expectation, fdr: float) -> Certificate:
+def _judged(source: Source, tested: _Tested, expectation: DryRun, fdr: float) -> Certificate:
     compared, copied = tested.compared, tested.copied
     differ = np.flatnonzero(~copied)
     judged = expectation.judged(fdr)
@@ -302,7 +302,7 @@ def _judged(source: Source, tested: _Tested, expectation: Expectation, fdr: floa
             expected=expectation.rate(fdr),
             judged=judged,
             of_exact=math.nan if judged is None else expectation.fdp_of_exact(judged.level),
-            simulated=len(expectation.run.ws),
+            simulated=len(expectation.ws),
             null_wins=expectation.null_wins(),
         )
     )

@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.arrays import Array, Indices
+from knockoffs.generators.swap_pairs import EncodedPairs
 from knockoffs.swap_units import Units
 
 SINGLE_ROWS = 500  # for d single swaps, each as expensive as one swap of all
 ALL_SWAPS = 4
 LEAST_ERROR = 0.5  # nats; no larger error hides anything
-
-
-class EncodedPairs(Protocol):
-    """Rows and their knockoffs as a generator's densities see them; `generator.swap_pairs(X, seed)` gives them.
-
-    Attributes
-    ----------
-    z, z_tilde : arrays of shape (rows, internal columns)
-        Encoded rows and knockoffs. Where the encoding is random (the latent normal variable of a discrete column)
-        z is drawn given the rows, and z_tilde is the knockoff of that z. Nothing may be rounded or decoded in
-        between, or the densities are not those of the pair.
-    unit : array of int of shape (internal columns,)
-        The feature that each internal column belongs to; -1 for columns that are never swapped, such as those
-        that the model conditions on.
-    """
-
-    z: Array
-    z_tilde: Array
-    unit: Indices
-
-    def log_prob(self, z: Array, z_tilde: Array) -> Array:
-        """Return log q_joint(z) + log q_knockoff(z_tilde | z) for each row of any two tables like these.
-
-        What no swap changes may be left out.
-        """
-        ...
 
 
 class Divergence(NamedTuple):
@@ -95,12 +71,12 @@ def swap_divergence(
     -------
     Divergence
     """
-    kept = pairs.log_prob(pairs.z, pairs.z_tilde)
     unit = np.where(pairs.unit >= 0, units.of[pairs.unit], -1)
-    swapped = [_swapped_log_prob(pairs, unit, rng.random((len(kept), len(units))) < 0.5) for _ in range(ALL_SWAPS)]
-    total = kept - np.mean(swapped, axis=0)
-    some = rng.permutation(len(kept))[:SINGLE_ROWS]
-    singles = _single_losses(pairs, unit, len(units), some)
+    coins = (rng.random((len(pairs.z), len(units))) < 0.5 for _ in range(ALL_SWAPS))
+    swapped = [pairs.swapped_log_density(heads[:, unit] & (unit >= 0)) for heads in coins]
+    total = pairs.log_density - np.mean(swapped, axis=0)
+    some = rng.permutation(len(total))[:SINGLE_ROWS]
+    singles = _single_losses(replace(pairs, z=pairs.z[some], z_tilde=pairs.z_tilde[some]), unit, len(units))
     return Divergence(
         total=float(total.mean()),
         total_error=float(total.std() / np.sqrt(len(total))),
@@ -110,19 +86,9 @@ def swap_divergence(
     )
 
 
-def _swapped_log_prob(pairs: EncodedPairs, unit: Indices, coins: Flags) -> Array:
-    """Return the log density of rows with the units swapped that the coins say, `[rows, units]`."""
-    mask = coins[:, unit] & (unit >= 0)
-    z, z_tilde = pairs.z, pairs.z_tilde
-    return pairs.log_prob(np.where(mask, z_tilde, z), np.where(mask, z, z_tilde))
-
-
-def _single_losses(pairs: EncodedPairs, unit: Indices, units: int, rows: Indices) -> Array:
-    z, z_tilde = pairs.z[rows], pairs.z_tilde[rows]
-    kept = pairs.log_prob(z, z_tilde)
-    found = np.zeros((len(rows), units))
-    differs = (z != z_tilde).any(0)
+def _single_losses(pairs: EncodedPairs, unit: Indices, units: int) -> Array:
+    found = np.zeros((len(pairs.z), units))
+    differs = (pairs.z != pairs.z_tilde).any(0)
     for j in np.unique(unit[differs & (unit >= 0)]):  # a copy changes nothing
-        own = unit == j
-        found[:, j] = kept - pairs.log_prob(np.where(own, z_tilde, z), np.where(own, z, z_tilde))
+        found[:, j] = pairs.log_density - pairs.swapped_log_density(unit == j)
     return found

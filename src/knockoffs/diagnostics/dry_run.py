@@ -28,6 +28,9 @@ STEPS = 20  # levels that a calibration tries, up to the level that is asked for
 EVERY_KIND = "all"
 COINS = 8  # tosses for each response
 AHEAD = 4  # responses per core whose knockoffs are in memory together
+SELECTING = 0.5  # share of the responses with a selection that it takes to judge a level
+HIGHER = (1.5, 2.0, 3.0, 5.0)  # times the level asked for: levels to judge where that one seldom selects anything
+HIGHEST = 0.35
 AT_LEVEL = 3  # responses that the level itself counts for in the share of false discoveries of selections
 
 
@@ -75,12 +78,15 @@ class DryRun:
         The kind of each response.
     offset : int
         The offset of the filter.
+    statistic : object
+        The statistic that w is of, or that something quick stood in for.
     """
 
     ws: Array
     relevant: Flags
     kinds: tuple[str, ...]
     offset: int = 1
+    statistic: Any = None
 
     def rates(self, levels: Sequence[float] = LEVELS) -> list[Rate]:
         """Return the rates of each kind of response at each level."""
@@ -132,6 +138,29 @@ class DryRun:
         wins = (counted & (self.ws > 0)).sum(0)
         return np.divide(wins, count, out=np.full(len(count), np.nan), where=count > 0), count
 
+    def judged(self, fdr: float) -> Rate | None:
+        """Return the rate at the lowest level from `fdr` on at which responses usually lead to a selection.
+
+        Where the filter seldom selects anything, few discoveries are false whatever the knockoffs. None
+        where there is no such level.
+        """
+        levels = [fdr, *(times * fdr for times in HIGHER if times * fdr <= HIGHEST)]
+        return next((rate for rate in map(self.rate, levels) if rate.selecting >= SELECTING), None)
+
+    def calibrated_level(self, fdr: float) -> float:
+        """Return the largest level up to `fdr` at which at most a share `fdr` is expected to be false.
+
+        Over all kinds of response together, and up to a standard error for each of them: where knockoffs miss
+        something, it is often one kind of response that suffers.
+        """
+
+        def worst(level: float) -> Rate:
+            kinds = (self.rate(level, kind) for kind in dict.fromkeys(self.kinds))
+            lenient = [rate._replace(fdp=rate.fdp - rate.fdp_error) for rate in kinds]
+            return max(self.rate(level), *lenient, key=lambda rate: np.nan_to_num(rate.fdp))
+
+        return calibrated_level(worst, fdr)
+
 
 def calibrated_level(rate: Callable[[float], Rate], fdr: float) -> float:
     """Return the largest level up to `fdr` at which the expected false discovery proportion is at most `fdr`.
@@ -179,7 +208,7 @@ def simulate(
             ws.append(w)
             if report is not None:
                 report("dry run", len(ws), len(tasks), None)
-    return DryRun(np.stack(ws), np.stack(truths), tuple(kind for kind, _ in tasks), offset)
+    return DryRun(np.stack(ws), np.stack(truths), tuple(kind for kind, _ in tasks), offset, statistic)
 
 
 def like(table: Table, drawn: Any) -> Table:

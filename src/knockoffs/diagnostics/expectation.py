@@ -8,14 +8,13 @@ serves all responses. docs/how/certificate.md says how well they predict.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.design import aligned, copied_features, expand, paired_design
-from knockoffs.diagnostics.dry_run import EVERY_KIND, DryRun, Rate, calibrated_level, like
+from knockoffs.diagnostics.dry_run import DryRun, like
 from knockoffs.diagnostics.simulated import KINDS, as_target, simulated_response
 from knockoffs.engine.training import Report
 from knockoffs.parallel import in_parallel
@@ -29,64 +28,6 @@ from knockoffs.statistics.targets import Target
 from knockoffs.tables import Table
 
 DRAWS, RESPONSES = 4, 40  # draws of knockoffs, and simulated responses for each of them
-SELECTING = 0.5  # share of the responses with a selection that it takes to judge a level
-HIGHER = (1.5, 2.0, 3.0, 5.0)  # times the level asked for: levels to judge where that one seldom selects anything
-HIGHEST = 0.35
-
-
-@dataclass(frozen=True, eq=False)
-class Expectation:
-    """Expected false discoveries and power of a statistic, by what stands in for it.
-
-    Attributes
-    ----------
-    run : DryRun
-        What the stand-in made of the simulated responses.
-    statistic : object
-        The statistic that is used.
-    """
-
-    run: DryRun
-    statistic: Any
-
-    def rate(self, level: float, kind: str = EVERY_KIND) -> Rate:
-        """Return what to expect at a level of the filter, over all kinds of response or of one of them."""
-        return self.run.rate(level, kind)
-
-    def fdp_of_exact(self, level: float) -> float:
-        """Return the false discovery proportion that exact knockoffs would give at a level."""
-        return self.run.fdp_of_exact(level)
-
-    def false_share(self, level: float) -> float:
-        """Return the share of false ones to expect in a selection that is not empty."""
-        return self.run.false_share(level)
-
-    def null_wins(self) -> tuple[Array, Array]:
-        """Return how often each feature beats its knockoff where irrelevant, and the number of these cases."""
-        return self.run.null_wins()
-
-    def judged(self, fdr: float) -> Rate | None:
-        """Return the rate at the lowest level from `fdr` on at which responses usually lead to a selection.
-
-        Where the filter seldom selects anything, few discoveries are false whatever the knockoffs. None
-        where there is no such level.
-        """
-        levels = [fdr, *(times * fdr for times in HIGHER if times * fdr <= HIGHEST)]
-        return next((rate for rate in map(self.rate, levels) if rate.selecting >= SELECTING), None)
-
-    def calibrated_level(self, fdr: float) -> float:
-        """Return the largest level up to `fdr` at which at most a share `fdr` is expected to be false.
-
-        Over all kinds of response together, and up to a standard error for each of them: where knockoffs miss
-        something, it is often one kind of response that suffers.
-        """
-
-        def worst(level: float) -> Rate:
-            kinds = (self.rate(level, kind) for kind in dict.fromkeys(self.run.kinds))
-            lenient = [rate._replace(fdp=rate.fdp - rate.fdp_error) for rate in kinds]
-            return max(self.rate(level), *lenient, key=lambda rate: np.nan_to_num(rate.fdp))
-
-        return calibrated_level(worst, fdr)
 
 
 def expect(
@@ -102,7 +43,7 @@ def expect(
     truth: Table | None = None,
     n_jobs: int | None = None,
     report: Report | None = None,
-) -> list[Expectation]:
+) -> list[DryRun]:
     """Simulate responses of all kinds on the rows of a table, and select for them with quick statistics.
 
     Returns what to expect of each of the statistics, of which all see the same responses.
@@ -144,7 +85,7 @@ def expect(
         if report is not None:
             report("simulated responses", done, DRAWS, None)
     return [
-        Expectation(DryRun(own, np.concatenate(truths), tuple(kinds * DRAWS), offset), statistic)
+        DryRun(own, np.concatenate(truths), tuple(kinds * DRAWS), offset, statistic)
         for own, statistic in zip(np.concatenate(ws, axis=1), statistics, strict=True)
     ]
 

@@ -14,7 +14,8 @@ from knockoffs.cautions import caution
 from knockoffs.completion import complete_again
 from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.check import MIN_ROWS, expect_and_examine
-from knockoffs.diagnostics.expectation import Expectation, expect
+from knockoffs.diagnostics.dry_run import DryRun
+from knockoffs.diagnostics.expectation import expect
 from knockoffs.diagnostics.source import Source, find_source
 from knockoffs.diagnostics.tossed import tossed_source
 from knockoffs.engine.training import Report
@@ -33,7 +34,7 @@ class SelectionCheck(NamedTuple):
     There is no certificate where there are too few rows for one.
     """
 
-    expectation: Expectation
+    expectation: DryRun
     level: float
     certificate: Certificate | None
 

@@ -11,9 +11,10 @@ from joblib import effective_n_jobs
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.conditioning import keep_conditioned
-from knockoffs.diagnostics.divergence import EncodedPairs, has_densities
+from knockoffs.diagnostics.divergence import has_densities
 from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.hierarchical import draw_knockoffs
+from knockoffs.generators.swap_pairs import EncodedPairs
 from knockoffs.row_labels import require_same_order
 from knockoffs.schema import Kind
 from knockoffs.swap_units import FeatureGroups

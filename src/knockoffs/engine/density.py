@@ -135,14 +135,11 @@ class AutoregressiveDensity(nn.Module):
         one = torch.tensor([column], device=y.device)
         return self._some(self._through(y, self.weight[one], self.bias[one]), one)
 
-    def rsample(self, noise: Noise, context: Tensor | None = None) -> Tensor:
-        """A draw with its exact gradient in the parameters, without backpropagating through d steps."""
-        return self.rsample_with_log_prob(noise, context)[0]
-
     def rsample_with_log_prob(self, noise: Noise, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """A draw y and log q(y | context), one number per row, both with their exact gradient in the parameters.
 
-        The draw itself needs no graph. All conditionals are then evaluated at it once: see `gradients.Draw`.
+        Nothing is backpropagated through d steps: the draw itself needs no graph. All conditionals are then
+        evaluated at it once: see `gradients.Draw`.
         """
         y = self._sample_as_before(noise, context) if noise.normal.is_cuda else self.sample(noise, context)
         solve = partial(solve_in_rounds, rounds=self.rounds) if y.is_cuda else solve_in_blocks

@@ -39,18 +39,6 @@ class GaussianMixture:
         scale = self.log_scales.gather(-1, component).squeeze(-1).exp()
         return mean + scale * normal
 
-    def reparameterise(self, value: Tensor) -> Tensor:
-        r"""A tensor whose gradient is that of a sample at `value` in the mixture's parameters.
-
-        Implicit reparameterisation: with the noise $F(z)$ held fixed,
-        $\nabla_\phi z = -\nabla_\phi F(z) / q(z)$. The three derivatives have a closed form, so the
-        result is simply linear in the parameters, with these derivatives as constant coefficients.
-        Its value is meaningless; only its gradient is of use.
-        """
-        with torch.no_grad():
-            by_log_weight, by_mean, by_log_scale = self.at(value).of_sample()
-        return (by_log_weight * self.log_weights + by_mean * self.means + by_log_scale * self.log_scales).sum(-1)
-
     def at(self, value: Tensor) -> MixtureAt:
         """The mixture at a value, with the derivatives there."""
         inverse = torch.exp(-self.log_scales)
@@ -86,7 +74,11 @@ class MixtureAt:
         return Derivatives(self.responsibilities, by_mean.mul_(self.inverse_scales), by_log_scale)
 
     def of_sample(self) -> Derivatives:
-        """Derivatives of a sample that came to lie here: see `GaussianMixture.reparameterise`."""
+        r"""Derivatives of a sample that came to lie here.
+
+        Implicit reparameterisation: with the noise $F(z)$ held fixed,
+        $\nabla_\phi z = -\nabla_\phi F(z) / q(z)$.
+        """
         t, by_mean = self.standardised, self.responsibilities
         by_log_scale = by_mean * t / self.inverse_scales
         # d z / d log pi_k = -pi_k Phi(t_k) / q; in the lower half Phi, in the upper one Phi - 1, which has the

@@ -75,7 +75,6 @@ class SavedModel(TableModel, ABC):
     @classmethod
     def _with_settings_of(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         params = {k: tuple(v) if isinstance(v, list) else v for k, v in header["params"].items()}
-        params.pop("device", None)  # in files of version 1: a device that this machine may not have
         params |= {k.removeprefix("param."): arrays.pop(k) for k in [*arrays] if k.startswith("param.")}
         model = cls(**params)
         model._check_settings()

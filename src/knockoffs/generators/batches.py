@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from knockoffs.arrays import Array
 from knockoffs.checks import check_count
 from knockoffs.engine.density import AutoregressiveDensity, Noise
-from knockoffs.engine.swaps import of_columns
 
 MIN_TRAINING_ROWS = 8
 MOST_HELD_OUT = 5_000  # rows: more would make choices no better, and each look at them slower
@@ -50,9 +49,3 @@ def draw_noise(rng: np.random.Generator, rows: int, density: AutoregressiveDensi
         torch.as_tensor(uniform.random(shape)).to(density.weight),
         torch.as_tensor(normal.standard_normal(shape)).to(density.weight),
     )
-
-
-def unit_coins(rng: np.random.Generator, rows: int, unit: torch.Tensor) -> torch.Tensor:
-    """A swap of each unit by the toss of a fair coin, as a mask of the columns; see `swaps.of_columns`."""
-    coins = rng.random((rows, int(unit.max()) + 1)) < 0.5
-    return of_columns(torch.as_tensor(coins).double(), unit)

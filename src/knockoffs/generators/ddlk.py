@@ -16,13 +16,12 @@ from knockoffs.checks import check_choice, check_count, check_fraction, check_nu
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.devices import DeviceName, torch_device
-from knockoffs.engine.losses import swap_loss
 from knockoffs.engine.stages import JOINT, fit_knockoff
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
 from knockoffs.engine.training import History, Report
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.batches import check_most_rows, draw_noise, some_rows, unit_coins
+from knockoffs.generators.batches import check_most_rows, draw_noise, some_rows
 from knockoffs.generators.fit_rows import FitRows, draw_rows
 from knockoffs.generators.joint import JointDensity
 from knockoffs.generators.joint_model import (
@@ -49,7 +48,6 @@ from knockoffs.generators.views import silence_views, view_knockoffs
 from knockoffs.persistence import take_array
 from knockoffs.progress import progress_bars
 from knockoffs.randomness import RandomState, random_generator, torch_generator
-from knockoffs.typed_json import as_type
 
 
 class DDLK(RowwiseGenerator):
@@ -232,9 +230,12 @@ class DDLK(RowwiseGenerator):
         rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
         z, z_tilde = self._draw(self._read(X).codes, rng)
         self._require_finite_draws(z_tilde)
+        return self._pairs(*(self._joint.to_scale(own)[0] for own in (z, z_tilde)))
+
+    def _pairs(self, x: torch.Tensor, x_tilde: torch.Tensor) -> EncodedPairs:
+        """Return internal columns on the scale of the networks with their density."""
         unit = self.encoding_.unit
         unit = np.where(unit < self.n_features_in_, unit, -1)
-        x, x_tilde = (self._joint.to_scale(own)[0] for own in (z, z_tilde))
 
         def log_prob(x: Array, x_tilde: Array) -> Array:
             rows = (torch.as_tensor(own, device=self._knockoff.weight.device) for own in (x, x_tilde))
@@ -256,17 +257,13 @@ class DDLK(RowwiseGenerator):
         check_count("n_swaps", n_swaps)
         rng = random_generator(self.random_state if random_state is None else random_state, stream=2)
         x, _ = self._joint.to_scale(self.encoding_.encode(codes, rng))
-        losses = []
+        unit, losses = self._swapped_units().numpy(), []
         for draw in rng.spawn(n_swaps):
-            noise = draw_noise(draw, len(x), self._knockoff)
-            mask = unit_coins(draw, len(x), self._swapped_units()).to(x)
-            losses.append(in_chunks(self._swap_losses, x, mask, *noise))
-        per_row = torch.stack(losses).mean(0).cpu().double()
-        return SwapDivergence(per_row.mean().item(), (per_row.std() / len(per_row) ** 0.5).item())
-
-    def _swap_losses(self, x: torch.Tensor, mask: torch.Tensor, *noise: torch.Tensor) -> torch.Tensor:
-        x_tilde = self._knockoff.sample(Noise(*noise), x)
-        return swap_loss(self._joint.density, self._knockoff, x, x_tilde, mask)
+            pairs = self._pairs(x, self._drawn(x, draw))
+            coins = draw.random((len(x), int(unit.max()) + 1)) < 0.5
+            losses.append(pairs.log_density - pairs.swapped_log_density(coins[:, unit]))
+        per_row = np.mean(losses, axis=0)
+        return SwapDivergence(float(per_row.mean()), float(per_row.std(ddof=1) / np.sqrt(len(per_row))))
 
     def _check_settings(self) -> None:
         self._settings(self.joint_learning_rate, self.joint_epochs).check(stage="joint_")
@@ -368,9 +365,12 @@ class DDLK(RowwiseGenerator):
 
     def _sample(self, core: Array, rng: np.random.Generator) -> Array:
         x, _ = self._joint.to_scale(core)
+        return self._joint.from_scale(self._drawn(x, rng))
+
+    def _drawn(self, x: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+        """Draw knockoffs on the scale of the networks."""
         noise = draw_noise(rng, len(x), self._knockoff)
-        drawn = in_chunks(lambda x, *noise: self._knockoff.sample(Noise(*noise), x), x, *noise)
-        return self._joint.from_scale(drawn)
+        return in_chunks(lambda x, *noise: self._knockoff.sample(Noise(*noise), x), x, *noise)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         networks = {"joint": self._joint.density, "knockoff": self._knockoff}
@@ -391,5 +391,3 @@ class DDLK(RowwiseGenerator):
         self._knockoff = density(shapes["knockoff"], "knockoff", context=columns)
         modelled = int(self.modelled_.sum())
         self.swap_probability_ = self._of_features(take_array(arrays, "swap_probability", (modelled,)))
-        if isinstance(self.entropy, str):  # of a file from when λ could be chosen: the one that was
-            self.entropy = as_type(float, header["entropy"], "entropy")

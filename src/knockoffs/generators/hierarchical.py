@@ -323,10 +323,8 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         self.hierarchy_ = Hierarchy(**parameters)
         self.hierarchy_.require_covariances()
         self._constant_within = take_array(arrays, "constant_within", (columns,), "b")
-        features = len(self.schema_)
-        self._decimals = np.full(features, -1)  # in files of earlier versions
-        if "decimals" in arrays:
-            self._decimals = take_array(arrays, "decimals", (features,), "i").clip(-1, FINEST_GRID)
+        decimals = take_array(arrays, "decimals", (len(self.schema_),), "i")
+        self._decimals = decimals.clip(-1, FINEST_GRID)
 
 
 def fit_generator(generator: Any, X: Any, groups: Any) -> Any:

@@ -12,22 +12,12 @@ from knockoffs.arrays import Array, Indices
 def markov_knockoffs(initial: Array, transitions: Array, z: Indices, uniform: Array) -> Indices:
     """Knockoffs of the chains in the rows of z; `uniform` holds one random number for each cell."""
     z_tilde = np.empty_like(z)
-    for j, chance in _steps(initial, transitions, z, z_tilde):
+    for j, chance in steps(initial, transitions, z, z_tilde):
         z_tilde[:, j] = draw_states(chance, uniform[:, j])
     return z_tilde
 
 
-def markov_knockoff_log_prob(initial: Array, transitions: Array, z: Indices, z_tilde: Indices) -> Array:
-    """log P(z̃ | z) of each row."""
-    rows = np.arange(len(z))
-    total = np.zeros(len(z))
-    with np.errstate(divide="ignore"):
-        for j, chance in _steps(initial, transitions, z, z_tilde):
-            total += np.log(chance[rows, z_tilde[:, j]])
-    return total
-
-
-def _steps(initial: Array, transitions: Array, z: Indices, z_tilde: Indices) -> Iterator[tuple[int, Array]]:
+def steps(initial: Array, transitions: Array, z: Indices, z_tilde: Indices) -> Iterator[tuple[int, Array]]:
     r"""Yield, place by place, the distribution of z̃_j given z and the z̃ before it, which must be filled in first.
 
     $P(\tilde z_j = k) \propto

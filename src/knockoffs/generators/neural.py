@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -31,14 +31,6 @@ from knockoffs.typed_json import as_type
 from knockoffs.words import listing
 
 COLLAPSED, EXPLODED = 0.2, 5.0  # times a column's standard deviation
-
-
-class Sampler(Protocol):
-    """A network x̃ = f(x, noise), with `noise` normal numbers per row."""
-
-    noise: int
-
-    def __call__(self, x: Tensor, noise: Tensor) -> Tensor: ...
 
 
 class NeuralGenerator(RowwiseGenerator):

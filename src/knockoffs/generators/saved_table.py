@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from knockoffs.generators.fit_encoding import with_units
 from knockoffs.generators.saved_units import pack_encoding, require_levels, unpack_encoding
 from knockoffs.generators.table_model import TableModel
-from knockoffs.generators.tables_before import restore_table_before
 from knockoffs.persistence import take_array
 from knockoffs.schema import KINDS, Column, Schema
 from knockoffs.typed_json import as_record, as_type
@@ -39,9 +38,7 @@ def table_state(model: TableModel) -> tuple[dict[str, Any], dict[str, NDArray[An
         "schema": [asdict(column) for column in model.schema_],
         "encoding": description,
     }
-    arrays: dict[str, NDArray[Any]] = {"table.numbers": numbers}
-    if model.fingerprints_ is not None:
-        arrays["table.fingerprints"] = model.fingerprints_
+    arrays: dict[str, NDArray[Any]] = {"table.numbers": numbers, "table.fingerprints": model.fingerprints_}
     if model.encoding_.correlation is not None:
         arrays["table.correlation"] = model.encoding_.correlation
     return header, arrays
@@ -49,16 +46,10 @@ def table_state(model: TableModel) -> tuple[dict[str, Any], dict[str, NDArray[An
 
 def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]]) -> None:
     """Give a model the table that `table_state` described; raises a ValueError for what describes no table."""
-    model.fingerprints_ = None  # files of version 1 have none
-    if "table.fingerprints" in arrays:
-        model.fingerprints_ = take_array(arrays, "table.fingerprints", (None,), "u")
-    if "encoding" not in header:
-        before = restore_table_before(model, header, arrays)
-        give_names(model, before.feature_names, before.names, before.n_features)
-        return
     table = as_record(TableHeader, header)
+    model.fingerprints_ = take_array(arrays, "table.fingerprints", (None,), "u")
     model.schema_ = _as_schema(table)
-    give_names(model, table.feature_names, table.names, table.n_features)
+    _give_names(model, table)
     numbers = take_array(arrays, "table.numbers", (None,), finite=False).astype(np.float64)
     encoding = unpack_encoding(table.encoding, numbers, table.n_features)
     if "table.correlation" in arrays:
@@ -79,15 +70,14 @@ def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]
     model.encoding_ = with_units(encoding, model.schema_)
 
 
-def give_names(model: TableModel, feature_names: list[str] | None, names: list[Any] | None, features: int) -> None:
-    """Give a model the names of its columns."""
-    for given in (feature_names, names):
-        if given is not None and len(given) != features:
-            raise ValueError(f"there are {len(given)} names for {features} columns")
-    model.n_features_in_ = features
-    if feature_names is not None:
-        model.feature_names_in_ = np.array(feature_names, dtype=object)
-    model._names = None if names is None else [_as_name(name) for name in names]
+def _give_names(model: TableModel, table: TableHeader) -> None:
+    for given in (table.feature_names, table.names):
+        if given is not None and len(given) != table.n_features:
+            raise ValueError(f"there are {len(given)} names for {table.n_features} columns")
+    model.n_features_in_ = table.n_features
+    if table.feature_names is not None:
+        model.feature_names_in_ = np.array(table.feature_names, dtype=object)
+    model._names = None if table.names is None else [_as_name(name) for name in table.names]
 
 
 def _as_schema(table: TableHeader) -> Schema:

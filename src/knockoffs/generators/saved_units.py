@@ -95,10 +95,10 @@ def unpack_encoding(description: Any, numbers: Array, features: int) -> TableEnc
             raise ValueError("a class of rows has columns that do not exist")
         contexts.append(Context(found, keys, atoms, members))
         context_units.append(_feature_unit(_unpack(spec["unit"], reader)))
-    joints = tuple(_unpack_joint(spec, reader, features) for spec in description.get("joints", []))
+    joints = tuple(_unpack_joint(spec, reader, features) for spec in description["joints"])
     reader.require_end()
     _require_classes(units, contexts)
-    kept = tuple(as_type(list[int], description.get("kept", []), "kept"))
+    kept = tuple(as_type(list[int], description["kept"], "kept"))
     if not np.isin(kept, np.arange(features)).all():
         raise ValueError("columns that are kept do not exist")
     return TableEncoding(units, alike, tuple(contexts), tuple(context_units), joints=joints, kept=kept)
@@ -160,15 +160,10 @@ def _constant(spec: Any, reader: _Reader) -> Constant:
 
 def _intervals(spec: Any, reader: _Reader) -> Intervals:
     values, upper, atom = reader.take(spec["values"]).reshape(3, -1)
-    return checked_intervals(values, upper, atom != 0)
-
-
-def checked_intervals(values: Array, upper: Array, atom: Any) -> Intervals:
-    """Return intervals; raises a ValueError for numbers that are not in increasing order up to 1."""
     increasing = (np.diff(values) > 0).all() and (np.diff(upper) > 0).all() and len(values) > 0
     if not increasing or not upper[0] > 0 or not abs(upper[-1] - 1) <= 1e-9 or not np.isfinite(values).all():
         raise ValueError("the cells of a column are not in increasing order up to 1")
-    return Intervals(values, upper, atom)
+    return Intervals(values, upper, atom != 0)
 
 
 def _gaps(spec: Any, reader: _Reader) -> WithGaps:
@@ -196,7 +191,7 @@ def _measured(spec: Any, reader: _Reader) -> Measured:
 
 def _recoded(spec: Any, reader: _Reader) -> Recoded:
     given, values = reader.take(spec["values"]).reshape(2, -1)
-    checked_levels(given, missing=True)
+    _checked_levels(given, missing=True)
     if np.isinf(values).any():
         raise ValueError("a column that is a function of another one has values that are not finite")
     return Recoded(given, values)
@@ -210,12 +205,12 @@ def _plain(spec: Any, reader: _Reader) -> Plain:
 
 def _values(kind: type[Spread] | type[Exact]) -> Callable[[Any, _Reader], Spread | Exact]:
     def unpack(spec: Any, reader: _Reader) -> Spread | Exact:
-        return kind(checked_levels(reader.take(spec["values"]), missing=kind is Exact))
+        return kind(_checked_levels(reader.take(spec["values"]), missing=kind is Exact))
 
     return unpack
 
 
-def checked_levels(values: Array, *, missing: bool) -> Array:
+def _checked_levels(values: Array, *, missing: bool) -> Array:
     """Return the values of a discrete column; raises a ValueError if they are no levels."""
     present = values[:-1] if missing and np.isnan(values[-1:]).any() else values
     if len(values) < 2 or not np.isfinite(present).all() or (np.diff(present) <= 0).any():

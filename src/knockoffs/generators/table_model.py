@@ -57,7 +57,7 @@ class TableModel(BaseEstimator):
     feature_names_in_: NDArray[np.object_]
     schema_: Schema
     encoding_: TableEncoding
-    fingerprints_: NDArray[np.uint64] | None
+    fingerprints_: NDArray[np.uint64]
     _names: list[str] | None
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -161,10 +161,8 @@ class TableModel(BaseEstimator):
         return self.encoding_.middles(codes)
 
     def share_of_fit(self, X: Any) -> float:
-        """Estimate the share of the rows of X that the model was fitted on; nan for models that do not know."""
+        """Estimate the share of the rows of X that the model was fitted on; nan where all rows repeat others."""
         check_is_fitted(self)
-        if self.fingerprints_ is None:
-            return np.nan
         return share_of_known(row_fingerprints(self._read(X).codes), self.fingerprints_)
 
     def require_swaps_of(self, units: Units) -> None:

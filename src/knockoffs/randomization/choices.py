@@ -13,7 +13,6 @@ from knockoffs.arrays import Array, Flags
 from knockoffs.cautions import caution
 from knockoffs.randomization.corrections import NAMES, Correction, level_alone
 from knockoffs.randomization.features import Variant
-from knockoffs.randomization.refitted import is_function
 from knockoffs.statistics.models import NAMED
 from knockoffs.tables import Table
 from knockoffs.words import column_name, counted, listing
@@ -21,7 +20,6 @@ from knockoffs.words import column_name, counted, listing
 STATISTICS: dict[Variant, tuple[str, ...]] = {
     "distilled": ("linear", "boosting"),
     "holdout": NAMED,
-    "conditional": (),
 }
 
 
@@ -41,13 +39,11 @@ def check_statistic(variant: Variant, statistic: Any) -> None:
     if isinstance(statistic, str):
         fine = statistic in names
     else:
-        estimator = hasattr(statistic, "fit") and not isinstance(statistic, type)
-        fine = statistic is None or estimator or (variant == "conditional" and is_function(statistic))
+        fine = statistic is None or (hasattr(statistic, "fit") and not isinstance(statistic, type))
     if not fine:
-        others = "an estimator or a function" if variant == "conditional" else "an estimator"
         raise ValueError(
             f"statistic={statistic!r} is not valid for variant={variant!r}: pass "
-            f"{', '.join([*map(repr, names), others])}, or None."
+            f"{', '.join(map(repr, names))}, an estimator, or None."
         )
 
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from knockoffs.arrays import Array, Indices
-from knockoffs.randomization.columns import Columns, feature_columns, in_standard_units, standard_units
+from knockoffs.randomization.columns import Columns, feature_columns, in_standard_units
 from knockoffs.randomization.copies import COPIES, copies_of
 from knockoffs.randomization.distilled import Distilled, Effect
 from knockoffs.randomization.holdout import WORK, Part, holdout_pvalue
 from knockoffs.randomization.redraws import Redraws
-from knockoffs.randomization.refitted import UsedColumns
 from knockoffs.randomization.residuals import Curves, Residuals
 from knockoffs.randomness import torch_generator
 from knockoffs.schema import Schema
-from knockoffs.sequential import FIRST_BATCH, Found, sequential_pvalue
+from knockoffs.sequential import Found, sequential_pvalue
 from knockoffs.statistics.crossfit import losses
 from knockoffs.statistics.problem import ModelTask, Problem
 
-Variant = Literal["distilled", "holdout", "conditional"]
+Variant = Literal["distilled", "holdout"]
 
 
 class Tested(NamedTuple):
@@ -37,8 +35,8 @@ class Tested(NamedTuple):
 class Study:
     """All that the tests of single features share.
 
-    `parts` are those of the holdout variant, `used` is the statistic of the conditional one; both are None for
-    the distilled variant. `place` says which distinct row each row repeats, and is None where none does.
+    `parts` are those of the holdout variant, and None for the distilled one. `place` says which distinct row each
+    row repeats, and is None where none does.
     """
 
     codes: Array
@@ -51,7 +49,6 @@ class Study:
     redraws: Redraws
     residuals: Residuals
     parts: list[Part] | None
-    used: UsedColumns | None
     resamples: int
     exceedances: int
 
@@ -65,20 +62,22 @@ class Study:
         distilled = Distilled(copies, self.residuals.of(feature), self.curves.modifiers(feature), self.place)
         if distilled.empty:
             return Tested(Found(1.0, 0), Effect(np.nan, np.nan, 0.0), effective)
-        everything = np.concatenate([own[None], cells]).T
-        if self.place is not None:
-            everything = everything[self.place]
-        if self.parts is not None:
-            found = self._holdout(feature, everything, self.parts, rng)
-        elif self.used is not None:
-            found = self._refitted(feature, everything, self.used, rng)
-        else:
+        if self.parts is None:
             found = self._distilled(distilled, rng)
+        else:
+            own_and_redrawn = np.concatenate([own[None], cells]).T
+            of_rows = own_and_redrawn if self.place is None else own_and_redrawn[self.place]
+            found = self._holdout(feature, of_rows, self.parts, rng)
         return Tested(found, distilled.effect(), effective)
 
     def _distilled(self, distilled: Distilled, rng: np.random.Generator) -> Found:
         generator = torch_generator(rng, self.redraws.device)
-        return self._sequential(distilled.observed(), lambda count: distilled.redraw(count, generator))
+        return sequential_pvalue(
+            distilled.observed(),
+            lambda count: distilled.redraw(count, generator),
+            resamples=self.resamples,
+            exceedances=self.exceedances,
+        )
 
     def _holdout(self, feature: int, cells: Array, parts: list[Part], rng: np.random.Generator) -> Found:
         gains = [self._gains(feature, cells[part.rows], part) for part in parts]
@@ -100,29 +99,3 @@ class Study:
             lost = losses(part.model, x, Problem(x, x, y, self.task))
             gains[:, start : start + size] = -lost.reshape(copies.shape).T
         return gains
-
-    def _refitted(self, feature: int, cells: Array, used: UsedColumns, rng: np.random.Generator) -> Found:
-        own = np.flatnonzero(self.columns.unit == feature)
-        x = in_standard_units(self.columns.x, *standard_units(self.columns.x))
-        rows = np.arange(len(cells))
-        place = rows if self.place is None else self.place
-
-        def statistic(copy: Array) -> float:
-            columns = feature_columns(self.schema[feature], copy)
-            x[:, own] = in_standard_units(columns, *standard_units(columns))
-            return float(used(x.copy(), self.y.copy(), own))
-
-        def redraw(count: int) -> Array:
-            found = np.empty(count)
-            for k in range(count):
-                found[k] = statistic(cells[rows, rng.integers(cells.shape[1], size=place.max() + 1)[place]])
-            return found
-
-        return self._sequential(statistic(cells[:, 0]), redraw, first=self.exceedances, most=self.exceedances)
-
-    def _sequential(
-        self, observed: float, redraw: Callable[[int], Array], first: int = FIRST_BATCH, most: int | None = None
-    ) -> Found:
-        return sequential_pvalue(
-            observed, redraw, resamples=self.resamples, exceedances=self.exceedances, first=first, most=most
-        )

@@ -38,7 +38,6 @@ from knockoffs.randomization.heavy_tails import warn_of_heavy_tails
 from knockoffs.randomization.holdout import forward_parts
 from knockoffs.randomization.meaning import meaning_of_effects, upper_levels
 from knockoffs.randomization.redraws import Redraws, fitted_density, redraws_of
-from knockoffs.randomization.refitted import refitted_statistic
 from knockoffs.randomization.residuals import Curves, Residuals, outputs
 from knockoffs.randomization.result import RandomizationResult
 from knockoffs.randomness import RandomState, random_generator, reported_seed
@@ -70,17 +69,15 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         `DDLK` shares its density, so that one fit serves knockoffs and tests). A function
         `f(codes, feature, n_draws, rng)` returns draws `[n_draws, rows]` of a feature (by its number) given the
         other columns of `codes`, for distributions that are known.
-    statistic : str, estimator, callable or None, default=None
+    statistic : str, estimator or None, default=None
         How y is modelled. "distilled": a model of y given the other features, beside a ridge regression that is
         always there: `"boosting"` (trees, the default), `"linear"` (nothing), or a scikit-learn regressor.
         "holdout": a model of y given all features, `"linear+boosting"` (the default), `"boosting"`, `"lightgbm"`
-        or a scikit-learn estimator. "conditional": an estimator with `coef_` or `feature_importances_` (a lasso by
-        default), or a function `(x, y, columns)` that returns how much y depends on some columns of x.
-    variant : {"distilled", "holdout", "conditional"}, default="distilled"
+        or a scikit-learn estimator.
+    variant : {"distilled", "holdout"}, default="distilled"
         "distilled" asks whether the feature explains what all the others leave of y: as a line, as a curve, or
         times another feature. It uses all rows and takes the least time. "holdout" asks whether redraws spoil the
-        predictions of a model for rows that it has not seen; "conditional" fits the statistic anew to every
-        redraw, which takes `resamples` times as long.
+        predictions of a model for rows that it has not seen.
     resamples : int, default=5000
         Most redraws per feature. The smallest possible p-value is 1 / (1 + resamples). With "holdout" both hold
         for each of the four parts of the rows that are predicted, whose p-values are combined into one.
@@ -222,12 +219,10 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         curves = Curves.of(columns)
         learner = residual_model(self.statistic) if self.variant == "distilled" else None
         seen = y if classes else standardise(y[:, None])[0][0][:, 0]
-        parts, used = None, None
+        parts = None
         if self.variant == "holdout":
             estimator = "linear+boosting" if self.statistic is None else self.statistic
             parts = forward_parts(columns.x, seen, place, partial(make_model, estimator, task), rng)
-        elif self.variant == "conditional":
-            used = refitted_statistic(self.statistic, classes, int(rng.integers(2**31)))
         return Study(
             codes=table.codes,
             schema=table.schema,
@@ -239,7 +234,6 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             redraws=redraws,
             residuals=Residuals(columns, curves, outputs(y, classes), tested, learner, rng, self._jobs(redraws)),
             parts=parts,
-            used=used,
             resamples=self.resamples,
             exceedances=self.exceedances,
         )
