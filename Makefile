@@ -8,7 +8,7 @@ INSTALL = -m pip install --quiet --constraint constraints.txt --editable
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test docs check package minimum gpu slow speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation intervals paper clean
+.PHONY: setup demo test docs check package minimum gpu slow net speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation intervals paper clean
 
 setup: $(INSTALLED)
 
@@ -55,6 +55,10 @@ gpu:
 
 slow: setup
 	$(ONE_CORE) $(BIN)/python -m pytest -m slow --ignore tests/gpu
+
+# every number of small configurations, here and in a commit, to the bit: before and after a change that moves code
+net: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.net $(if $(BASE),--base $(BASE))
 
 speed: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.speed
