@@ -8,7 +8,7 @@ INSTALL = -m pip install --quiet --constraint constraints.txt --editable
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test docs check package minimum gpu slow net speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation intervals paper clean
+.PHONY: setup demo test docs check package minimum gpu slow net house speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation intervals paper clean
 
 setup: $(INSTALLED)
 
@@ -59,6 +59,10 @@ slow: setup
 # every number of small configurations, here and in a commit, to the bit: before and after a change that moves code
 net: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.net $(if $(BASE),--base $(BASE))
+
+# sizes, imports and crossings of the package; COMMITS="a369464 ." for those of a commit and of the working tree
+house: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.house $(COMMITS)
 
 speed: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.speed
