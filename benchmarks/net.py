@@ -20,6 +20,7 @@ from rich.table import Table
 from benchmarks.net_cases import CASES
 from benchmarks.trees import WORKING_TREE, NoCommitError, run_in, tree_of
 
+SHOWN = 40  # characters of sentences that differ
 Leaf = float | str | None
 Outcome = dict[str, Any]  # of one configuration: its values and seconds, or what its tree lacks, or how it failed
 
@@ -113,8 +114,15 @@ def _numbers_that_differ(pairs: dict[str, tuple[float, float]]) -> Iterator[str]
 def _words_that_differ(pairs: dict[str, tuple[Leaf, Leaf]]) -> Iterator[str]:
     differ = [path for path, (a, b) in pairs.items() if a != b]
     if differ:
-        a, b = pairs[differ[0]]
+        a, b = _from_where_they_differ(*map(str, pairs[differ[0]]))
         yield f"{len(differ)} of {len(pairs)} words differ, first {differ[0]}: {a!r} here, {b!r} in the base"
+
+
+def _from_where_they_differ(a: str, b: str) -> tuple[str, str]:
+    """The parts of two sentences to show."""
+    pairs = enumerate(zip(a, b, strict=False))
+    begin = max(next((i for i, (one, other) in pairs if one != other), 0) - 10, 0)
+    return a[begin : begin + SHOWN], b[begin : begin + SHOWN]
 
 
 def computed(commit: str, cases: list[str]) -> dict[str, Outcome]:
