@@ -8,7 +8,17 @@ INSTALL = -m pip install --quiet --constraint constraints.txt --editable
 JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: setup demo test docs check package minimum gpu slow speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation intervals paper clean
+# the fastest files of the tests, one or more for every part of the package (about 120 CPU seconds)
+QUICK := engine test_layers.py test_net.py test_house.py test_schema.py test_tables.py test_table_problems.py \
+	test_doubts.py test_design.py test_row_labels.py test_row_structure.py test_repeats.py test_randomness.py \
+	test_persistence.py test_parts.py test_progress.py test_filtering.py test_guarantees.py \
+	datasets/test_synthetic.py generators/test_contract.py generators/test_encoding.py generators/test_latent.py \
+	generators/test_relations.py generators/test_mixed.py generators/test_hierarchical.py statistics/test_units.py \
+	statistics/test_group_lasso.py statistics/test_sum.py statistics/test_survival.py \
+	diagnostics/test_verdict.py diagnostics/test_certificate.py diagnostics/test_pairs.py report/test_summary.py \
+	cli/test_help.py
+
+.PHONY: setup demo quick test docs check package minimum gpu slow net house speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation intervals paper clean
 
 setup: $(INSTALLED)
 
@@ -23,6 +33,13 @@ $(INSTALLED_DOCS): $(INSTALLED)
 
 demo: setup
 	$(ONE_CORE) $(BIN)/knockoffs demo --out out
+
+# the inner loop: at most 90 seconds on two cores
+quick: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(ONE_CORE) $(BIN)/python -m pytest -q -m "not slow" --ignore tests/engine/test_world.py --numprocesses $(JOBS) \
+		--dist loadfile $(QUICK:%=tests/%)
 
 test: setup
 	$(ONE_CORE) $(BIN)/python -m pytest -m "not slow" --ignore tests/gpu --numprocesses $(JOBS) --dist loadfile
@@ -55,6 +72,14 @@ gpu:
 
 slow: setup
 	$(ONE_CORE) $(BIN)/python -m pytest -m slow --ignore tests/gpu
+
+# every number of small configurations, here and in a commit, to the bit: before and after a change that moves code
+net: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.net $(if $(BASE),--base $(BASE))
+
+# sizes, imports and crossings of the package; COMMITS="a369464 ." for those of a commit and of the working tree
+house: setup
+	$(ONE_CORE) $(BIN)/python -m benchmarks.house $(COMMITS)
 
 speed: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.speed

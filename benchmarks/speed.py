@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.trees import HERE, NoCommitError, run_in, tree_of
 from knockoffs import DDLK
 from knockoffs.datasets import AutoregressiveGaussian, ClaytonCopula
 from knockoffs.statistics import HoldoutStatistic, LassoStatistic
@@ -74,15 +73,15 @@ def measure(size: str, parts: list[str]) -> dict[str, float]:
     return spent | {"GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
 
 
-def in_a_process(size: str, parts: list[str], source: Path) -> dict[str, float]:
-    """What `measure` finds with the package of another folder."""
-    here = Path(__file__).parents[1]
-    environment = os.environ | {"PYTHONPATH": f"{source / 'src'}{os.pathsep}{here}", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "benchmarks.speed", "--measure", size, "--parts", *parts]
-    done = subprocess.run(command, env=environment, cwd=here, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
+def in_a_process(size: str, parts: list[str], tree: Path | None) -> dict[str, float]:
+    """What `measure` finds with the package of a tree; nothing where there is none or it cannot do this."""
+    if tree is None:
         return {}
-    return json.loads(done.stdout.splitlines()[-1])
+    try:
+        printed = run_in(tree, ["-m", "benchmarks.speed", "--measure", size, "--parts", *parts])
+    except subprocess.CalledProcessError:
+        return {}
+    return json.loads(printed.splitlines()[-1])
 
 
 def main() -> None:
@@ -99,28 +98,24 @@ def main() -> None:
     table = Table(title="CPU seconds of one core; in brackets how many times faster than before")
     for heading in ("distribution, rows, columns", *arguments.parts, "GiB"):
         table.add_column(heading, justify="right")
-    here = Path(__file__).parents[1]
-    with tempfile.TemporaryDirectory() as folder:
-        earlier = Path(folder) if arguments.before and _unpack(arguments.before, here, folder) else None
+    with ExitStack() as stack:
+        earlier = _earlier(arguments.before, stack)
         for size in [*arguments.sizes, *(LARGE if arguments.large else ())]:
-            now = in_a_process(size, arguments.parts, here)
-            before = {} if earlier is None else in_a_process(size, arguments.parts, earlier)
+            now = in_a_process(size, arguments.parts, HERE)
+            before = in_a_process(size, arguments.parts, earlier)
             cells = [_cell(now.get(part), before.get(part)) for part in (*arguments.parts, "GiB")]
             table.add_row(size.replace(",", " "), *cells)
             print(size, now, before, flush=True)
     Console(width=140).print(table)
 
 
-def _unpack(commit: str, repository: Path, folder: str) -> bool:
-    """Put the files of a commit into a folder; False where there is no such commit."""
-    archive = subprocess.run(
-        ["git", "-C", str(repository), "archive", commit, "src"], capture_output=True, check=False
-    )
-    if archive.returncode != 0:
-        print(f"There is no commit {commit} here: no comparison.")
-        return False
-    subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
-    return True
+def _earlier(commit: str, stack: ExitStack) -> Path | None:
+    """The tree of a commit, for as long as the stack is open; None where there is no such commit."""
+    try:
+        return stack.enter_context(tree_of(commit)) if commit else None
+    except NoCommitError as error:
+        print(f"{error} No comparison.")
+        return None
 
 
 def _cell(now: float | None, before: float | None) -> str:
