@@ -111,7 +111,7 @@ def assert_close(w: np.ndarray, expected: np.ndarray, share: float) -> None:
 
 def assert_alike(w: np.ndarray, expected: np.ndarray) -> None:
     """As two seeds of one statistic are: relevant features stand out, and by about as much."""
-    assert np.abs(w[RELEVANT]).min() > np.abs(w[~RELEVANT]).max()
+    assert w[RELEVANT].min() > np.abs(w[~RELEVANT]).max()
     assert np.corrcoef(w, expected)[0, 1] > 0.8
 
 
@@ -138,15 +138,12 @@ def test_relevant_features_win_and_swaps_turn_the_sign(name: str, task: Task) ->
         assert found[0] < 0
 
 
-@every_task
 @every_statistic
-def test_the_same_seed_gives_the_same_bits_and_another_one_others(name: str, task: Task) -> None:
-    again = make(name, task).compute(X, X_TILDE, Y[task])
-    np.testing.assert_array_equal(again, plain(name, task))
-    if task == "number":
-        other = make(name, seed=1).compute(X, X_TILDE, Y[task])
-        assert np.allclose(other, again, rtol=1e-9) != STATISTICS[name].seeded
-        assert_alike(other, again)
+def test_the_same_seed_gives_the_same_bits_and_another_one_others(name: str) -> None:
+    again, other = (make(name, seed=seed).compute(X, X_TILDE, Y["number"]) for seed in (0, 1))
+    np.testing.assert_array_equal(again, plain(name))
+    assert np.allclose(other, again, rtol=1e-9) != STATISTICS[name].seeded
+    assert_alike(other, again)
 
 
 @every_statistic
@@ -230,14 +227,14 @@ def test_only_the_order_of_survival_times_matters(name: str) -> None:
 @every_statistic
 def test_tables_of_all_types_give_the_same_bits(name: str) -> None:
     frames = as_frames(X, X_TILDE)
-    for convert in (lambda f: f, pl.from_pandas, pa.Table.from_pandas, lambda f: np.asfortranarray(f.to_numpy())):
+    for convert in (np.asfortranarray, pl.from_pandas, pa.Table.from_pandas):
         w = make(name).compute(*map(convert, frames), Y["number"])
         np.testing.assert_array_equal(w, plain(name))
 
 
 @every_statistic
 def test_the_callers_tables_are_left_alone(name: str) -> None:
-    """They may not even be written to, as joblib hands them to its workers."""
+    """Arrays may not even be written to, as joblib hands them to its workers."""
     x, x_tilde, y = X.copy(), X_TILDE.copy(), Y["number"].copy()
     for table in (x, x_tilde, y):
         table.flags.writeable = False
@@ -247,6 +244,10 @@ def test_the_callers_tables_are_left_alone(name: str) -> None:
     for table, kept in ((x, X), (x_tilde, X_TILDE), (y, Y["number"])):
         np.testing.assert_array_equal(table, kept)
     assert repr(statistic.get_params()) == repr(params)
+    frames = mixed_tables()
+    statistic.compute(*frames)
+    for frame, kept in zip(frames[:2], mixed_tables()[:2], strict=True):
+        pd.testing.assert_frame_equal(frame, kept)
 
 
 def global_state() -> list[object]:
@@ -356,6 +357,19 @@ def test_names_and_order_of_levels_change_no_bit(name: str) -> None:
     reordered = [table.assign(ward=pd.Categorical(table["ward"], list("dbac?"))) for table in (x, x_tilde)]
     for tables in (renamed, reordered):
         np.testing.assert_array_equal(make(name).compute(*tables, y), w)
+
+
+@pytest.mark.xfail(strict=True, reason="of levels that are equally frequent the first 30 by name are seen")
+def test_names_of_many_levels_that_are_equally_frequent_do_not_matter() -> None:
+    rng = np.random.default_rng(0)
+    levels = np.repeat(np.char.add("level ", np.arange(100, 140).astype(str)), 5)
+    x, x_tilde = (pd.DataFrame({"ward": rng.permutation(levels), "age": rng.normal(size=ROWS)}) for _ in range(2))
+    effect = dict(zip(levels[::5], rng.normal(size=40), strict=True))
+    y = (x["ward"].map(effect) + x["age"]).to_numpy()
+    turned = dict(zip(levels[::5], levels[::-5], strict=True))
+    renamed = [table.assign(ward=table["ward"].map(turned)) for table in (x, x_tilde)]
+    w, found = (make("lasso").compute(*tables, y) for tables in ((x, x_tilde), renamed))
+    assert_close(found, w, ROUNDING["number"])
 
 
 # --- what cannot be known from y ---
