@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knockoffs.diagnostics.dry_run import Rate
-from knockoffs.diagnostics.expectation import HIGHEST, SELECTING
+from knockoffs.diagnostics.dry_run import HIGHEST, SELECTING, Rate
 from knockoffs.diagnostics.features import PerFeature
 from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.joint import SwapTest

@@ -84,6 +84,7 @@ class Confounders:
                     check_input=False,
                     max_iter=MOST_STEPS,
                     tol=TOLERANCE,
+                    random_state=0,  # else a seed is drawn from numpy's global state
                 )
                 found = path[:, 0]
                 left = 1 + (found @ products @ found - 2 * found @ along) / rows
