@@ -261,7 +261,7 @@ def outcome(case: Callable[[], Values]) -> Values:
         return {"values": case(), "seconds": time.process_time() - begun}
     except AttributeError as error:
         module = error.obj.__name__ if isinstance(error.obj, ModuleType) else type(error.obj).__module__
-        if module.startswith(ko.__name__):
+        if module.split(".")[0] == "knockoffs":
             return {"absent": error.name}
         return {"failed": repr(error)}
     except Exception as error:
