@@ -9,7 +9,7 @@ from knockoffs.cautions import collect_cautions
 from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.diagnostics.expectation import Expectation
 from knockoffs.diagnostics.source import Source
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.holdout import HoldoutStatistic

@@ -17,7 +17,7 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.design import aligned, copied_features, expand, paired_design
 from knockoffs.diagnostics.dry_run import EVERY_KIND, DryRun, Rate, calibrated_level, like
 from knockoffs.diagnostics.simulated import KINDS, as_target, simulated_response
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.parallel import in_parallel
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
