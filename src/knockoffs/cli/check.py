@@ -145,7 +145,8 @@ def _subject(
         raise ValueError("pass either --model FILE, to draw knockoffs, or --knockoffs FILE, which holds them.")
     if model is not None:
         refuse_kinds(kinds, model)
-        loaded = load_generator(model)
+        with interrupts_end_the_process():
+            loaded = load_generator(model)  # torch, for most
         X = as_in_fit(loaded, X, "--model", model)
         return loaded, X
     numbers = kinds_of_numbers(kinds)

@@ -111,7 +111,7 @@ def make_generator(name: str) -> KnockoffGenerator:
         from knockoffs.generators import registry
         from knockoffs.generators.loading import load_generator
 
-    return registry.GENERATORS[name]() if name in GENERATORS else load_generator(name)
+        return registry.GENERATORS[name]() if name in GENERATORS else load_generator(name)  # torch, for most
 
 
 def model_file(generator: str) -> str | None:

@@ -151,11 +151,14 @@ def select(
         )
         y, X, labels = split_columns(frame, target, event, groups, task)
     with interrupts_end_the_process():
+        from knockoffs.parts import check_parts
         from knockoffs.selector import KnockoffSelector
 
     asked = read_kinds(kinds, X)
     refuse_copies(X, y, target, task, asked)
     made = make_generator(generator)
+    with interrupts_end_the_process():
+        check_parts(made, statistic)  # which imports torch where they need it
     if model_file(generator) is not None:
         X = as_in_fit(made, X, "--generator", generator)
     selector = KnockoffSelector(
