@@ -15,7 +15,7 @@ from knockoffs import DDLK, GaussianKnockoffs, KnockoffSelector, check_swap
 from knockoffs.background import background
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.progress import Job, Phase
 
 X = AutoregressiveGaussian(features=12, rho=0.5).sample(300, random_state=0)

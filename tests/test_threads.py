@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -43,3 +47,31 @@ def test_a_fit_leaves_the_number_as_it_was() -> None:
     before = threads()
     GaussianKnockoffs().fit(np.random.default_rng(0).normal(size=(300, 3)))
     assert threads() == before
+
+
+def test_torch_takes_one_thread_also_where_the_selection_is_the_first_to_need_it() -> None:
+    """The names and defaults of generators bring it, before threads are counted and limited."""
+    environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "2")
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+FIRST = """
+import sys
+import numpy as np
+from knockoffs import KnockoffSelector
+
+assert "torch" not in sys.modules
+seen = []
+
+def statistic(X, X_tilde, y):
+    seen.append(sys.modules["torch"].get_num_threads())
+    return X[0] - X_tilde[0]
+
+X, y = np.random.default_rng(0).normal(size=(60, 3)), np.random.default_rng(1).normal(size=60)
+KnockoffSelector(None, statistic, fdr=0.5, certify=False, random_state=0).fit(X, y)
+assert seen == [1]
+assert sys.modules["torch"].get_num_threads() == 2
+"""

@@ -11,7 +11,7 @@ from threading import Event
 from typing import TypeVar
 
 from knockoffs.cautions import caution, collect_cautions
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.threads import one_thread
 
 T = TypeVar("T")

@@ -15,8 +15,8 @@ from knockoffs.conditioning import keep_conditioned
 from knockoffs.design import aligned, copied_features
 from knockoffs.diagnostics.source import table_for
 from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
-from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
+from knockoffs.generators.registry import DEFAULT, GENERATORS
 from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import RowStructure
 from knockoffs.selection import UNBOUNDED, RowHandling
@@ -37,7 +37,7 @@ def generator_for(generator: Any, rows: RowStructure, *, given_groups: bool) -> 
     given_groups : bool
         Whether the user passed groups, which may all have a single row.
     """
-    generator = DDLK() if generator is None else generator
+    generator = GENERATORS[DEFAULT]() if generator is None else generator
     if isinstance(generator, HierarchicalKnockoffs) and given_groups and rows.groups is None:
         generator = _for_single_rows(generator)
     if rows.groups is None or is_ready(generator) or knows_groups(generator):
@@ -52,7 +52,7 @@ def _for_single_rows(generator: HierarchicalKnockoffs) -> Any:
             "the generator is a HierarchicalKnockoffs that is fitted already, but every group has a single "
             "distinct row. Pass an unfitted generator of rows, such as DDLK()."
         )
-    return DDLK() if generator.generator is None else generator.generator
+    return GENERATORS[DEFAULT]() if generator.generator is None else generator.generator
 
 
 def row_handling(generator: Any, rows: RowStructure) -> RowHandling:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-import torch
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_jobs
-from knockoffs.threads import one_thread
+from knockoffs.threads import one_thread, thread_count
 
 Result = TypeVar("Result")
 
@@ -47,14 +48,17 @@ class _Work(Generic[Result]):
     """What all tasks have in common."""
 
     def __init__(self, function: Callable[..., Result], shared: tuple[Any, ...]) -> None:
-        self._function, self._shared, self._threads = function, shared, torch.get_num_threads()
+        self._function, self._shared, self._threads = function, shared, thread_count()
+        self._needs_torch = "torch" in sys.modules
 
     def __sizeof__(self) -> int:
         """joblib sends dask each large argument but once, and asks for the size of the object itself."""
         return 2**20
 
     def __call__(self, *task: Any) -> tuple[Result, list[str]]:
-        limited = one_thread() if self._threads == 1 != torch.get_num_threads() else nullcontext()
+        if self._needs_torch:
+            import_module("torch")  # whose threads are to be limited, too
+        limited = one_thread() if self._threads == 1 != thread_count() else nullcontext()
         with limited, collect_cautions() as cautions, parallel_config(backend="sequential"):
             return self._function(*self._shared, *task), cautions
 

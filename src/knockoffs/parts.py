@@ -8,14 +8,19 @@ from typing import Any
 from sklearn.base import BaseEstimator, clone
 
 from knockoffs.generators.base import is_generator
-from knockoffs.generators.registry import GENERATORS
+from knockoffs.generators.hierarchical import HierarchicalKnockoffs
+from knockoffs.generators.registry import DEFAULT, GENERATORS
 from knockoffs.statistic_choice import AUTO
 from knockoffs.statistics.base import Statistic
+from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.registry import STATISTICS
 
 
 def check_parts(generator: Any, statistic: Any) -> None:
-    """Refuse a generator or a statistic that is none, and a statistic whose settings are not valid."""
+    """Refuse a generator or a statistic that is none, and a statistic whose settings are not valid.
+
+    Torch is imported on the way where they need it, so that its threads can be counted and limited from the start.
+    """
     _check_part("generator", generator, "sample", GENERATORS)
     _check_part("statistic", statistic, "compute", [AUTO, *STATISTICS])
     if is_auto(statistic) and callable(generator) and not is_generator(generator):
@@ -23,8 +28,12 @@ def check_parts(generator: Any, statistic: Any) -> None:
             "statistic='auto' needs knockoffs of its own, but the generator is a function. Pass a generator, or "
             "name the statistic."
         )
-    if isinstance(statistic, Statistic):
-        statistic.check_settings()
+    inner = generator.generator if isinstance(generator, HierarchicalKnockoffs) else generator
+    by_name(DEFAULT if inner is None else inner, GENERATORS)
+    default = statistic is None or is_auto(statistic)
+    used = HoldoutStatistic() if default else by_name(statistic, STATISTICS)
+    if isinstance(used, Statistic):
+        used.check_settings()
 
 
 def _check_part(name: str, value: Any, method: str, words: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 
 FIRST_LINE = 10.0  # seconds before the first line; what takes less time needs none
 NEXT_LINE = 30.0  # seconds between lines of one phase

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 _KEY = int.from_bytes(b"knockoff"[:4])
 
@@ -35,4 +39,6 @@ def reported_seed(random_state: RandomState) -> int:
 
 def torch_generator(rng: np.random.Generator, device: torch.device) -> torch.Generator:
     """Return a generator of torch that is seeded by one of numpy."""
+    import torch
+
     return torch.Generator(device=device).manual_seed(int(rng.integers(2**62)))

@@ -198,10 +198,15 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             groups (`HierarchicalKnockoffs` of the generator), the rows of a group stay on one side of every split,
             and what they have in common beyond the features is filtered out of a quantity y.
         """
+        self.__dict__.pop("selection_", None)  # of an earlier fit
+        self.expectation_: DryRun | None = None
+        self.certificate_: Certificate | None = None
         cautions: list[str] = []  # shown also where the fit ends in an error
         try:
-            with suited_threads(X) as threads, collect_cautions() as cautions:
-                self._fit(X, y, groups, threads)
+            with collect_cautions() as cautions:
+                self._check_settings(groups)
+                with suited_threads(X) as threads:
+                    self._fit(X, y, groups, threads)
                 self.selection_ = replace(self.selection_, cautions=tuple(dict.fromkeys(cautions)))
         finally:
             for message in dict.fromkeys(cautions):
@@ -210,10 +215,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, groups: Any, threads: int) -> None:
-        self.__dict__.pop("selection_", None)  # of an earlier fit
-        self.expectation_: DryRun | None = None
-        self.certificate_: Certificate | None = None
-        self._check_settings(groups)
         self._level = float(self.fdr)
         task = task_of(self.task, self.statistic)
         table, target = read_inputs(self, X, y, task=task, kinds=self.kinds, groups=groups, who=WHO)

@@ -11,7 +11,7 @@ from knockoffs.arrays import Flags, Indices
 from knockoffs.diagnostics.dry_run import Rate, simulate
 from knockoffs.diagnostics.expectation import expect
 from knockoffs.diagnostics.tossed import tossed_source
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.randomness import random_generator
 from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic

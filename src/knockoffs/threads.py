@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 FEW_COLUMNS = 300
 
@@ -25,18 +25,36 @@ def suited_threads(X: Any) -> Iterator[int]:
     if len(shape) == 2 and shape[1] > FEW_COLUMNS:
         yield 1
         return
-    threads = 1 if torch.cuda.is_available() else torch.get_num_threads()
+    threads = 1 if _has_gpu() else thread_count()
     with one_thread():
         yield threads
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Work with one thread, on which the last bits depend."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    """Work with one thread, on which the last bits depend.
+
+    That goes for torch where it is loaded already: load what needs it before.
+    """
+    torch, threads = sys.modules.get("torch"), thread_count()
+    if torch is not None:
+        torch.set_num_threads(1)
     try:
         with threadpool_limits(1):
             yield
     finally:
-        torch.set_num_threads(threads)
+        if torch is not None:
+            torch.set_num_threads(threads)
+
+
+def thread_count() -> int:
+    """Return how many threads a step of the work takes: by torch or, as long as nobody needs it, by numpy."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        return torch.get_num_threads()
+    return max((pool["num_threads"] for pool in threadpool_info()), default=1)
+
+
+def _has_gpu() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_available()

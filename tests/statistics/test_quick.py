@@ -9,9 +9,9 @@ from sklearn.linear_model import Lasso, Ridge
 from knockoffs.arrays import Array, Flags
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
 from knockoffs.statistics import quick
+from knockoffs.statistics.crossfit import PENALTY
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.lassos import Lassos, Penalised
-from knockoffs.statistics.networks import PENALTY
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.quick import (
     FOR_WIDE,

@@ -23,7 +23,7 @@ from knockoffs.diagnostics.check import examine
 from knockoffs.diagnostics.dry_run import like
 from knockoffs.diagnostics.expectation import expect
 from knockoffs.diagnostics.source import find_source
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.statistics.models import require_model
 from knockoffs.tables import read_table
 from knockoffs.threads import one_thread

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from knockoffs.cautions import collect_cautions
 from knockoffs.diagnostics.dry_run import DryRun, Rate
 from knockoffs.diagnostics.source import Source
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.holdout import HoldoutStatistic

@@ -24,7 +24,7 @@ from knockoffs.diagnostics.findings import Findings
 from knockoffs.diagnostics.joint import SwapTest, compare_swaps, covariance_errors
 from knockoffs.diagnostics.randomisation import draw_signs
 from knockoffs.diagnostics.source import Source, find_source, may_run_aside
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.progress import Phase, job, progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.holdout import HoldoutStatistic

@@ -15,7 +15,7 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import collect_cautions
 from knockoffs.design import expand
 from knockoffs.diagnostics.simulated import KINDS, as_target, simulated_response
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.filtering import fdp, knockoff_select, power
 from knockoffs.parallel import in_parallel
 from knockoffs.statistics.base import is_statistic

@@ -16,7 +16,7 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.design import aligned, copied_features, expand, paired_design
 from knockoffs.diagnostics.dry_run import DryRun, like
 from knockoffs.diagnostics.simulated import KINDS, as_target, simulated_response
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.parallel import in_parallel
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means

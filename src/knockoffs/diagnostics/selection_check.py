@@ -18,7 +18,7 @@ from knockoffs.diagnostics.dry_run import DryRun
 from knockoffs.diagnostics.expectation import expect
 from knockoffs.diagnostics.source import Source, find_source
 from knockoffs.diagnostics.tossed import tossed_source
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.generators.base import is_generator, unfrozen
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.randomness import random_generator

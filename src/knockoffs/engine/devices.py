@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
-DeviceName = str | torch.device | None
+DeviceName: TypeAlias = "str | torch.device | None"
 
 
 def torch_device(name: DeviceName) -> torch.device:
     """`"auto"` or None (CUDA where there is one), `"cpu"`, `"cuda"`, `"cuda:N"`, or such a `torch.device`."""
+    import torch  # only now: what asks for no device does without
+
     if name is None or name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not _is_cpu_or_cuda(name):
@@ -24,6 +27,8 @@ def torch_device(name: DeviceName) -> torch.device:
 
 
 def _is_cpu_or_cuda(name: Any) -> bool:
+    import torch
+
     if not isinstance(name, (str, torch.device)):
         return False
     try:

@@ -12,9 +12,10 @@ from knockoffs.engine.adam import Adam
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.losses import negative_log_likelihood, swap_loss
+from knockoffs.engine.reports import Report
 from knockoffs.engine.starts import network_weights
 from knockoffs.engine.swaps import Swaps, UniformSwaps
-from knockoffs.engine.training import SMALLEST_GAIN, History, Report, Schedule, train
+from knockoffs.engine.training import SMALLEST_GAIN, History, Schedule, train
 from knockoffs.engine.world import World
 
 # Projections that begin at good linear predictors move more slowly than the networks behind them.

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from knockoffs.engine.graphs import CapturedStep
+from knockoffs.engine.reports import Report
 
 Losses = Tensor | float
-Report = Callable[[str, int, int, float | None], None]  # stage, steps done, steps at most, held-out loss
 
 
 class TrainingDivergedError(RuntimeError):

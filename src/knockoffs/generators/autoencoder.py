@@ -14,7 +14,8 @@ from knockoffs.checks import check_count, check_number, check_widths
 from knockoffs.engine.adam import Adam
 from knockoffs.engine.autoencoder import Autoencoder
 from knockoffs.engine.devices import DeviceName
-from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.engine.reports import Report
+from knockoffs.engine.training import History, Schedule, train
 from knockoffs.generators.neural import NeuralGenerator
 from knockoffs.randomness import RandomState, torch_generator
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -60,7 +61,7 @@ class SavedModel(TableModel, ABC):
         with refuse_damaged(path):
             model = cls._with_settings_of(header, arrays)
         model.set_params(**overrides)._check_settings()
-        with refuse_damaged(path), torch.inference_mode(mode=False):
+        with refuse_damaged(path), _with_gradients():
             return model._restored(header, arrays)
 
     def _restored(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -149,8 +150,7 @@ class RowwiseGenerator(KnockoffGenerator):
         self._describe(table, rng)
         if self.encoding_.width != table.shape[1]:
             require_memory(type(self).__name__, len(table), self.encoding_.width, self._fit_memory)
-        # gradients are needed, even if the caller has switched them off
-        with suited_threads(table), torch.inference_mode(mode=False):
+        with suited_threads(table), _with_gradients():
             self._fit(self._encode_for_fit(self._rows_of_fit(table.codes, rng), rng), rng)
         self._fitted = True
         return self
@@ -251,6 +251,12 @@ class _Streams:
             (self._noise,) = self._noise.spawn(1)
         self._used = True
         return self._noise
+
+
+def _with_gradients() -> AbstractContextManager[Any]:
+    """Allow gradients, even if the caller has switched them off; without torch nobody has."""
+    torch = sys.modules.get("torch")
+    return nullcontext() if torch is None else torch.inference_mode(mode=False)
 
 
 def _some_at_a_time(rows: int) -> list[slice]:

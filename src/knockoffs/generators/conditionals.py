@@ -18,7 +18,7 @@ exchangeable with the row's own exactly, however few candidates matter.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -30,11 +30,11 @@ from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.distributions import GaussianMixture
 from knockoffs.engine.grids import GridDensity, refined_density
-from knockoffs.engine.transforms import Scale
 from knockoffs.generators.batches import draw_noise
 from knockoffs.generators.encoding import TableEncoding
 from knockoffs.generators.feature_cells import FeatureCells
 from knockoffs.generators.feature_units import FARTHEST
+from knockoffs.generators.scales import Scale
 from knockoffs.randomness import RandomState, random_generator
 
 SAMPLED = 2_048  # rows of the density that show where its columns lie
@@ -56,7 +56,7 @@ class TableConditionals:
 
     def __init__(
         self,
-        scale: Scale,
+        scale: Scale[Tensor],
         density: AutoregressiveDensity,
         encoding: TableEncoding,
         codes: Array,
@@ -95,8 +95,8 @@ class TableConditionals:
         return self._among_candidates(first, width, cells, np.random.default_rng(self._seeds[feature]))
 
     def _cells(self, feature: int, columns: Indices) -> Cells:
-        scale = {field.name: getattr(self._scale, field.name)[columns] for field in fields(Scale)}
-        return Cells(self.encoding.feature_cells(feature, self._codes, self._known), Scale(**scale))
+        scale = self._scale.converted(lambda part: part[columns])
+        return Cells(self.encoding.feature_cells(feature, self._codes, self._known), scale)
 
     def _after(self, first: int, candidates: Tensor, after: Tensor) -> Tensor:
         """The log-likelihood of later columns at each candidate, `[rows, candidates]`, some rows at a time."""
@@ -158,7 +158,7 @@ class Cells:
     """The cells of one feature in some rows, and the way from internal columns, on the model's scale, to them."""
 
     feature: FeatureCells
-    scale: Scale
+    scale: Scale[Tensor]
 
     @property
     def own(self) -> Array:
@@ -167,7 +167,7 @@ class Cells:
     def decode(self, z: Tensor) -> Array:
         """The cells of internal columns `[rows, draws, width]`; one that the fit has not seen stays as it is."""
         flat = z.reshape(-1, z.shape[2]).cpu().double()
-        encoded = torch.maximum(self.scale.inverse(flat), self.scale.lowest)
+        encoded = self.scale.inverse_of_draws(flat)
         return self.feature.decode(encoded.numpy().reshape(z.shape))
 
     def interval(self, values: Array) -> tuple[Tensor, Tensor, Tensor]:

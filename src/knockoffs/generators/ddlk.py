@@ -16,10 +16,11 @@ from knockoffs.checks import check_choice, check_count, check_fraction, check_nu
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Noise
 from knockoffs.engine.devices import DeviceName, torch_device
+from knockoffs.engine.reports import Report
 from knockoffs.engine.stages import JOINT, fit_knockoff
 from knockoffs.engine.starts import random_density, start_density
 from knockoffs.engine.swaps import SWAPS
-from knockoffs.engine.training import History, Report
+from knockoffs.engine.training import History
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.batches import check_most_rows, draw_noise, some_rows
 from knockoffs.generators.fit_rows import FitRows, draw_rows
@@ -35,13 +36,8 @@ from knockoffs.generators.joint_model import (
     starts_memory,
 )
 from knockoffs.generators.network_sizes import training_memory
-from knockoffs.generators.saved_networks import (
-    network_arrays,
-    restore_density,
-    restore_history,
-    restore_scale,
-    scale_arrays,
-)
+from knockoffs.generators.saved_networks import network_arrays, restore_density, restore_history
+from knockoffs.generators.saved_scale import restore_scale, scale_arrays
 from knockoffs.generators.starts import knockoff_conditionals
 from knockoffs.generators.swap_pairs import EncodedPairs, SwapDivergence
 from knockoffs.generators.views import silence_views, view_knockoffs
@@ -387,7 +383,7 @@ class DDLK(RowwiseGenerator):
         self.history_ = restore_history(header["history"])
         joint = density(shapes["joint"], "joint", context=0)
         history = [phase for phase in self.history_ if phase.stage.startswith(JOINT)]
-        self._joint = JointModel(restore_scale(arrays, columns), joint, None, history)
+        self._joint = JointModel(restore_scale(arrays, columns).converted(torch.as_tensor), joint, None, history)
         self._knockoff = density(shapes["knockoff"], "knockoff", context=columns)
         modelled = int(self.modelled_.sum())
         self.swap_probability_ = self._of_features(take_array(arrays, "swap_probability", (modelled,)))

@@ -13,7 +13,8 @@ from knockoffs.engine.adam import Adam
 from knockoffs.engine.devices import DeviceName
 from knockoffs.engine.discrepancy import correlation_loss, kernel_swap_loss, second_order_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
-from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.engine.reports import Report
+from knockoffs.engine.training import History, Schedule, train
 from knockoffs.generators.gaussian import gaussian_memory, knockoff_gaps
 from knockoffs.generators.neural import NeuralGenerator
 from knockoffs.memory import FLOAT32

@@ -15,8 +15,9 @@ from knockoffs.engine.adversaries import Critic, DependenceBounds, SwapDiscrimin
 from knockoffs.engine.devices import DeviceName
 from knockoffs.engine.discrepancy import kernel_swap_loss
 from knockoffs.engine.noise_networks import NoiseNetwork
+from knockoffs.engine.reports import Report
 from knockoffs.engine.swaps import swap
-from knockoffs.engine.training import History, Report, Schedule, train
+from knockoffs.engine.training import History, Schedule, train
 from knockoffs.generators.neural import NeuralGenerator
 from knockoffs.randomness import RandomState, torch_generator
 

@@ -7,19 +7,17 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count
-from knockoffs.engine.transforms import normal_scale
 from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
-from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
-from knockoffs.generators.registry import GENERATORS
-from knockoffs.generators.saved_networks import restore_scale, scale_arrays
+from knockoffs.generators.registry import BY_KIND, DEFAULT, GENERATORS
+from knockoffs.generators.saved_scale import restore_scale, scale_arrays
+from knockoffs.generators.scales import normal_scale
 from knockoffs.generators.table_model import MIN_COLUMNS, MIN_ROWS
 from knockoffs.memory import FLOAT64, require_memory
 from knockoffs.persistence import take_array
@@ -132,8 +130,8 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         self._describe(_with_kinds_of_groups(table, labels), rng)
         self._decimals = _decimals_of_grids(table, self.schema_)
         encoded = self._encode_groups(table.codes, labels, rng)
-        self._scale = normal_scale(torch.as_tensor(encoded))
-        z = self._scale.forward(torch.as_tensor(encoded))[0].numpy()
+        self._scale = normal_scale(encoded)
+        z, _ = self._scale.forward(encoded)
         self._constant_within = constant_within(z, labels)
         self.hierarchy_ = fit_hierarchy(z, labels)
         common, own = self._parts(z, labels, rng)
@@ -229,12 +227,12 @@ class HierarchicalKnockoffs(KnockoffGenerator):
     def _drawn_parts(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
         """The sum of the knockoffs of both parts, in the units of the columns."""
         for_latents, parts, for_between, for_within = rng.spawn(4)
-        z = self._scale.forward(torch.as_tensor(self._encode_groups(core, labels, for_latents)))[0].numpy()
+        z, _ = self._scale.forward(self._encode_groups(core, labels, for_latents))
         common, own = self._parts(z, labels, parts)
         drawn = self._sample_part(self.between_, common, for_between)[labels]
         if self.within_ is not None:
             drawn = drawn + self._sample_part(self.within_, own, for_within)
-        return torch.maximum(self._scale.inverse(torch.as_tensor(drawn)), self._scale.lowest).numpy()
+        return self._scale.inverse_of_draws(drawn)
 
     def _encode_groups(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
         """Internal columns, with latents by one draw per group: what is constant there stays so."""
@@ -252,7 +250,9 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         return common, own
 
     def _fit_part(self, part: Array, seed: int) -> KnockoffGenerator:
-        model = clone(DDLK() if self.generator is None else self.generator).set_params(random_state=seed)
+        model = clone(GENERATORS[DEFAULT]() if self.generator is None else self.generator).set_params(
+            random_state=seed
+        )
         with collect_cautions():  # about the parts, which the user does not know
             # A generator takes two varying columns or more; what is added here is cut off from its draws.
             missing = max(0, MIN_COLUMNS - np.count_nonzero(part.std(0) > 0))
@@ -305,13 +305,12 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         return header, arrays
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        kinds = {kind.__name__: kind for kind in GENERATORS.values()}
         models = {}
         for name, part in header["parts"].items():
             check_choice("part", name, PARTS)
             own_names = [key for key in arrays if key.startswith(f"{name}.")]
             own_arrays = {key.removeprefix(f"{name}."): arrays.pop(key) for key in own_names}
-            model = kinds[part["kind"]]._with_settings_of(part["header"], own_arrays)
+            model = BY_KIND[part["kind"]]._with_settings_of(part["header"], own_arrays)
             models[name] = model._restored(part["header"], own_arrays)
         self.between_, self.within_ = models["between"], models.get("within")
         if not header["default_generator"]:

@@ -33,13 +33,8 @@ from knockoffs.generators.joint_model import (
     joint_memory,
     network_schedule,
 )
-from knockoffs.generators.saved_networks import (
-    network_arrays,
-    restore_density,
-    restore_history,
-    restore_scale,
-    scale_arrays,
-)
+from knockoffs.generators.saved_networks import network_arrays, restore_density, restore_history
+from knockoffs.generators.saved_scale import restore_scale, scale_arrays
 from knockoffs.generators.table_model import TableModel
 from knockoffs.memory import require_memory
 from knockoffs.progress import progress_bars
@@ -203,4 +198,5 @@ class JointDensity(SavedModel):
         device = torch_device(self.device)
         density = restore_density(header["network"], "joint", arrays, features=columns, context=0, device=device)
         self.history_ = restore_history(header["history"])
-        self.model_ = JointModel(restore_scale(arrays, columns), density, None, self.history_)
+        scale = restore_scale(arrays, columns).converted(torch.as_tensor)
+        self.model_ = JointModel(scale, density, None, self.history_)

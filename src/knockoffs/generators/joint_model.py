@@ -16,13 +16,14 @@ from knockoffs.arrays import Array
 from knockoffs.checks import check_choice, check_count, check_number, check_widths
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.density import AutoregressiveDensity, Views
+from knockoffs.engine.reports import Report
 from knockoffs.engine.stages import Phase, fit_joint
 from knockoffs.engine.starts import random_density, start_density
-from knockoffs.engine.training import History, Report, Schedule
-from knockoffs.engine.transforms import Scale, normal_scale, standard_scale
+from knockoffs.engine.training import History, Schedule
 from knockoffs.generators.fit_rows import FitRows
 from knockoffs.generators.linear import Estimator, LinearGaussian, Moments, fit_factor, fit_shrunk, fit_sparse
 from knockoffs.generators.network_sizes import training_memory
+from knockoffs.generators.scales import Scale, normal_scale, standard_scale
 from knockoffs.generators.starts import (
     MIN_CLUSTER,
     ClusteredGaussian,
@@ -163,7 +164,7 @@ def density_maker(
 class JointModel:
     """A fitted q_joint, the scale it lives on, and the linear model it began as (None if it began at random)."""
 
-    scale: Scale
+    scale: Scale[Tensor]
     density: AutoregressiveDensity
     linear: ClusteredGaussian | None
     history: list[History]
@@ -175,7 +176,7 @@ class JointModel:
 
     def from_scale(self, z: Tensor) -> Array:
         """Drawn rows in the units of the data."""
-        return torch.maximum(self.scale.inverse(z.cpu().double()), self.scale.lowest).numpy()
+        return self.scale.inverse_of_draws(z.cpu().double()).numpy()
 
     def log_prob(self, x: Array) -> Array:
         """log q(x) per row, in the units of x."""
@@ -185,7 +186,7 @@ class JointModel:
 
 class _Candidate(NamedTuple):
     scores: Array  # log-likelihood of each held-out row, on the data's scale
-    scale: Scale
+    scale: Scale[Tensor]
     linear: ClusteredGaussian
 
     @property
@@ -236,7 +237,7 @@ def best_starts(
     return single, max(several, key=lambda c: c.score, default=None)
 
 
-def _scales(x: Array, name: ScaleName) -> Iterator[Scale]:
+def _scales(x: Array, name: ScaleName) -> Iterator[Scale[Tensor]]:
     if name in ("auto", "standard"):
         yield standard_scale(torch.as_tensor(x))
     if name in ("auto", "normal"):
@@ -247,13 +248,13 @@ def _scales(x: Array, name: ScaleName) -> Iterator[Scale]:
 class _Scaled:
     """Training and held-out rows on a scale, and the sum of log-derivatives of each held-out row."""
 
-    scale: Scale
+    scale: Scale[Tensor]
     x: Array
     held_out: Tensor
     log_slope: Tensor
 
     @classmethod
-    def of(cls, x: Array, held_out: Array, scale: Scale) -> _Scaled:
+    def of(cls, x: Array, held_out: Array, scale: Scale[Tensor]) -> _Scaled:
         z, log_slope = scale.forward(torch.as_tensor(held_out))
         return cls(scale, scale.forward(torch.as_tensor(x))[0].numpy(), z, log_slope.sum(1))
 
@@ -291,7 +292,7 @@ def _clustered(
 def _train(
     x: Array,
     held_out: Array,
-    scale: Scale,
+    scale: Scale[Tensor],
     linear: ClusteredGaussian | None,
     *,
     settings: NetworkSettings,

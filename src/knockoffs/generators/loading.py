@@ -6,7 +6,7 @@ import os
 
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs
-from knockoffs.generators.registry import GENERATORS
+from knockoffs.generators.registry import BY_KIND
 from knockoffs.persistence import ModelFileError, model_kind
 
 
@@ -36,7 +36,8 @@ def load_generator(path: str | os.PathLike[str]) -> KnockoffGenerator:
     (50, 3)
     """
     kind = model_kind(path)
-    for generator in (*GENERATORS.values(), HierarchicalKnockoffs):
-        if generator.__name__ == kind:
-            return generator.load(path)
+    if kind == HierarchicalKnockoffs.__name__:
+        return HierarchicalKnockoffs.load(path)
+    if kind in BY_KIND:
+        return BY_KIND[kind].load(path)
     raise ModelFileError(f"{os.fspath(path)!r} holds a {kind} model, which is not a generator of knockoffs.")

@@ -18,7 +18,8 @@ from knockoffs.cautions import caution
 from knockoffs.checks import check_count, check_fraction, check_number
 from knockoffs.engine.chunks import in_chunks
 from knockoffs.engine.devices import DeviceName, torch_device
-from knockoffs.engine.training import History, Report
+from knockoffs.engine.reports import Report
+from knockoffs.engine.training import History
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.batches import split_rows
 from knockoffs.generators.network_sizes import training_memory

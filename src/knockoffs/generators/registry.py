@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from knockoffs.generators.autoencoder import AutoEncodingKnockoffs
-from knockoffs.generators.base import KnockoffGenerator
-from knockoffs.generators.ddlk import DDLK
-from knockoffs.generators.deep import DeepKnockoffs
-from knockoffs.generators.gan import KnockoffGAN
-from knockoffs.generators.gaussian import GaussianKnockoffs
-from knockoffs.generators.gaussian_mixture import GaussianMixtureKnockoffs
-from knockoffs.generators.hmm import HMMKnockoffs
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
-GENERATORS: dict[str, type[KnockoffGenerator]] = {
-    "ddlk": DDLK,
-    "gaussian": GaussianKnockoffs,
-    "gaussian-mixture": GaussianMixtureKnockoffs,
-    "deep": DeepKnockoffs,
-    "gan": KnockoffGAN,
-    "auto-encoding": AutoEncodingKnockoffs,
-    "hmm": HMMKnockoffs,
+from knockoffs.generators.base import KnockoffGenerator
+
+
+class Classes(Mapping[str, type[KnockoffGenerator]]):
+    """Classes by some name, given where they are; each is imported when asked for, since some need torch."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+
+    def __getitem__(self, name: str) -> type[KnockoffGenerator]:
+        module, _, kind = self._places[name].partition(":")
+        return getattr(import_module(f"knockoffs.generators.{module}"), kind)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+_PLACES = {
+    "ddlk": "ddlk:DDLK",
+    "gaussian": "gaussian:GaussianKnockoffs",
+    "gaussian-mixture": "gaussian_mixture:GaussianMixtureKnockoffs",
+    "deep": "deep:DeepKnockoffs",
+    "gan": "gan:KnockoffGAN",
+    "auto-encoding": "autoencoder:AutoEncodingKnockoffs",
+    "hmm": "hmm:HMMKnockoffs",
 }
+DEFAULT = "ddlk"
+GENERATORS = Classes(_PLACES)
+BY_KIND = Classes({place.partition(":")[2]: place for place in _PLACES.values()})  # as model files name them

@@ -1,4 +1,4 @@
-"""Networks, scales and training histories in model files."""
+"""Networks and training histories in model files."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from knockoffs.engine.density import AutoregressiveDensity
 from knockoffs.engine.training import History
-from knockoffs.engine.transforms import BASES, Scale
 from knockoffs.generators.network_sizes import Network, without_weights
 from knockoffs.persistence import take_array
 from knockoffs.typed_json import as_record, as_type
@@ -72,30 +70,6 @@ def restore_density(
     )
     density.forget_masked()
     return density
-
-
-def scale_arrays(scale: Scale) -> Arrays:
-    """Return the arrays of a scale under the names of a model file."""
-    return {f"scale.{name}": tensor.numpy() for name, tensor in scale.tensors().items()}
-
-
-def restore_scale(arrays: Arrays, columns: int) -> Scale:
-    """Make the scale that `scale_arrays` wrote; raises a ValueError for maps that do not increase."""
-    base = take_array(arrays, "scale.base", (columns,), "i")
-    lowest = take_array(arrays, "scale.lowest", (columns,), finite=False)  # -inf where there is no bound
-    vectors = {name: take_array(arrays, f"scale.{name}", (columns,)) for name in _VECTORS}
-    knots = take_array(arrays, "scale.knots", (columns, None))
-    curves = {name: take_array(arrays, f"scale.{name}", knots.shape) for name in ("values", "slopes")}
-    increasing = (np.diff(knots) > 0).all() and (np.diff(curves["values"]) > 0).all()
-    positive = all((values > 0).all() for values in (vectors["unit"], vectors["spread"], curves["slopes"]))
-    known = np.isin(base, range(len(BASES))).all() and not (np.isnan(lowest) | (lowest == np.inf)).any()
-    if not (increasing and positive and known and knots.shape[1] > 1):
-        raise ValueError("the arrays of the scale do not describe increasing maps")
-    tensors = {"base": base, "lowest": lowest, "knots": knots} | vectors | curves
-    return Scale(**{name: torch.as_tensor(array) for name, array in tensors.items()})
-
-
-_VECTORS = ("unit", "floor", "centre", "spread")
 
 
 def restore_history(header: Any) -> list[History]:

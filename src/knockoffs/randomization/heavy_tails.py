@@ -6,12 +6,11 @@ import math
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy.stats import kurtosis
 
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
-from knockoffs.engine.transforms import normal_scale
+from knockoffs.generators.scales import normal_scale
 from knockoffs.tables import Table
 from knockoffs.words import column_name, listing
 
@@ -53,8 +52,8 @@ def _are_heavy(codes: Array) -> Flags:
         column[:] = np.resize(column[~np.isnan(column)], len(column))  # others in place of missing cells
     heavy = _more_than_normal(x)
     if heavy.any():
-        some = torch.as_tensor(x[:, heavy])
-        heavy[heavy] = _more_than_normal(normal_scale(some).forward(some)[0].numpy())
+        some = x[:, heavy]
+        heavy[heavy] = _more_than_normal(normal_scale(some).forward(some)[0])
     return heavy
 
 

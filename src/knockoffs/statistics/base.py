@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from knockoffs.arrays import Array, Flags
 from knockoffs.design import aligned, copied_features, paired_design
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.row_labels import require_same_order
 from knockoffs.statistics.problem import Problem

@@ -22,13 +22,15 @@ from sklearn.model_selection import (
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_choice, check_count, check_fraction
 from knockoffs.engine.devices import DeviceName, torch_device
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.parallel import in_parallel
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import PredictiveStatistic, require_enough_for, require_estimator_for
 from knockoffs.statistics.models import NAMED, make_model
 from knockoffs.statistics.problem import GivenTarget, Problem
 from knockoffs.statistics.targets import TaskChoice
+
+PENALTY = 0.025  # of the default models, on the use of columns, in nats
 
 
 class Split(NamedTuple):
@@ -158,7 +160,8 @@ class CrossFitted(PredictiveStatistic):
     def check_settings(self) -> None:
         """Refuse settings that are not valid."""
         require_estimator_for(self.standardise, self.estimator)
-        torch_device(self.device)
+        if self.estimator is None or self.device not in (None, "auto"):
+            torch_device(self.device)
         if isinstance(self.estimator, str):
             check_choice("estimator", self.estimator, NAMED)
         if self.scoring is not None and self.estimator is None:

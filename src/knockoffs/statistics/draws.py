@@ -9,7 +9,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from knockoffs.arrays import Array, Indices
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.parallel import in_parallel
 from knockoffs.progress import report_of_draw
 from knockoffs.statistics.base import PredictiveStatistic, is_statistic

@@ -15,7 +15,6 @@ from knockoffs.engine.devices import DeviceName, torch_device
 from knockoffs.parallel import in_parallel
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
-from knockoffs.statistics.networks import network_differences
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.targets import TaskChoice
 
@@ -127,6 +126,8 @@ class HoldoutStatistic(CrossFitted):
     def _network_differences(
         self, problem: Problem, split: Split, rng: np.random.Generator, *, predict: bool
     ) -> HeldOut:
+        from knockoffs.statistics.networks import network_differences  # torch, which other models do not need
+
         blocks = self._blocks(problem, rng) if self.mixture > 0 else [np.arange(problem.features)]
         return network_differences(
             problem,

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from knockoffs.arrays import Array
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_estimator_for
 from knockoffs.statistics.problem import ModelTask, Problem, in_random_pair_order

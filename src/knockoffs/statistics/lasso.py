@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from knockoffs.arrays import Array, Indices
 from knockoffs.checks import check_count
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_enough_for
 from knockoffs.statistics.group_lasso import Groups, group_lasso

@@ -10,7 +10,6 @@ import numpy as np
 from knockoffs.arrays import Array
 from knockoffs.engine.devices import torch_device
 from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
-from knockoffs.statistics.networks import network_differences
 from knockoffs.statistics.problem import Problem
 
 
@@ -67,6 +66,8 @@ class MidpointStatistic(CrossFitted):
     def _network_differences(
         self, problem: Problem, split: Split, rng: np.random.Generator, *, predict: bool
     ) -> HeldOut:
+        from knockoffs.statistics.networks import network_differences  # torch, which other models do not need
+
         together = [np.arange(problem.features)]
         return network_differences(
             problem,

@@ -24,12 +24,11 @@ from knockoffs.engine.response import (
 from knockoffs.engine.ridge import Line, Ridge, fit_ridges
 from knockoffs.engine.training import Schedule
 from knockoffs.randomness import torch_generator
-from knockoffs.statistics.crossfit import HeldOut, Split
+from knockoffs.statistics.crossfit import PENALTY, HeldOut, Split
 from knockoffs.statistics.problem import Problem
 
 WIDTH = 64
 BATCH = 128
-PENALTY = 0.025  # on the use of columns, in nats
 LEAST_RESIDUAL = 1e-6  # share of the variance of y that straight lines are taken to leave at least
 ORDERS = 4  # of the held-out rows, by which a feature's values are replaced by those of other rows
 EPOCH_STEPS = 100  # at most, so that work does not grow with the rows

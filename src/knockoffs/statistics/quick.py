@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.statistics.crossfit import PENALTY
 from knockoffs.statistics.lasso import SMALLEST
 from knockoffs.statistics.lassos import Lassos, Penalised
-from knockoffs.statistics.networks import PENALTY
 from knockoffs.statistics.problem import Problem
 
 

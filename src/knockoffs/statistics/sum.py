@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from knockoffs.arrays import Array
-from knockoffs.engine.training import Report
+from knockoffs.engine.reports import Report
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.base import PredictiveStatistic, Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic

@@ -1,11 +1,12 @@
 """Laws of the monotone per-column maps."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knockoffs.engine.transforms import (
+from knockoffs.generators.scales import (
     BASES,
     Scale,
     _fit_normal_scores,
@@ -224,3 +225,18 @@ def test_tensors_make_the_same_scale_again():
     again = Scale(**scale.tensors())
     x = table(tuple(COLUMNS), seed=2)
     assert torch.equal(again.forward(x)[0], scale.forward(x)[0])
+
+
+@pytest.mark.parametrize("kind", ["standard", "normal"])
+def test_numpy_and_torch_give_the_same_scale(kind):
+    """Models without networks use arrays, so that they need no torch."""
+    x, new = table(tuple(COLUMNS)), torch.cat([table(tuple(COLUMNS), seed=2), -GRID.expand(-1, len(COLUMNS))])
+    make = standard_scale if kind == "standard" else normal_scale
+    of_tensors, of_arrays = make(x), make(x.numpy())
+    for name, part in of_tensors.tensors().items():
+        np.testing.assert_allclose(of_arrays.tensors()[name], part.numpy(), rtol=1e-12, atol=1e-12, err_msg=name)
+    for one, other in zip(of_tensors.forward(new), of_arrays.forward(new.numpy()), strict=True):
+        np.testing.assert_allclose(other, one.numpy(), rtol=1e-10, atol=1e-10)
+    z = torch.linspace(-9, 9, 1001, dtype=torch.float64)[:, None].expand(-1, len(COLUMNS))
+    expected = of_tensors.inverse_of_draws(z).numpy()
+    np.testing.assert_allclose(of_arrays.inverse_of_draws(z.numpy()), expected, rtol=1e-10, atol=1e-10)
