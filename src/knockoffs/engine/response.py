@@ -99,7 +99,7 @@ class ResponseNetworks(nn.Module):
         """Outputs `[features, outputs, rows]` with x_j + change_j for x_j, by the network of its block."""
         network = self.network_of
         slope = self.first.weight[network[self.unit], :, torch.arange(len(self.unit), device=x.device)]
-        before = self._before(x)[network].index_add_(0, self.unit, slope.unsqueeze(-1) * change.T.unsqueeze(1))
+        before = self._add_to_features(self._before(x)[network], slope.unsqueeze(-1) * change.T.unsqueeze(1))
         bias, last = self.last.bias[network], self.last.weight[network]
         return torch.baddbmm(bias, last, torch.relu(before[:, : self.width])) + before[:, self.width :]
 
@@ -111,8 +111,19 @@ class ResponseNetworks(nn.Module):
         squares = self.first.weight.square().sum(1)
         if len(self.unit) == self.features:
             return squares.add(_TINY).sqrt()
-        together = squares.new_zeros(len(squares), self.features).index_add(1, self.unit, squares)
+        together = self._add_to_features(squares.new_zeros(self.features, len(squares)), squares.T).T
         return (together * self.widths).add(_TINY).sqrt()
+
+    def _add_to_features(self, start: Tensor, values: Tensor) -> Tensor:
+        """Add values of columns, `[columns, ...]`, to those of their features, in place where that may be.
+
+        On a GPU `index_add_` adds in any order, so that the last bits of sums would differ from run to run; a
+        product adds in the same order each time.
+        """
+        if len(self.unit) == self.features or start.device.type == "cpu":
+            return start.index_add_(0, self.unit, values)
+        member = torch.arange(self.features, device=start.device)[:, None] == self.unit
+        return start + (member.to(values.dtype) @ values.flatten(1)).view_as(start)
 
     def _before(self, x: Tensor) -> Tensor:
         flat = self.first.weight.flatten(0, 1) @ x.T
