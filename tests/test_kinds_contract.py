@@ -93,7 +93,8 @@ def in_polars(frame: pd.DataFrame) -> pl.DataFrame:
     """With ordered categories as polars has them."""
     ordered = [name for name, dtype in frame.dtypes.items() if getattr(dtype, "ordered", False)]
     enums = [pl.col(name).cast(pl.Enum(frame[name].cat.categories)) for name in ordered]
-    return pl.from_pandas(frame.astype(dict.fromkeys(ordered, "str"))).with_columns(enums)
+    text = {name: frame[name].astype(object).where(frame[name].notna(), None) for name in ordered}
+    return pl.from_pandas(frame.assign(**text)).with_columns(enums)
 
 
 LIBRARIES: dict[str, Callable[[pd.DataFrame], Any]] = {

@@ -95,7 +95,9 @@ ARROW = {
     "intervals": pa.array(INTERVALS),
     "intervals in parts": pa.chunked_array([pa.array(INTERVALS[:2]), pa.array(INTERVALS[2:])]),
     "intervals without an order": pa.array(INTERVALS.as_unordered()),
-    "months": pa.array(pd.Categorical(pd.PeriodIndex(["2020-02", None, "2020-01", "2020-02"], freq="M"))),
+    "months": pa.DictionaryArray.from_arrays(
+        pa.array([1, None, 0, 1], pa.int8()), pa.array(pd.period_range("2020-01", periods=2, freq="M"))
+    ),
     "dictionaries in parts": pa.chunked_array([pa.array(own, DICTIONARY) for own in (["b", None], ["a", "b"])]),
     "bool": pa.array([True, None, False, True]),
     "int8": pa.array([1, None, 127, 4], pa.int8()),
