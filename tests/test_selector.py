@@ -239,7 +239,9 @@ def test_where_nothing_is_selected_all_rows_are_left_and_no_columns(
     estimator = selector(upside_down, gives(np.full(len(NAMES) + 1, -1.0)))
     with pytest.warns(KnockoffWarning, match="Nothing is selected"):
         estimator.fit(table, Y)
-    for container in ("default", "pandas", "polars"):
+    # the oldest polars has no rows without columns
+    rows_alone = ["polars"] if pl.DataFrame(np.empty((3, 0))).shape == (3, 0) else []
+    for container in ("default", "pandas", *rows_alone):
         assert estimator.set_output(transform=container).transform(table).shape == (240, 0)
 
 
