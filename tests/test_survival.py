@@ -20,7 +20,7 @@ from knockoffs.effects import describe_effects
 from knockoffs.effects.bins import bins_of
 from knockoffs.effects.hazard import cox_fit, hazard_ratio
 from knockoffs.effects.result import HazardRatio
-from knockoffs.effects.survival import survival_curves
+from knockoffs.effects.survival_curves import survival_curves
 from knockoffs.schema import Column
 from knockoffs.statistics.survival import RiskSets, Times, kaplan_meier
 from knockoffs.statistics.targets import Target

@@ -114,8 +114,10 @@ def stand_ins(table: Table, gaps: Flags, selected: Flags) -> Iterator[tuple[str,
             yield table.units.names[features[j]], table.units.names[features[k]], float(alike[j, k])
 
 
-def warn_of_stand_ins(table: Table, gaps: Flags, selected: Flags) -> None:
-    """Warn of discoveries that may be selected for what the missing cells of another feature would have told."""
+def warn_of_stand_ins(table: Table, gaps: Flags | None, selected: Flags) -> None:
+    """Warn of discoveries that may be selected for what filled-in cells of another feature would have told."""
+    if gaps is None:
+        return
     pairs = [f"{one!r} for {other!r} (correlation {r:.2f})" for one, other, r in stand_ins(table, gaps, selected)]
     if pairs:
         caution(

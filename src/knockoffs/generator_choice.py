@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +16,7 @@ from knockoffs.conditioning import keep_conditioned
 from knockoffs.design import aligned, copied_features
 from knockoffs.diagnostics.source import table_for
 from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
-from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
+from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, fit_generator, knows_groups
 from knockoffs.generators.registry import DEFAULT, GENERATORS
 from knockoffs.row_labels import require_same_order
 from knockoffs.row_structure import RowStructure
@@ -152,6 +153,14 @@ def checked_knockoffs(X: Any, table: Table, drawn: Any, remedy_of_gaps: str) -> 
         which = listing([column_name(table.names, j) for j in np.flatnonzero(gaps)])
         raise ValueError(f"{who} have missing cells in {which}, where X has none. {remedy_of_gaps}")
     return knockoffs
+
+
+def fitted_generator(generator: Any, table: Table, groups: Indices | None, *, seed: int, progress: bool) -> Any:
+    """Return the generator fitted to the rows; one that is ready is used as it is."""
+    if is_ready(generator):
+        return generator
+    prepared = with_defaults(clone(generator), random_state=seed, progress=progress)
+    return fit_generator(prepared, table_for(generator, table), groups)
 
 
 def is_ready(generator: Any) -> bool:

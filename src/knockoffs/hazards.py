@@ -86,7 +86,7 @@ def _too_few_features(features: int, fdr: float, offset: int, n_draws: int) -> I
 
 
 def _more_room(features: int) -> str:
-    """As advice: the level at which a third of the features suffice."""
+    """Advise a level at which a third of the features suffice, or more features."""
     if features < LEAST_NEEDED:
         return "add features"
     enough = max(features // 3, LEAST_NEEDED)

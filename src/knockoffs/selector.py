@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.background import background
+from knockoffs.arrays import Array, Flags
 from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.column_output import TypedSelectorMixin
@@ -20,25 +19,24 @@ from knockoffs.completion import complete_rows, warn_of_stand_ins
 from knockoffs.conclusion import conclude, warn_of_certificate, warn_of_kept, warn_of_nothing
 from knockoffs.conditioning import conditioned_columns
 from knockoffs.diagnostics.certificate import Certificate
-from knockoffs.diagnostics.check import CHECK
 from knockoffs.diagnostics.dry_run import DryRun
-from knockoffs.diagnostics.selection_check import SelectionCheck, check_selection, may_check
-from knockoffs.diagnostics.source import may_run_aside, table_for
+from knockoffs.diagnostics.selection_check import check_selection, compare, may_check
+from knockoffs.diagnostics.source import may_run_aside
 from knockoffs.effects import describe_effects
 from knockoffs.generator_choice import (
     drawn_knockoffs,
+    fitted_generator,
     generator_for,
     is_ready,
     require_swaps_of,
     row_handling,
     with_defaults,
 )
-from knockoffs.generators.hierarchical import fit_generator
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.hazards import warn_of_few_features, warn_of_hazards
 from knockoffs.inputs import read_inputs
 from knockoffs.parts import by_name, check_parts, is_auto
-from knockoffs.phases import CHOOSE, COMPARE, DESCRIBE, LEARN, selection_phases
+from knockoffs.phases import CHOOSE, DESCRIBE, LEARN, selection_phases
 from knockoffs.pictured import pictured
 from knockoffs.progress import Job, job, progress_bars
 from knockoffs.randomness import RandomState, random_generator, reported_seed
@@ -100,9 +98,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}` for
         categories that are coded by numbers.
     missing : {"value", "complete"}, default="value"
-        "value": a missing cell is a value of its own, and hypotheses are about columns as observed. "complete":
-        cells are filled in first (`complete_table`), and hypotheses are about the columns as completed: a feature
-        may be found for what the missing cells of another would have told.
+        "value": a missing cell is a value of its own. "complete": cells are filled in first (`complete_table`); a
+        feature may then be found for what the missing cells of another would have told.
     condition_on : sequence of column names or numbers, default=None
         Columns that are never tested, such as age, sex, batch or site: hypotheses are about the other features
         given these, the generator and the statistic take them into account, and they are never selected.
@@ -244,7 +241,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         phases = selection_phases(generator, statistic, checks=checks, n_draws=self.n_draws)
         with job(self.progress, phases) as work:
             work.begin(LEARN)
-            self.generator_ = self._fitted(generator, distinct, rows.groups, for_fit)
+            self.generator_ = fitted_generator(
+                generator, distinct, rows.groups, seed=for_fit, progress=self.progress
+            )
             drawn = drawn_knockoffs(
                 self.generator_,
                 rows.distinct_rows(X),
@@ -256,7 +255,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 seed=for_draws,
             )
             self.statistic_ = self._ready_statistic(
-                statistic, distinct, drawn[0], rows.groups, target, for_statistic, work
+                statistic, distinct, drawn[0], rows, target, for_statistic, work
             )
             threads = threads if checks and may_run_aside(self.generator_, self.n_jobs) else 1
             check = partial(
@@ -288,28 +287,14 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 groups=rows.kept_together,
                 n_jobs=self.n_jobs,
             )
-            found = self._compare(compute, check if checks else None, threads, work)
+            with progress_bars(self.progress) as report:
+                found, checked = compare(compute, check if checks else None, threads, work, report)
+            if checked is not None:
+                self.expectation_, self._level, certificate = checked
+                self.certificate_ = certificate if self.certify else None
             work.begin(DESCRIBE)
             self._conclude(found, table, knockoffs[0], target, rows, handling, seed)
-            if gaps is not None:
-                warn_of_stand_ins(table, gaps, self.selection_.selected)
-
-    def _compare(
-        self, compute: Callable[..., Draws], check: Callable[..., SelectionCheck] | None, threads: int, work: Job
-    ) -> Draws:
-        """Compute the statistic of all draws; where there are several `threads` the check goes on beside it."""
-        with progress_bars(self.progress) as report:
-            if check is None:
-                work.begin(COMPARE)
-                return compute(report=report)
-            aside = background(lambda told: check(report=told), threads=threads, report=work.within(CHECK, report))
-            with aside as checked:
-                work.begin(COMPARE)
-                found = compute(report=report)
-                work.begin(CHECK)
-                self.expectation_, self._level, certificate = checked()
-            self.certificate_ = certificate if self.certify else None
-            return found
+            warn_of_stand_ins(table, gaps, self.selection_.selected)
 
     def _conclude(
         self,
@@ -383,18 +368,12 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         if groups is not None and callable(self.statistic) and not is_statistic(self.statistic):
             raise ValueError("groups were passed, but the statistic is a function, which cannot take them.")
 
-    def _fitted(self, generator: Any, table: Table, groups: Indices | None, seed: int) -> Any:
-        if is_ready(generator):
-            return generator
-        prepared = with_defaults(clone(generator), random_state=seed, progress=self.progress)
-        return fit_generator(prepared, table_for(generator, table), groups)
-
     def _ready_statistic(
         self,
         statistic: Any,
         table: Table,
         knockoffs: Table,
-        groups: Indices | None,
+        rows: RowStructure,
         target: Target,
         seed: int,
         work: Job,
@@ -410,9 +389,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                     conditioned=self._conditioned,
                     fdr=self.fdr,
                     offset=self.offset,
-                    task=target.task,
-                    shares=target.shares,
-                    groups=groups,
+                    target=target,
+                    groups=rows.groups,
                     seed=seed,
                     n_jobs=self.n_jobs,
                     report=report,

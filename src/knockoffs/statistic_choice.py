@@ -16,7 +16,7 @@ from knockoffs.randomness import random_generator
 from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
-from knockoffs.statistics.problem import Task
+from knockoffs.statistics.targets import Target
 from knockoffs.tables import Table
 
 AUTO = "auto"
@@ -56,8 +56,7 @@ def choose_statistic(
     conditioned: Flags,
     fdr: float,
     offset: int,
-    task: Task,
-    shares: Sequence[float],
+    target: Target,
     groups: Indices | None,
     seed: int,
     n_jobs: int | None,
@@ -78,8 +77,8 @@ def choose_statistic(
         statistics,
         offset=offset,
         seed=seed,
-        task=task,
-        shares=shares,
+        task=target.task,
+        shares=target.shares,
         groups=groups,
         n_jobs=n_jobs,
         report=report,
@@ -94,9 +93,9 @@ def choose_statistic(
             replicates=1,
             offset=offset,
             rng=np.random.default_rng(seed + 1),  # the same responses and knockoffs for all
-            task=task,
+            task=target.task,
             groups=groups,
-            shares=shares,
+            shares=target.shares,
             n_jobs=n_jobs,
             report=report,
         )

@@ -271,7 +271,7 @@ def test_global_random_numbers_are_neither_touched_nor_used(name: str) -> None:
 def test_more_cores_give_the_same_bits(name: str) -> None:
     statistic = make(name)
     if "n_jobs" not in statistic.get_params():
-        pytest.skip("one core only")
+        pytest.skip("this statistic has no n_jobs")
     with parallel_config(backend="threading"):
         w = statistic.set_params(n_jobs=2).compute(X, X_TILDE, Y["number"])
     np.testing.assert_array_equal(w, plain(name))

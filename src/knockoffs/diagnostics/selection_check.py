@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from knockoffs.arrays import Flags, Indices
+from knockoffs.background import background
 from knockoffs.cautions import caution
 from knockoffs.completion import complete_again
 from knockoffs.diagnostics.certificate import Certificate
-from knockoffs.diagnostics.check import MIN_ROWS, expect_and_examine
+from knockoffs.diagnostics.check import CHECK, MIN_ROWS, expect_and_examine
 from knockoffs.diagnostics.dry_run import DryRun
 from knockoffs.diagnostics.expectation import expect
 from knockoffs.diagnostics.source import Source, find_source
@@ -21,7 +22,10 @@ from knockoffs.diagnostics.tossed import tossed_source
 from knockoffs.engine.reports import Report
 from knockoffs.generators.base import is_generator, unfrozen
 from knockoffs.generators.gaussian import GaussianKnockoffs
+from knockoffs.phases import COMPARE
+from knockoffs.progress import Job
 from knockoffs.randomness import random_generator
+from knockoffs.statistics.draws import Draws
 from knockoffs.statistics.problem import Task
 from knockoffs.tables import Table
 
@@ -145,3 +149,22 @@ def _subject(generator: Any, learned: bool, groups: Indices | None) -> str:
     what = type(unfrozen(generator)).__name__ if learned else "knockoffs of a function"
     by = "" if groups is None else f", by one row of each of {groups.max() + 1} groups and the groups' means"
     return f"{what}, on the rows of the selection{by}"
+
+
+def compare(
+    compute: Callable[..., Draws],
+    check: Callable[..., SelectionCheck] | None,
+    threads: int,
+    work: Job,
+    report: Report | None,
+) -> tuple[Draws, SelectionCheck | None]:
+    """Compute the statistic of all draws; where there are several `threads` the check goes on beside it."""
+    if check is None:
+        work.begin(COMPARE)
+        return compute(report=report), None
+    aside = background(lambda told: check(report=told), threads=threads, report=work.within(CHECK, report))
+    with aside as checked:
+        work.begin(COMPARE)
+        found = compute(report=report)
+        work.begin(CHECK)
+        return found, checked()

@@ -16,7 +16,7 @@ from knockoffs.effects.hazard import hazard_ratio
 from knockoffs.effects.intervals import LEVEL, level_for_discoveries
 from knockoffs.effects.regression import Adjustment
 from knockoffs.effects.result import Curve, Effect, Effects, HazardRatio, SurvivalCurves
-from knockoffs.effects.survival import survival_curves
+from knockoffs.effects.survival_curves import survival_curves
 from knockoffs.schema import Schema
 from knockoffs.statistics.survival import Times
 from knockoffs.statistics.targets import Target

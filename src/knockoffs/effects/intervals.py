@@ -63,7 +63,7 @@ class Estimate(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether the interval holds one sign only."""
+        """Return whether all of the interval lies on one side of zero."""
         return self.low > 0 or self.high < 0
 
     def _within(self, value: float) -> float:
