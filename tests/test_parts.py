@@ -21,7 +21,8 @@ from knockoffs import (
 )
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.registry import GENERATORS
-from knockoffs.parts import by_name, described
+from knockoffs.notebook import described
+from knockoffs.parts import by_name
 from knockoffs.statistics.registry import STATISTICS
 
 X = AutoregressiveGaussian(features=12, rho=0.4).sample(150, random_state=0)

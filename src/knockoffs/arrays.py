@@ -1,4 +1,4 @@
-"""Names for the arrays that flow through the package, and the limit of whole numbers in them."""
+"""Names for the arrays that flow through the package, and the limits of the numbers in them."""
 
 from __future__ import annotations
 
@@ -11,4 +11,5 @@ Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.integer[Any]]
 Flags = NDArray[np.bool_]
 
+TINY = 1e-9  # a length or a deviation below it counts as none
 LARGEST_WHOLE = 2.0**53  # beyond it not every whole number is a float

@@ -9,8 +9,7 @@ import numpy as np
 
 from knockoffs.arrays import Flags, Indices
 from knockoffs.cautions import caution, collect_cautions
-from knockoffs.design import expand
-from knockoffs.diagnostics.features import likeness
+from knockoffs.design import expand, likeness
 from knockoffs.generators.fit_encoding import fit_complete_encoding
 from knockoffs.generators.hierarchical import constant_within
 from knockoffs.randomness import RandomState, random_generator

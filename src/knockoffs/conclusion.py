@@ -13,7 +13,7 @@ from knockoffs.diagnostics.certificate import Certificate
 from knockoffs.diagnostics.dry_run import DryRun, Rate
 from knockoffs.explanation import Outlook, explain_selection, next_steps
 from knockoffs.filtering import combine_draws, draw_threshold
-from knockoffs.parts import described
+from knockoffs.notebook import described
 from knockoffs.schema import Kind
 from knockoffs.selection import UNBOUNDED, MissingHandling, RowHandling, Selection
 from knockoffs.statistics.targets import Target

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.arrays import TINY, Array, Flags, Indices
 from knockoffs.cells import Levels, of_one_type
 from knockoffs.schema import Column, Schema, describe_columns
 from knockoffs.swap_units import Units
@@ -200,3 +200,28 @@ def _nominal(column: Column, tables: list[Array]) -> list[Array]:
         )
         for table in tables
     ]
+
+
+def _unit_length(x: Array) -> Array:
+    """Centred columns of length 1, or 0 if constant; large units do not overflow."""
+    largest = np.abs(x).max(0)
+    x = x / np.where(largest > 0, largest, 1.0)
+    centred = x - x.mean(0)
+    length = np.sqrt((centred**2).sum(0))
+    return centred / np.where(length > TINY, length, np.inf)
+
+
+def likeness(x: Array, feature: Indices) -> Array:
+    """|correlation| of each two features: the mean over one's columns of the largest with a column of the other.
+
+    So two nominal features are alike if each level of one stands for a level of the other, and two quantities are
+    not alike for being missing together.
+    """
+    z = _unit_length(x)
+    correlation = np.abs(z.T @ z)
+    starts = np.unique(feature, return_index=True)[1]
+    if len(starts) == len(feature):
+        return correlation
+    largest = np.maximum.reduceat(correlation, starts, axis=1)
+    one_way = np.add.reduceat(largest, starts, axis=0) / np.bincount(feature)[:, None]
+    return np.minimum(one_way, one_way.T)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from knockoffs.arrays import Array, Flags
 from knockoffs.filtering import (
+    NEXT_TO_NOTHING,
     counts_beyond,
     draw_threshold,
     estimated_fdp,
@@ -18,9 +19,8 @@ from knockoffs.filtering import (
     smallest_evalue_levels,
     smallest_levels,
 )
-from knockoffs.words import listing
+from knockoffs.words import listing, rounded_up
 
-NEXT_TO_NOTHING = "next to nothing is bounded with fewer than {needed} discoveries: all of them may be false"
 FEW_FOUND = 0.5  # share of the relevant features found in simulated responses, below which more rows would help
 
 
@@ -155,8 +155,3 @@ def standing_out(w: Array) -> int:
 
 def _count(number: int, one: str, several: str) -> str:
     return f"{number} {one if number == 1 else several}"
-
-
-def rounded_up(level: float) -> float:
-    """Return a level with three decimals that allows what the level itself allows."""
-    return math.ceil(1000 * level - 1e-9) / 1000

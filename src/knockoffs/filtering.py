@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.checks import check_choice, check_fraction
 
+NEXT_TO_NOTHING = "next to nothing is bounded with fewer than {needed} discoveries: all of them may be false"
+
 
 def knockoff_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
     r"""Return the threshold of the knockoff filter, the paper's equation (3).

@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.arrays import Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.conditioning import keep_conditioned
 from knockoffs.design import aligned, copied_features
 from knockoffs.diagnostics.source import table_for
-from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
+from knockoffs.generators.base import KnockoffGenerator, is_generator, is_ready, unfrozen, with_defaults
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, fit_generator, knows_groups
 from knockoffs.generators.registry import DEFAULT, GENERATORS
 from knockoffs.row_labels import require_same_order
@@ -161,27 +159,3 @@ def fitted_generator(generator: Any, table: Table, groups: Indices | None, *, se
         return generator
     prepared = with_defaults(clone(generator), random_state=seed, progress=progress)
     return fit_generator(prepared, table_for(generator, table), groups)
-
-
-def is_ready(generator: Any) -> bool:
-    """Return whether the generator is used as it is: a function, or fitted already."""
-    return not is_generator(generator) or isinstance(generator, FrozenEstimator) or _is_fitted(generator)
-
-
-def _is_fitted(generator: Any) -> bool:
-    try:
-        check_is_fitted(generator)
-    except (NotFittedError, TypeError):
-        return False
-    return True
-
-
-def with_defaults(estimator: Any, **settings: Any) -> Any:
-    """Set those settings that the estimator has and its owner left open."""
-    params = estimator.get_params(deep=False)
-    left_open = {
-        k: v
-        for k, v in settings.items()
-        if k in params and (params[k] is None or params[k] is False or params[k] == "auto")
-    }
-    return estimator.set_params(**left_open)

@@ -10,7 +10,7 @@ import numpy as np
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.cautions import caution
 from knockoffs.doubts import doubts
-from knockoffs.explanation import NEXT_TO_NOTHING
+from knockoffs.filtering import NEXT_TO_NOTHING
 from knockoffs.statistics.targets import MOST_CLASSES, Target
 from knockoffs.statistics.units import standardise
 from knockoffs.swap_units import Units

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sklearn.base import BaseEstimator, clone
-
 from knockoffs.generators.base import is_generator
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs
 from knockoffs.generators.registry import DEFAULT, GENERATORS
@@ -53,12 +51,3 @@ def is_auto(statistic: Any) -> bool:
 def by_name(part: Any, known: Mapping[str, Callable[[], Any]]) -> Any:
     """Return what a known name stands for, and anything else, such as "auto", as it is."""
     return known[part]() if isinstance(part, str) and part in known else part
-
-
-def described(part: Any) -> str:
-    """Return how the part would be written in code, on one line; whether progress is shown is no part of that."""
-    if isinstance(part, BaseEstimator):
-        shown = {name: False for name in part.get_params() if name.rpartition("__")[2] == "progress"}
-        written = clone(part).set_params(**shown) if shown else part
-        return " ".join(repr(written).split())
-    return part if isinstance(part, str) else getattr(part, "__qualname__", type(part).__qualname__)

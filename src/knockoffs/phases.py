@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from knockoffs.diagnostics.check import CHECK
-from knockoffs.generator_choice import is_ready
+from knockoffs.generators.base import is_ready
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.parts import is_auto
 from knockoffs.progress import Phase

@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike
 from knockoffs.arrays import Array, Flags
 from knockoffs.checks import check_count
 from knockoffs.effects.result import Effects
-from knockoffs.explanation import rounded_up
 from knockoffs.filtering import draw_level, smallest_evalue_levels, smallest_levels
 from knockoffs.guarantees import bound_of_set, false_in_sets, pfer_over_draws
 from knockoffs.notebook import html_table
 from knockoffs.schema import Kind
-from knockoffs.words import listing
+from knockoffs.words import listing, rounded_up
 
 if TYPE_CHECKING:
     import pandas as pd

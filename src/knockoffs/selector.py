@@ -27,11 +27,10 @@ from knockoffs.generator_choice import (
     drawn_knockoffs,
     fitted_generator,
     generator_for,
-    is_ready,
     require_swaps_of,
     row_handling,
-    with_defaults,
 )
+from knockoffs.generators.base import is_ready, with_defaults
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.hazards import warn_of_few_features, warn_of_hazards
 from knockoffs.inputs import read_inputs

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from knockoffs.design import expand
-from knockoffs.diagnostics.features import likeness
+from knockoffs.design import expand, likeness
 from knockoffs.tables import Table
 
 ALIKE = 0.95  # correlation

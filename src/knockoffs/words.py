@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,3 +44,8 @@ def counted(count: int | np.integer[Any], noun: str, plural: str | None = None) 
 def amount(count: float) -> str:
     """Return a mean number of features as text: with a decimal where it is small."""
     return f"{count:.1f}" if count < 9.95 else f"{count:.0f}"
+
+
+def rounded_up(level: float) -> float:
+    """Return a level with three decimals that allows what the level itself allows."""
+    return math.ceil(1000 * level - 1e-9) / 1000

@@ -28,7 +28,7 @@ from knockoffs.engine.reports import Report
 from knockoffs.progress import Phase, job, progress_bars
 from knockoffs.randomness import RandomState, random_generator
 from knockoffs.statistics.holdout import HoldoutStatistic
-from knockoffs.statistics.problem import Task
+from knockoffs.statistics.targets import Task
 from knockoffs.swap_units import FeatureGroups
 from knockoffs.tables import Table
 from knockoffs.threads import suited_threads

@@ -19,8 +19,7 @@ from knockoffs.engine.reports import Report
 from knockoffs.filtering import fdp, knockoff_select, power
 from knockoffs.parallel import in_parallel
 from knockoffs.statistics.base import is_statistic
-from knockoffs.statistics.problem import Task
-from knockoffs.statistics.targets import Target
+from knockoffs.statistics.targets import Target, Task
 from knockoffs.tables import Table, read_table
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)

@@ -21,10 +21,10 @@ from knockoffs.parallel import in_parallel
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
 from knockoffs.statistics.lasso import LassoStatistic
-from knockoffs.statistics.problem import Problem, Task
+from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.quick import held_out_lines, lasso_coefficients, ridge_coefficients
 from knockoffs.statistics.sum import SumStatistic, in_mean_sizes
-from knockoffs.statistics.targets import Target
+from knockoffs.statistics.targets import Target, Task
 from knockoffs.tables import Table
 
 DRAWS, RESPONSES = 4, 40  # draws of knockoffs, and simulated responses for each of them

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Indices
-from knockoffs.diagnostics.pairs import TINY, Pairs, inverse_root
+from knockoffs.arrays import TINY, Array, Indices
+from knockoffs.design import _unit_length, likeness
+from knockoffs.diagnostics.pairs import Pairs, inverse_root
 from knockoffs.diagnostics.randomisation import Signs
 
 SAME = 0.9  # correlation from which on two features count as near-duplicates
@@ -138,15 +139,6 @@ def _correlation(x: Array, x_tilde: Array) -> Array:
     return (z * z_tilde).sum(0)
 
 
-def _unit_length(x: Array) -> Array:
-    """Centred columns of length 1, or 0 if constant; large units do not overflow."""
-    largest = np.abs(x).max(0)
-    x = x / np.where(largest > 0, largest, 1.0)
-    centred = x - x.mean(0)
-    length = np.sqrt((centred**2).sum(0))
-    return centred / np.where(length > TINY, length, np.inf)
-
-
 def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]]:
     """Pairs of features that hardly differ: correlated, also given the others, and with little variance left."""
     main = pairs.main_columns
@@ -160,22 +152,6 @@ def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]
         if _partial_correlation(precision, columns[j], columns[k]) > least
         and min(_own_variance(precision, columns[j]), _own_variance(precision, columns[k])) < 0.1
     ]
-
-
-def likeness(x: Array, feature: Indices) -> Array:
-    """|correlation| of each two features: the mean over one's columns of the largest with a column of the other.
-
-    So two nominal features are alike if each level of one stands for a level of the other, and two quantities are
-    not alike for being missing together.
-    """
-    z = _unit_length(x)
-    correlation = np.abs(z.T @ z)
-    starts = np.unique(feature, return_index=True)[1]
-    if len(starts) == len(feature):
-        return correlation
-    largest = np.maximum.reduceat(correlation, starts, axis=1)
-    one_way = np.add.reduceat(largest, starts, axis=0) / np.bincount(feature)[:, None]
-    return np.minimum(one_way, one_way.T)
 
 
 def _partial_correlation(precision: Array, one: Indices, other: Indices) -> float:

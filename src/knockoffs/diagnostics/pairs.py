@@ -18,9 +18,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 from sklearn.covariance import ledoit_wolf
 
-from knockoffs.arrays import Array, Flags, Indices
-
-TINY = 1e-9
+from knockoffs.arrays import TINY, Array, Flags, Indices
 
 
 class Pairs:

@@ -26,7 +26,7 @@ from knockoffs.phases import COMPARE
 from knockoffs.progress import Job
 from knockoffs.randomness import random_generator
 from knockoffs.statistics.draws import Draws
-from knockoffs.statistics.problem import Task
+from knockoffs.statistics.targets import Task
 from knockoffs.tables import Table
 
 LEAST_ROWS = 100

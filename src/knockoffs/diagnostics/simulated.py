@@ -9,9 +9,8 @@ import numpy as np
 from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.datasets.responses import Response
 from knockoffs.design import Design
-from knockoffs.statistics.problem import Task
 from knockoffs.statistics.survival import Times
-from knockoffs.statistics.targets import Target
+from knockoffs.statistics.targets import Target, Task
 from knockoffs.statistics.units import standardise
 
 LEAST_SHARE, MOST_SHARE, MOST_RELEVANT = 0.1, 0.4, 40  # of the features that a response depends on

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -270,3 +271,27 @@ def _is_array(value: Any) -> bool:
 # A model file has no use for these: the device is that of another machine, and a given model or generator is
 # what was fitted.
 _NOT_SAVED = ("random_state", "model", "generator", "device")
+
+
+def is_ready(generator: Any) -> bool:
+    """Return whether the generator is used as it is: a function, or fitted already."""
+    return not is_generator(generator) or isinstance(generator, FrozenEstimator) or _is_fitted(generator)
+
+
+def _is_fitted(generator: Any) -> bool:
+    try:
+        check_is_fitted(generator)
+    except (NotFittedError, TypeError):
+        return False
+    return True
+
+
+def with_defaults(estimator: Any, **settings: Any) -> Any:
+    """Set those settings that the estimator has and its owner left open."""
+    params = estimator.get_params(deep=False)
+    left_open = {
+        k: v
+        for k, v in settings.items()
+        if k in params and (params[k] is None or params[k] is False or params[k] == "auto")
+    }
+    return estimator.set_params(**left_open)

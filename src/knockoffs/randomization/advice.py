@@ -9,9 +9,8 @@ import numpy as np
 from scipy.stats import norm
 
 from knockoffs.arrays import Array, Flags
-from knockoffs.explanation import rounded_up
 from knockoffs.randomization.corrections import Correction, level_alone
-from knockoffs.words import listing
+from knockoffs.words import listing, rounded_up
 
 NEAR = 0.3  # a p-value above this says nothing of the rows that would be needed
 MOST_ROWS = 20  # times as many rows are no advice

@@ -18,7 +18,8 @@ from knockoffs.randomness import torch_generator
 from knockoffs.schema import Schema
 from knockoffs.sequential import Found, sequential_pvalue
 from knockoffs.statistics.crossfit import losses
-from knockoffs.statistics.problem import ModelTask, Problem
+from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.targets import ModelTask
 
 Variant = Literal["distilled", "holdout"]
 

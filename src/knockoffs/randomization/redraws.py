@@ -10,8 +10,7 @@ import torch
 from sklearn.base import clone
 
 from knockoffs.arrays import Array, Flags
-from knockoffs.generator_choice import is_ready, with_defaults
-from knockoffs.generators.base import unfrozen
+from knockoffs.generators.base import is_ready, unfrozen, with_defaults
 from knockoffs.generators.conditionals import TableConditionals
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.joint import JointDensity

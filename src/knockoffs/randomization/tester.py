@@ -16,11 +16,11 @@ from knockoffs.cautions import caution, collect_cautions
 from knockoffs.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.column_output import TypedSelectorMixin
 from knockoffs.conditioning import conditioned_columns
-from knockoffs.generator_choice import is_ready
+from knockoffs.generators.base import is_ready
 from knockoffs.hazards import warn_of_hazards
 from knockoffs.inputs import read_inputs
+from knockoffs.notebook import described
 from knockoffs.parallel import in_parallel
-from knockoffs.parts import described
 from knockoffs.progress import progress_bars
 from knockoffs.randomization.advice import advice_after_tests
 from knockoffs.randomization.choices import (

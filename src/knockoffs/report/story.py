@@ -6,8 +6,7 @@ from typing import Any
 
 from knockoffs.conclusion import accepted_on_average
 from knockoffs.diagnostics.dry_run import Rate
-from knockoffs.explanation import rounded_up
-from knockoffs.words import amount
+from knockoffs.words import amount, rounded_up
 
 NEAR = 2.0  # times the level asked for: features that enter below it are nearly selected
 MOST_NEAR = 10

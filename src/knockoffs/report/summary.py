@@ -9,12 +9,12 @@ import numpy as np
 
 from knockoffs.arrays import Array
 from knockoffs.diagnostics import Certificate
-from knockoffs.explanation import rounded_up
 from knockoffs.filtering import estimated_fdp
 from knockoffs.report.pictured import DIGITS, columns_read, marginals, pairs, rounded
 from knockoffs.report.story import answer, nearly_selected, remark
 from knockoffs.selection import Selection
 from knockoffs.selector import KnockoffSelector
+from knockoffs.words import rounded_up
 
 CHECKED = 20
 

@@ -12,8 +12,8 @@ from knockoffs.arrays import Array
 from knockoffs.engine.reports import Report
 from knockoffs.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_estimator_for
-from knockoffs.statistics.problem import ModelTask, Problem, in_random_pair_order
-from knockoffs.statistics.targets import TaskChoice
+from knockoffs.statistics.problem import Problem, in_random_pair_order
+from knockoffs.statistics.targets import ModelTask, TaskChoice
 
 
 class ImportanceStatistic(Statistic):

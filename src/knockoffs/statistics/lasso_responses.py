@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import expit, log_softmax, softmax
 
 from knockoffs.arrays import Array, Indices
-from knockoffs.statistics.problem import Problem, Task
+from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.survival import RiskSets, Times
+from knockoffs.statistics.targets import Task
 
 
 class Response(ABC):

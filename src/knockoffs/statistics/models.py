@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoCV, LogisticRegressionCV
 
 from knockoffs.arrays import Array
-from knockoffs.statistics.problem import ModelTask
+from knockoffs.statistics.targets import ModelTask
 
 NAMED = ("boosting", "linear+boosting", "lightgbm")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,10 +10,8 @@ from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.design import Design
 from knockoffs.statistics.group_effects import without_group_effects
 from knockoffs.statistics.survival import Times
+from knockoffs.statistics.targets import ModelTask
 from knockoffs.statistics.units import standardise
-
-Task = Literal["regression", "classification", "survival"]
-ModelTask = Literal["regression", "classification"]  # what models do; a survival target is a quantity to them
 
 
 class GivenTarget(NamedTuple):

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from knockoffs.arrays import Array
 from knockoffs.checks import check_choice
-from knockoffs.statistics.problem import ModelTask, Task
 from knockoffs.statistics.read_times import holds_times, read_times
 from knockoffs.statistics.survival import Times, median_follow_up
 from knockoffs.statistics.units import varies
 from knockoffs.tables import as_numpy
 from knockoffs.words import counted, listing
+
+Task = Literal["regression", "classification", "survival"]
+ModelTask = Literal["regression", "classification"]  # what models do; a survival target is a quantity to them
 
 MOST_CLASSES = 20
 SAID_CLASSES = 4
