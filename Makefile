@@ -9,13 +9,13 @@ JOBS ?= 2
 ONE_CORE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 # the fastest files of the tests, one or more for every part of the package (about 120 CPU seconds)
-QUICK := engine test_layers.py test_net.py test_house.py test_schema.py test_tables.py test_table_problems.py \
-	test_doubts.py test_design.py test_row_labels.py test_row_structure.py test_repeats.py test_randomness.py \
-	test_persistence.py test_parts.py test_progress.py test_filtering.py test_guarantees.py \
-	datasets/test_synthetic.py generators/test_contract.py generators/test_encoding.py generators/test_latent.py \
-	generators/test_relations.py generators/test_mixed.py generators/test_hierarchical.py statistics/test_units.py \
-	statistics/test_group_lasso.py statistics/test_sum.py statistics/test_survival.py \
-	diagnostics/test_verdict.py diagnostics/test_certificate.py diagnostics/test_pairs.py report/test_summary.py \
+QUICK := density test_layers.py test_net.py test_house.py schema/test_schema.py table/test_table.py table/test_problems.py \
+	table/test_doubts.py table/test_design.py table/test_row_labels.py table/test_row_structure.py table/test_repeats.py runtime/test_randomness.py \
+	runtime/test_model_files.py selection/test_parts.py runtime/test_progress.py filtering/test_filter.py filtering/test_guarantees.py \
+	datasets/test_synthetic.py generators/test_contract.py kinds/test_encoding.py kinds/test_latent.py \
+	kinds/test_relations.py generators/test_mixed.py generators/test_hierarchical.py targets/test_standard_units.py \
+	statistics/test_group_lasso.py statistics/test_sum.py targets/test_survival.py \
+	check/test_verdict.py check/test_certificate.py check/test_pairs.py report/test_summary.py \
 	cli/test_help.py
 
 .PHONY: setup demo quick test docs check package minimum gpu slow net house speed profile rows quality statistics groups methods certificate calibration draws mixed randomisation intervals paper clean
@@ -38,7 +38,7 @@ demo: setup
 quick: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(ONE_CORE) $(BIN)/python -m pytest -q -m "not slow" --ignore tests/engine/test_world.py --numprocesses $(JOBS) \
+	$(ONE_CORE) $(BIN)/python -m pytest -q -m "not slow" --ignore tests/density/test_world.py --numprocesses $(JOBS) \
 		--dist loadfile $(QUICK:%=tests/%)
 
 test: setup

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from knockoffs import DDLK, HoldoutStatistic, LassoStatistic, MidpointStatistic, fdp, knockoff_select, power
-from knockoffs.arrays import Array
+from knockoffs.check.expectation import expect
 from knockoffs.datasets import Response, gene_walk, liang_response, load_expression
-from knockoffs.diagnostics.expectation import expect
-from knockoffs.tables import read_table
+from knockoffs.runtime.arrays import Array
+from knockoffs.table.table import read_table
 
 LEVELS = (0.1, 0.2, 0.3)
 STATISTICS: dict[str, Any] = {

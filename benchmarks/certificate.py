@@ -21,7 +21,6 @@ from scipy.stats import kstest
 
 from benchmarks.speed import seconds
 from knockoffs import DDLK, GaussianKnockoffs, check_swap
-from knockoffs.arrays import Array
 from knockoffs.datasets import (
     AutoregressiveGaussian,
     AutoregressiveMixture,
@@ -31,6 +30,7 @@ from knockoffs.datasets import (
     load_icu,
     symmetrised,
 )
+from knockoffs.runtime.arrays import Array
 
 NOISE = 1e-3
 LAWS = {"gaussian": AutoregressiveGaussian(), "mixture": AutoregressiveMixture(), "clayton": ClaytonCopula()}

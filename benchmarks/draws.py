@@ -16,9 +16,9 @@ from rich.table import Table
 from sklearn.linear_model import Lasso
 
 from knockoffs import fdp, knockoff_evalues, knockoff_select, power, select_by_evalues
-from knockoffs.arrays import Array, Flags
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
+from knockoffs.runtime.arrays import Array, Flags
 
 ROWS = 400
 RELEVANT = {10: 5, 30: 10, 100: 20}  # by the number of features

@@ -25,9 +25,9 @@ from knockoffs import (
     knockoff_select,
     power,
 )
-from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.cautions import collect_cautions
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.statistics import Statistic
 
 LEVELS = (0.1, 0.2)

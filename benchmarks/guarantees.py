@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from knockoffs import fdp, fdp_bounds, knockoff_select, pfer_select
-from knockoffs.arrays import Array, Flags
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.filtering.guarantees import false_in_sets, pfer_over_draws
 from knockoffs.generators.gaussian import KnockoffLaw, knockoff_gaps
-from knockoffs.guarantees import false_in_sets, pfer_over_draws
+from knockoffs.runtime.arrays import Array, Flags
 
 LEVEL, FALSE = 0.1, 2
 PENALTY = 0.1  # times the number of rows

@@ -18,13 +18,13 @@ from rich.table import Table as Printed
 from sklearn.linear_model import Lasso
 
 from knockoffs import HoldoutStatistic, knockoff_select
-from knockoffs.arrays import Array, Flags
 from knockoffs.effects import Curve, Effect, Effects, describe_effects
 from knockoffs.effects.intervals import LEVEL, standard_errors
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
-from knockoffs.statistics.targets import Target
-from knockoffs.statistics.units import standardise
-from knockoffs.tables import Table, read_table
+from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.table.table import Table, read_table
+from knockoffs.targets.standard_units import standardise
+from knockoffs.targets.target import Target
 
 TASKS = ("number", "classes", "survival")
 

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from knockoffs import DDLK
-from knockoffs.arrays import Array, Flags
+from knockoffs.runtime.arrays import Array, Flags
 
 
 class Law(Protocol):

@@ -32,7 +32,6 @@ from knockoffs import (
     knockoff_select,
     power,
 )
-from knockoffs.arrays import Array, Flags
 from knockoffs.datasets import (
     AutoregressiveGaussian,
     AutoregressiveMixture,
@@ -40,7 +39,8 @@ from knockoffs.datasets import (
     liang_response,
     linear_response,
 )
-from knockoffs.plots import compare_methods
+from knockoffs.report.knockoff_pictures import compare_methods
+from knockoffs.runtime.arrays import Array, Flags
 
 ROWS, TRAIN = 2000, 1400
 

@@ -22,13 +22,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
 from knockoffs import DDLK, GaussianKnockoffs, HMMKnockoffs
-from knockoffs.arrays import Array
 from knockoffs.benchmarks import studies
-from knockoffs.cautions import collect_cautions
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
 from knockoffs.datasets.real import DataNotFoundError
 from knockoffs.generators.markov import markov_knockoffs
-from knockoffs.tables import read_table
+from knockoffs.runtime.arrays import Array
+from knockoffs.runtime.cautions import collect_cautions
+from knockoffs.table.table import read_table
 
 ROWS, FEATURES = 2_000, 50
 HELD_OUT = 0.3

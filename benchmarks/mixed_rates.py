@@ -16,13 +16,13 @@ from rich.console import Console
 
 from benchmarks.mixed import GENERATORS, REAL
 from knockoffs import HoldoutStatistic, LassoStatistic, SumStatistic, fdp, knockoff_select, load_generator, power
-from knockoffs.arrays import Array, Flags
-from knockoffs.cautions import collect_cautions
+from knockoffs.check.simulated import feature_scores
 from knockoffs.datasets import liang_response, linear_response, load_hiv
 from knockoffs.datasets.real import DataNotFoundError, position
-from knockoffs.design import expand
-from knockoffs.diagnostics.simulated import feature_scores
-from knockoffs.tables import Table, read_table
+from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.runtime.cautions import collect_cautions
+from knockoffs.table.design import expand
+from knockoffs.table.table import Table, read_table
 
 LEVELS = (0.05, 0.1, 0.2)
 MOST_ROWS = 3_000

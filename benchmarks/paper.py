@@ -22,7 +22,7 @@ from knockoffs.benchmarks.summary import (
     rates,
     with_error,
 )
-from knockoffs.outputs import write_atomically
+from knockoffs.runtime.outputs import write_atomically
 
 PAGE = Path("docs/benchmarks/paper.md")
 BESIDE = Path("docs/benchmarks")

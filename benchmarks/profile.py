@@ -27,22 +27,22 @@ PARTS = ("fit", "sample", "lasso", "statistic", "check")
 PHASES: dict[str, dict[str, str]] = {
     "fit": {
         "linear starts": "generators/joint_model.py:best_starts",
-        "stage 1, training": "engine/stages.py:fit_joint",
+        "stage 1, training": "density/stages.py:fit_joint",
         "stage 2, start": "generators/ddlk.py:_begin_knockoff",
-        "stage 2, training": "engine/stages.py:fit_knockoff",
+        "stage 2, training": "density/stages.py:fit_knockoff",
     },
-    "sample": {"networks, column after column": "engine/in_order.py:sample_in_order"},
+    "sample": {"networks, column after column": "density/in_order.py:sample_in_order"},
     "lasso": {"paths of the folds": "statistics/lars.py:_fold_path"},
     "statistic": {
         "straight lines": "statistics/networks.py:_quantity",
-        "training": "engine/response.py:fit_response",
-        "losses of held-out rows": "engine/response.py:swap_differences",
+        "training": "density/response_networks.py:fit_response",
+        "losses of held-out rows": "density/response_networks.py:swap_differences",
     },
     "check": {
-        "simulated responses": "diagnostics/expectation.py:expect",
-        "tests of single features": "diagnostics/features.py:compare_features",
-        "tests of swaps": "diagnostics/joint.py:compare_swaps",
-        "swap divergence": "diagnostics/divergence.py:swap_divergence",
+        "simulated responses": "check/expectation.py:expect",
+        "tests of single features": "check/feature_tests.py:compare_features",
+        "tests of swaps": "check/joint_tests.py:compare_swaps",
+        "swap divergence": "check/divergence.py:swap_divergence",
     },
 }
 

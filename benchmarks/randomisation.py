@@ -24,15 +24,15 @@ from benchmarks.mixed import REAL
 from benchmarks.mixed_rates import respond
 from benchmarks.randomisation_suite import ALPHA, SUITE
 from knockoffs import DDLK, HoldoutStatistic, JointDensity, RandomizationTest, fdp, knockoff_select, power
-from knockoffs.arrays import Array, Flags
-from knockoffs.cautions import collect_cautions
+from knockoffs.check.simulated import feature_scores
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula
 from knockoffs.datasets.real import DataNotFoundError
-from knockoffs.design import expand
-from knockoffs.diagnostics.simulated import feature_scores
-from knockoffs.randomization.corrections import adjust_pvalues
-from knockoffs.randomization.features import Variant
-from knockoffs.tables import Table, read_table
+from knockoffs.pvalues.corrections import adjust_pvalues
+from knockoffs.pvalues.one_feature import Variant
+from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.runtime.cautions import collect_cautions
+from knockoffs.table.design import expand
+from knockoffs.table.table import Table, read_table
 
 FEATURES, RELEVANT = 40, 6
 LAWS = {

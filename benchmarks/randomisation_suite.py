@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from knockoffs.arrays import Array
+from knockoffs.runtime.arrays import Array
 
 ROWS = 500
 ALPHA = 0.05

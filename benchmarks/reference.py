@@ -12,9 +12,9 @@ import warnings
 import torch
 from torch import Tensor, nn
 
-from knockoffs.engine.density import AutoregressiveDensity, Noise
-from knockoffs.engine.distributions import GaussianMixture
-from knockoffs.engine.swaps import GumbelSwaps, swap
+from knockoffs.density.density import AutoregressiveDensity, Noise
+from knockoffs.density.distributions import GaussianMixture
+from knockoffs.density.swaps import GumbelSwaps, swap
 
 
 class Conditional(nn.Module):

@@ -22,7 +22,7 @@ from rich.table import Table
 from benchmarks.speed import rows_of
 from knockoffs import DDLK, HoldoutStatistic, knockoff_select
 from knockoffs.generators.base import ROWS_AT_A_TIME
-from knockoffs.parquet import ParquetTable, write_batches
+from knockoffs.table.parquet import ParquetTable, write_batches
 
 PIECE = 50_000  # rows of a file
 RELEVANT = 10

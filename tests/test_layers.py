@@ -1,4 +1,4 @@
-"""Imports point down: cli > tools > statistics of knockoffs > helpers > engine."""
+"""Imports point down, from room to room."""
 
 from __future__ import annotations
 
@@ -14,76 +14,28 @@ import pytest
 import knockoffs
 
 ROOT = Path(knockoffs.__file__).parent
+# from the top; `benchmarks` knows everything but the command line
 LAYERS = (
-    {"cli", "__main__"},
-    {"report", "plots", "benchmarks"},
-    {
-        "selector",
-        "selection",
-        "pictured",
-        "conclusion",
-        "inputs",
-        "twins",
-        "figures",
-        "phases",
-        "effects",
-        "explanation",
-        "randomization",
-        "row_structure",
-        "repeats",
-        "conditioning",
-        "generator_choice",
-        "statistic_choice",
-        "parts",
-        "completion",
-        "guarantees",
-        "hazards",
-        "statistics",
-        "generators",
-        "diagnostics",
-        "datasets",
-        "filtering",
-    },
-    {
-        "tables",
-        "table_files",
-        "text_lines",
-        "table_problems",
-        "column_output",
-        "doubts",
-        "schema",
-        "swap_units",
-        "cells",
-        "columns",
-        "design",
-        "words",
-        "notebook",
-        "row_labels",
-        "files",
-        "archives",
-        "outputs",
-        "parallel",
-        "parquet",
-        "parquet_files",
-        "persistence",
-        "progress",
-        "randomness",
-        "sequential",
-        "arrays",
-        "background",
-        "cautions",
-        "checks",
-        "fingerprints",
-        "leading_zeros",
-        "long_numbers",
-        "memory",
-        "threads",
-        "typed_json",
-        "versions",
-    },
-    {"engine"},
+    "__main__",
+    "cli",
+    "benchmarks",
+    "report",
+    "selection",
+    "pvalues",
+    "effects",
+    "check",
+    "statistics",
+    "filtering",
+    "datasets",
+    "generators",
+    "density",
+    "targets",
+    "kinds",
+    "table",
+    "schema",
+    "runtime",
 )
-HEIGHT = {name: -depth for depth, names in enumerate(LAYERS) for name in names}
+HEIGHT = {name: -depth for depth, name in enumerate(LAYERS)}
 FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
 
 
@@ -137,16 +89,17 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "engine").rglob("*.py")), ids=name)
-def test_the_engine_knows_torch_and_the_standard_library_alone(path: Path) -> None:
+@pytest.mark.parametrize("path", sorted((ROOT / "density").rglob("*.py")), ids=name)
+def test_the_density_knows_torch_and_what_all_rooms_use(path: Path) -> None:
     allowed = {"torch", "numpy"} if path.name == "in_order.py" else {"torch"}  # a loop that numpy runs faster
+    rooms = {("knockoffs", "density"), ("knockoffs", "runtime")}
     for target in imports_of(path):
-        assert target[0] in sys.stdlib_module_names | allowed or target[:2] == ("knockoffs", "engine"), target
+        assert target[0] in sys.stdlib_module_names | allowed or target[:2] in rooms, target
 
 
 def test_the_rules_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parser sees plain, relative and nested imports."""
-    folder = tmp_path / "knockoffs" / "engine"
+    folder = tmp_path / "knockoffs" / "density"
     folder.mkdir(parents=True)
     file = folder / "bad.py"
     file.write_text(
@@ -157,7 +110,7 @@ def test_the_rules_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert set(imports_of(file)) == {
         ("sklearn", "base"),
         ("knockoffs", "generators", "ddlk"),
-        ("knockoffs", "engine", "nn"),
+        ("knockoffs", "density", "nn"),
         ("knockoffs", "datasets", "x"),
     }
 

@@ -3,9 +3,9 @@
 import torch
 
 from benchmarks.reference import PlainDensity, swap_step
-from knockoffs.engine.density import AutoregressiveDensity, Noise
-from knockoffs.engine.losses import swap_loss
-from knockoffs.engine.swaps import GumbelSwaps
+from knockoffs.density.density import AutoregressiveDensity, Noise
+from knockoffs.density.losses import swap_loss
+from knockoffs.density.swaps import GumbelSwaps
 
 
 def pair(context: int, seed: int) -> tuple[AutoregressiveDensity, PlainDensity]:

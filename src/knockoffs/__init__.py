@@ -9,10 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from knockoffs.cautions import KnockoffWarning
-    from knockoffs.completion import complete_table
-    from knockoffs.diagnostics import Certificate, check_swap
-    from knockoffs.filtering import (
+    from knockoffs.check import Certificate, check_swap
+    from knockoffs.filtering.filter import (
         combine_draws,
         fdp,
         knockoff_evalues,
@@ -22,23 +20,25 @@ if TYPE_CHECKING:
         select_by_evalues,
         smallest_levels,
     )
-    from knockoffs.generators.autoencoder import AutoEncodingKnockoffs
+    from knockoffs.filtering.guarantees import fdp_bound, fdp_bounds, kfwer_select, pfer_select
+    from knockoffs.generators.compared.autoencoder import AutoEncodingKnockoffs
+    from knockoffs.generators.compared.deep import DeepKnockoffs
+    from knockoffs.generators.compared.gan import KnockoffGAN
+    from knockoffs.generators.compared.hmm import HMMKnockoffs
+    from knockoffs.generators.completion import complete_table
     from knockoffs.generators.ddlk import DDLK
-    from knockoffs.generators.deep import DeepKnockoffs
-    from knockoffs.generators.gan import KnockoffGAN
     from knockoffs.generators.gaussian import GaussianKnockoffs
     from knockoffs.generators.gaussian_mixture import GaussianMixtureKnockoffs
     from knockoffs.generators.hierarchical import HierarchicalKnockoffs
-    from knockoffs.generators.hmm import HMMKnockoffs
     from knockoffs.generators.joint import JointDensity
     from knockoffs.generators.loading import load_generator
-    from knockoffs.guarantees import fdp_bound, fdp_bounds, kfwer_select, pfer_select
-    from knockoffs.randomization import RandomizationResult, RandomizationTest
+    from knockoffs.pvalues import RandomizationResult, RandomizationTest
     from knockoffs.report import write_report
-    from knockoffs.report.tests import write_test_report
-    from knockoffs.schema import Column, Schema
-    from knockoffs.selection import Selection
-    from knockoffs.selector import KnockoffSelector
+    from knockoffs.report.tests_page import write_test_report
+    from knockoffs.runtime.cautions import KnockoffWarning
+    from knockoffs.schema.schema import Column, Schema
+    from knockoffs.selection.result import Selection
+    from knockoffs.selection.selector import KnockoffSelector
     from knockoffs.statistics import (
         HoldoutStatistic,
         ImportanceStatistic,
@@ -46,51 +46,51 @@ if TYPE_CHECKING:
         MidpointStatistic,
         SumStatistic,
     )
-    from knockoffs.tables import infer_schema
+    from knockoffs.table.table import infer_schema
 
     __version__: str
 
 _MODULES = {
-    "AutoEncodingKnockoffs": "knockoffs.generators.autoencoder",
-    "Certificate": "knockoffs.diagnostics",
-    "Column": "knockoffs.schema",
+    "AutoEncodingKnockoffs": "knockoffs.generators.compared.autoencoder",
+    "Certificate": "knockoffs.check",
+    "Column": "knockoffs.schema.schema",
     "DDLK": "knockoffs.generators.ddlk",
-    "DeepKnockoffs": "knockoffs.generators.deep",
+    "DeepKnockoffs": "knockoffs.generators.compared.deep",
     "GaussianKnockoffs": "knockoffs.generators.gaussian",
     "GaussianMixtureKnockoffs": "knockoffs.generators.gaussian_mixture",
-    "HMMKnockoffs": "knockoffs.generators.hmm",
+    "HMMKnockoffs": "knockoffs.generators.compared.hmm",
     "HierarchicalKnockoffs": "knockoffs.generators.hierarchical",
     "HoldoutStatistic": "knockoffs.statistics",
     "ImportanceStatistic": "knockoffs.statistics",
     "JointDensity": "knockoffs.generators.joint",
-    "KnockoffGAN": "knockoffs.generators.gan",
-    "KnockoffSelector": "knockoffs.selector",
-    "KnockoffWarning": "knockoffs.cautions",
+    "KnockoffGAN": "knockoffs.generators.compared.gan",
+    "KnockoffSelector": "knockoffs.selection.selector",
+    "KnockoffWarning": "knockoffs.runtime.cautions",
     "LassoStatistic": "knockoffs.statistics",
     "MidpointStatistic": "knockoffs.statistics",
-    "RandomizationResult": "knockoffs.randomization",
-    "RandomizationTest": "knockoffs.randomization",
-    "Schema": "knockoffs.schema",
-    "Selection": "knockoffs.selection",
+    "RandomizationResult": "knockoffs.pvalues",
+    "RandomizationTest": "knockoffs.pvalues",
+    "Schema": "knockoffs.schema.schema",
+    "Selection": "knockoffs.selection.result",
     "SumStatistic": "knockoffs.statistics",
-    "check_swap": "knockoffs.diagnostics",
-    "combine_draws": "knockoffs.filtering",
-    "fdp": "knockoffs.filtering",
-    "fdp_bound": "knockoffs.guarantees",
-    "fdp_bounds": "knockoffs.guarantees",
-    "complete_table": "knockoffs.completion",
-    "infer_schema": "knockoffs.tables",
-    "kfwer_select": "knockoffs.guarantees",
-    "knockoff_evalues": "knockoffs.filtering",
-    "knockoff_select": "knockoffs.filtering",
-    "knockoff_threshold": "knockoffs.filtering",
+    "check_swap": "knockoffs.check",
+    "combine_draws": "knockoffs.filtering.filter",
+    "fdp": "knockoffs.filtering.filter",
+    "fdp_bound": "knockoffs.filtering.guarantees",
+    "fdp_bounds": "knockoffs.filtering.guarantees",
+    "complete_table": "knockoffs.generators.completion",
+    "infer_schema": "knockoffs.table.table",
+    "kfwer_select": "knockoffs.filtering.guarantees",
+    "knockoff_evalues": "knockoffs.filtering.filter",
+    "knockoff_select": "knockoffs.filtering.filter",
+    "knockoff_threshold": "knockoffs.filtering.filter",
     "load_generator": "knockoffs.generators.loading",
-    "pfer_select": "knockoffs.guarantees",
-    "power": "knockoffs.filtering",
-    "select_by_evalues": "knockoffs.filtering",
-    "smallest_levels": "knockoffs.filtering",
+    "pfer_select": "knockoffs.filtering.guarantees",
+    "power": "knockoffs.filtering.filter",
+    "select_by_evalues": "knockoffs.filtering.filter",
+    "smallest_levels": "knockoffs.filtering.filter",
     "write_report": "knockoffs.report",
-    "write_test_report": "knockoffs.report.tests",
+    "write_test_report": "knockoffs.report.tests_page",
 }
 __all__ = [
     "DDLK",
@@ -138,7 +138,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module("knockoffs.versions").installed_version("knockoffs")
+        return import_module("knockoffs.runtime.versions").installed_version("knockoffs")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

@@ -26,9 +26,9 @@ from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
 from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target, Variant
 from knockoffs.benchmarks.runner import RunFailedError, execute, run_experiment
 from knockoffs.benchmarks.store import Store
-from knockoffs.cautions import caution
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.datasets.real import HOW_TO_GET, VARIABLE, DataNotFoundError
+from knockoffs.runtime.cautions import caution
 from knockoffs.statistics import models
 
 from .conftest import REPLICATES, SMOKE, identity, some, tables

@@ -12,7 +12,7 @@ from knockoffs.benchmarks.catalogue import EXPERIMENTS
 from knockoffs.benchmarks.experiment import Study, Variant
 from knockoffs.datasets import liang_response, load_hiv, load_icu
 from knockoffs.datasets.real import position
-from knockoffs.tables import read_table
+from knockoffs.table.table import read_table
 from tests.real_data import DATA, folder_with
 
 

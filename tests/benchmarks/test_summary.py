@@ -8,7 +8,7 @@ import pytest
 
 from knockoffs.benchmarks.experiment import Experiment
 from knockoffs.benchmarks.summary import distance_from_nominal, marked_selections, means, rates, selections
-from knockoffs.filtering import fdp, knockoff_select, power
+from knockoffs.filtering.filter import fdp, knockoff_select, power
 
 LEVELS = (0.1, 0.3, 0.5)
 FEATURES = 40

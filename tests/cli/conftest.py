@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from knockoffs import progress
 from knockoffs.cli import main
+from knockoffs.runtime import progress
 
 RELEVANT = [f"f{j}" for j in range(12)]
 FEATURES = [f"f{j}" for j in range(20)]

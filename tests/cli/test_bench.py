@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from knockoffs import GaussianKnockoffs, LassoStatistic, progress
+from knockoffs import GaussianKnockoffs, LassoStatistic
 from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
 from knockoffs.benchmarks.experiment import Run
 from knockoffs.benchmarks.runner import draw_knockoffs, execute, first_study, run_experiment
@@ -23,6 +23,7 @@ from knockoffs.benchmarks.store import Result, Store
 from knockoffs.benchmarks.summary import means
 from knockoffs.cli.bench import bench
 from knockoffs.datasets.real import HOW_TO_GET, VARIABLE
+from knockoffs.runtime import progress
 
 from .conftest import Invoke, contents
 

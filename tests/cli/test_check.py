@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, check_swap
+from knockoffs.check.simulated import KINDS
 from knockoffs.cli import COMMANDS
 from knockoffs.cli.check import check as check_command
-from knockoffs.diagnostics.simulated import KINDS
 
 from .conftest import FEATURES, Invoke, contents
 

@@ -12,10 +12,10 @@ import pytest
 
 from knockoffs.cli import COMMANDS, choices, main
 from knockoffs.generators.registry import GENERATORS
-from knockoffs.randomization.corrections import Correction
-from knockoffs.randomization.features import Variant
+from knockoffs.pvalues.corrections import Correction
+from knockoffs.pvalues.one_feature import Variant
 from knockoffs.statistics.registry import STATISTICS
-from knockoffs.statistics.targets import TaskChoice
+from knockoffs.targets.target import TaskChoice
 
 from .conftest import Invoke
 

@@ -15,7 +15,7 @@ import pytest
 
 from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs, load_generator
 from knockoffs.cli.sample import sample as sample_command
-from knockoffs.files import read_frame, write_frame
+from knockoffs.table.files import read_frame, write_frame
 
 from .conftest import FEATURES, Invoke, contents, start
 

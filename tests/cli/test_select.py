@@ -23,9 +23,9 @@ from safetensors.numpy import save_file
 from knockoffs import DDLK, GaussianKnockoffs, KnockoffSelector, LassoStatistic
 from knockoffs.cli.select import select as select_command
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.engine.training import TrainingDivergedError
-from knockoffs.persistence import write_model
-from knockoffs.selection import Selection
+from knockoffs.density.training import TrainingDivergedError
+from knockoffs.runtime.model_files import write_model
+from knockoffs.selection.result import Selection
 from knockoffs.statistics.registry import STATISTICS
 
 from .conftest import FEATURES, RELEVANT, Invoke, contents, start

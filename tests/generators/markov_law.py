@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from knockoffs.arrays import Array, Indices
 from knockoffs.generators.markov import steps
+from knockoffs.runtime.arrays import Array, Indices
 
 
 def markov_knockoff_log_prob(initial: Array, transitions: Array, z: Indices, z_tilde: Indices) -> Array:

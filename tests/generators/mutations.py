@@ -16,7 +16,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from knockoffs.persistence import checksum
+from knockoffs.runtime.model_files import checksum
 
 Checksum = Literal["kept", "recomputed"]
 CHECKSUMS: tuple[Checksum, ...] = get_args(Checksum)

@@ -10,8 +10,8 @@ import pytest
 
 from knockoffs import AutoEncodingKnockoffs
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.engine.training import History
-from knockoffs.generators.autoencoder import COARSE, LATENT
+from knockoffs.density.training import History
+from knockoffs.generators.compared.autoencoder import COARSE, LATENT
 
 D = 6
 rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from knockoffs import DDLK, GaussianKnockoffs, KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.persistence import FORMAT, VERSION, ModelFileError, write_model
+from knockoffs.runtime.model_files import FORMAT, VERSION, ModelFileError, write_model
 
 from .tiny import TINY
 

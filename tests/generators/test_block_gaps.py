@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from knockoffs import GaussianKnockoffs
-from knockoffs.arrays import Array, Flags
 from knockoffs.generators.gaussian import METHODS, Method, knockoff_gaps, knockoff_law
+from knockoffs.runtime.arrays import Array, Flags
 
 BLOCKS = np.array([0, 1, 0, 2, 1, 3, 0, 2, 4, 4, 5, 5])  # groups need not stand together
 

@@ -12,9 +12,9 @@ from scipy.stats import kstest, norm
 
 from knockoffs import DDLK, JointDensity
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
-from knockoffs.engine.density import AutoregressiveDensity
-from knockoffs.engine.grids import GridDensity, _fine, refined_density
-from knockoffs.persistence import ModelFileError
+from knockoffs.density.density import AutoregressiveDensity
+from knockoffs.density.grids import GridDensity, _fine, refined_density
+from knockoffs.runtime.model_files import ModelFileError
 
 pytestmark = pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
 

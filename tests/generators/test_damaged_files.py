@@ -18,7 +18,7 @@ import knockoffs
 from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs, JointDensity
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.base import KnockoffGenerator
-from knockoffs.persistence import ModelFileError
+from knockoffs.runtime.model_files import ModelFileError
 
 from .mutations import CHECKSUMS, Checksum, ModelFile, mutations
 from .tiny import TINY

@@ -295,7 +295,7 @@ def test_progress_goes_to_standard_error_and_only_when_asked_for(
     fast_ddlk: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, progress: bool
 ) -> None:
     x = AutoregressiveGaussian(features=3).sample(60, random_state=0)
-    monkeypatch.setattr("knockoffs.progress.FIRST_LINE", 0.0)  # at once
+    monkeypatch.setattr("knockoffs.runtime.progress.FIRST_LINE", 0.0)  # at once
     fast_ddlk(progress=progress).fit(x).sample(x)
     shown = capsys.readouterr()
     assert shown.out == ""

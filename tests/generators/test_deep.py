@@ -20,11 +20,11 @@ from knockoffs import (
     load_generator,
 )
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.engine.training import TrainingDivergedError
+from knockoffs.density.training import TrainingDivergedError
+from knockoffs.generators.compared.neural import NeuralGenerator
 from knockoffs.generators.gaussian import knockoff_gaps
-from knockoffs.generators.neural import NeuralGenerator
 from knockoffs.generators.registry import GENERATORS
-from knockoffs.persistence import ModelFileError, write_model
+from knockoffs.runtime.model_files import ModelFileError, write_model
 
 D = 5
 LAW = AutoregressiveGaussian(D, rho=0.5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from knockoffs import GaussianKnockoffs
-from knockoffs.generators.diagonal_gaps import widest
+from knockoffs.generators.gaps import widest
 from knockoffs.generators.gaussian import correlations, knockoff_gaps, knockoff_law
 
 Make = Callable[[int, np.random.Generator], np.ndarray]

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import norm
 
 from knockoffs import HMMKnockoffs, KnockoffWarning, load_generator
-from knockoffs.generators.hmm_model import (
+from knockoffs.generators.compared.hmm_model import (
     PSEUDO_COUNT,
     CategoricalEmissions,
     GaussianEmissions,

@@ -18,9 +18,9 @@ from knockoffs import (
 )
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.base import KnockoffGenerator
-from knockoffs.generators.feature_units import Boxes
 from knockoffs.generators.registry import GENERATORS
-from knockoffs.tables import read_table
+from knockoffs.kinds.feature_units import Boxes
+from knockoffs.table.table import read_table
 
 from .tiny import TINY
 

@@ -7,10 +7,10 @@ import torch
 from scipy.special import ndtri
 
 from knockoffs import DDLK, JointDensity
-from knockoffs.engine.starts import start_density
+from knockoffs.density.starts import start_density
+from knockoffs.generators.clusters import ClusteredGaussian, joint_conditionals, knockoff_conditionals
 from knockoffs.generators.fit_rows import DRAWS, MOSTLY, FitRows, draw_rows, share_latent
 from knockoffs.generators.linear import Moments, fit_shrunk
-from knockoffs.generators.starts import ClusteredGaussian, joint_conditionals, knockoff_conditionals
 from knockoffs.generators.views import silence_views, strongest_columns, view_joint, view_knockoffs
 
 ROWS, COLUMNS = 800, 7

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, LassoStatistic
+from knockoffs.check.dry_run import Rate
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.diagnostics.dry_run import Rate
 from knockoffs.report.charts import dry_run_charts
 from knockoffs.report.page import render
 from knockoffs.report.summary import CHECKED, summarise

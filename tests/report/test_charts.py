@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from knockoffs import KnockoffSelector
-from knockoffs.engine.training import History
+from knockoffs.density.training import History
 from knockoffs.report.axes import Axis, Chart, nice_numbers
 from knockoffs.report.charts import (
     MOST_FREQUENCIES,

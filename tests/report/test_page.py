@@ -19,7 +19,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from knockoffs import KnockoffSelector, RandomizationTest, write_report
-from knockoffs.engine.training import History
+from knockoffs.density.training import History
 from knockoffs.report.page import render
 from knockoffs.report.summary import summarise
 

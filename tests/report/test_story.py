@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic, write_report
-from knockoffs.diagnostics.divergence import Divergence
+from knockoffs.check.divergence import Divergence
 from knockoffs.report.axes import Axis
 from knockoffs.report.effect_charts import effect_charts
+from knockoffs.report.feature_pictures import marginals, pairs
 from knockoffs.report.page import render
-from knockoffs.report.pictured import marginals, pairs
 from knockoffs.report.story import answer, nearly_selected, remark
 from knockoffs.report.summary import summarise
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knockoffs import KnockoffSelector, knockoff_select
-from knockoffs.engine.training import History
-from knockoffs.report.pictured import MARGINALS, PAIRS, POINTS
+from knockoffs.density.training import History
+from knockoffs.report.feature_pictures import MARGINALS, PAIRS, POINTS
 from knockoffs.report.summary import summarise
 
 from .conftest import finished

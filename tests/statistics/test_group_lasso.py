@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 
 from knockoffs.statistics.group_lasso import Groups, _largest_penalty, _path, group_lasso
 from knockoffs.statistics.lasso_responses import Hazard, read_response
-from knockoffs.statistics.survival import Times
+from knockoffs.targets.survival import Times
 
 OF = np.array([0, 0, 0, 1, 2, 2, 3, 4, 4, 4])
 GROUPS = Groups(OF, np.sqrt(np.bincount(OF)))

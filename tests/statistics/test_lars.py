@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import LassoLarsCV
 from sklearn.model_selection import KFold
 
-from knockoffs.arrays import Array
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
+from knockoffs.runtime.arrays import Array
 from knockoffs.statistics import lars
 from knockoffs.statistics.lars import lars_lasso
 

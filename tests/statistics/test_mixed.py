@@ -10,7 +10,6 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from knockoffs import knockoff_select
-from knockoffs.design import aligned, paired_design
 from knockoffs.statistics import (
     HoldoutStatistic,
     ImportanceStatistic,
@@ -19,7 +18,8 @@ from knockoffs.statistics import (
     Statistic,
 )
 from knockoffs.statistics.problem import Problem
-from knockoffs.tables import read_table
+from knockoffs.table.design import aligned, paired_design
+from knockoffs.table.table import read_table
 
 ROWS = 240
 FEATURES = ["ward", "dose", "age", "smoker", "grade", "site", "weight", "pulse"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, Ridge
 
-from knockoffs.arrays import Array, Flags
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
+from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.statistics import quick
 from knockoffs.statistics.crossfit import PENALTY
 from knockoffs.statistics.lasso import LassoStatistic

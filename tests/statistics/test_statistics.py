@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 
 from knockoffs import KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
-from knockoffs.engine.response import ResponseNetworks, cross_entropy, squared_error, swap_differences
-from knockoffs.engine.ridge import Line
-from knockoffs.randomness import random_generator
+from knockoffs.density.response_networks import ResponseNetworks, cross_entropy, squared_error, swap_differences
+from knockoffs.density.ridge import Line
+from knockoffs.runtime.randomness import random_generator
 from knockoffs.statistics import (
     HoldoutStatistic,
     ImportanceStatistic,
@@ -33,7 +33,7 @@ from knockoffs.statistics.crossfit import Split
 from knockoffs.statistics.lars import lars_lasso
 from knockoffs.statistics.models import make_model
 from knockoffs.statistics.problem import Problem
-from knockoffs.statistics.targets import Target
+from knockoffs.targets.target import Target
 
 LAW = AutoregressiveGaussian(features=8, rho=0.4)
 X = LAW.sample(400, random_state=0)

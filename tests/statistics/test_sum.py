@@ -17,11 +17,11 @@ from knockoffs import (
     MidpointStatistic,
     SumStatistic,
 )
-from knockoffs.arrays import Array
+from knockoffs.check.expectation import expect
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.diagnostics.expectation import expect
+from knockoffs.runtime.arrays import Array
 from knockoffs.statistics.sum import in_mean_sizes
-from knockoffs.tables import read_table
+from knockoffs.table.table import read_table
 
 LAW = AutoregressiveGaussian(features=8)
 X = LAW.sample(400, random_state=0)

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from knockoffs.benchmarks.summary import rates
-from knockoffs.diagnostics.verdict import TOO_MANY
+from knockoffs.check.verdict import TOO_MANY
 
 COMBINATION = ["variant", "method", "statistic"]
 COLOURS = {

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from knockoffs.randomness import RandomState, random_generator
-from knockoffs.tables import read_table
+from knockoffs.runtime.randomness import RandomState, random_generator
+from knockoffs.table.table import read_table
 
 
 class PermutedColumns(BaseEstimator):

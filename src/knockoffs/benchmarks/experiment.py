@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.runtime.arrays import Array, Flags
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)
 

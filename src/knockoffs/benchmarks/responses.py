@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from knockoffs.arrays import Array
+from knockoffs.check.simulated import feature_scores
 from knockoffs.datasets.responses import Response, liang_response
-from knockoffs.design import expand
-from knockoffs.diagnostics.simulated import feature_scores
-from knockoffs.tables import Table
+from knockoffs.runtime.arrays import Array
+from knockoffs.table.design import expand
+from knockoffs.table.table import Table
 
 SHARES = (0.4, 0.15)  # of the features are relevant, at most MOST
 MOST = 40

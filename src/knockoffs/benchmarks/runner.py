@@ -17,16 +17,16 @@ import pandas as pd
 from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS, STATISTICS
 from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target
 from knockoffs.benchmarks.store import Result, Store
-from knockoffs.cautions import collect_cautions
+from knockoffs.check.dry_run import like
+from knockoffs.check.examine import examine
+from knockoffs.check.expectation import expect
+from knockoffs.check.source import find_source
 from knockoffs.datasets.real import check_data_file
-from knockoffs.diagnostics.check import examine
-from knockoffs.diagnostics.dry_run import like
-from knockoffs.diagnostics.expectation import expect
-from knockoffs.diagnostics.source import find_source
-from knockoffs.engine.reports import Report
+from knockoffs.runtime.cautions import collect_cautions
+from knockoffs.runtime.reports import Report
+from knockoffs.runtime.threads import one_thread
 from knockoffs.statistics.models import require_model
-from knockoffs.tables import read_table
-from knockoffs.threads import one_thread
+from knockoffs.table.table import read_table
 
 
 class RunFailedError(RuntimeError):

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from knockoffs.benchmarks.experiment import Experiment, Run
-from knockoffs.outputs import write_atomically
-from knockoffs.versions import installed_version
+from knockoffs.runtime.outputs import write_atomically
+from knockoffs.runtime.versions import installed_version
 
 COLUMNS = ("response", "statistic", "feature", "unit", "w", "relevant")
 REVISION = 5  # raise it when a method or statistic changes, so that old and new results are not mixed

@@ -10,7 +10,6 @@ import pandas as pd
 from scipy.stats import expon, gamma
 from sklearn.datasets import load_digits
 
-from knockoffs.arrays import Array
 from knockoffs.benchmarks.experiment import Study, Target
 from knockoffs.benchmarks.responses import KINDS, unseen_response
 from knockoffs.datasets import (
@@ -29,7 +28,8 @@ from knockoffs.datasets import (
     load_support2,
 )
 from knockoffs.datasets.real import data_file, position
-from knockoffs.tables import read_table
+from knockoffs.runtime.arrays import Array
+from knockoffs.table.table import read_table
 
 ROWS = 2000
 VERDICT_ROWS, VERDICT_RESPONSES = 1000, 15

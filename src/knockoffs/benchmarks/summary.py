@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from knockoffs.arrays import Flags, Indices
 from knockoffs.benchmarks.experiment import Experiment
-from knockoffs.filtering import fdp, knockoff_select, power
+from knockoffs.filtering.filter import fdp, knockoff_select, power
+from knockoffs.runtime.arrays import Flags, Indices
 
 RUN = ["variant", "response", "method", "replicate", "statistic"]
 

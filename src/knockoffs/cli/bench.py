@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from knockoffs.checks import check_choice, check_count
 from knockoffs.cli.common import MOST_REPLICATES, check_cores
 from knockoffs.cli.paths import check_folder, check_paths, named
 from knockoffs.cli.terminal import console, say, shows_progress
+from knockoffs.runtime.checks import check_choice, check_count
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     from knockoffs.benchmarks.experiment import Experiment
@@ -91,8 +91,8 @@ def run(
     from knockoffs.benchmarks.runner import RunFailedError, run_experiment
     from knockoffs.benchmarks.store import Store
     from knockoffs.cli.bench_results import show_results
-    from knockoffs.engine.devices import torch_device
-    from knockoffs.progress import progress_bars
+    from knockoffs.density.hardware import torch_device
+    from knockoffs.runtime.progress import progress_bars
 
     experiment = _experiment(name)
     exact = any(variant.oracle for variant in experiment.variants)
@@ -144,8 +144,8 @@ def draw(
     """
     from knockoffs.benchmarks.runner import draw_knockoffs, first_study
     from knockoffs.cli.bench_results import figure_format, save_figure
-    from knockoffs.plots import compare_marginals, compare_methods
-    from knockoffs.tables import read_table
+    from knockoffs.report.knockoff_pictures import compare_marginals, compare_methods
+    from knockoffs.table.table import read_table
 
     experiment = _experiment(name)
     check_paths([], named(FIGURE=figure))
@@ -186,7 +186,7 @@ def show(
     """Show what the runs of the experiment NAME gave so far."""
     from knockoffs.benchmarks.store import Store
     from knockoffs.cli.bench_results import draw_curves, show_results, summary
-    from knockoffs.files import write_frame
+    from knockoffs.table.files import write_frame
 
     experiment, store = _experiment(name), Store(out)
     check_paths([], named(table=table, figure=figure))

@@ -15,9 +15,9 @@ from knockoffs.benchmarks.agreement import agreement, compare_predictions, scatt
 from knockoffs.benchmarks.experiment import Experiment
 from knockoffs.benchmarks.store import Store
 from knockoffs.benchmarks.summary import has_truth, marked_selections, means, with_error
-from knockoffs.checks import check_choice
 from knockoffs.cli.terminal import console, say, text
-from knockoffs.outputs import write_atomically
+from knockoffs.runtime.checks import check_choice
+from knockoffs.runtime.outputs import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

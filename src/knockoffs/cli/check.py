@@ -28,13 +28,13 @@ from knockoffs.cli.common import (
 from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
-from knockoffs.outputs import write_atomically
-from knockoffs.words import counted, listing
+from knockoffs.runtime.outputs import write_atomically
+from knockoffs.schema.words import counted, listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
 
-    from knockoffs.diagnostics import Certificate
+    from knockoffs.check import Certificate
 
 NOT_PASSED = 3
 SHOWN = 10
@@ -99,7 +99,7 @@ def check(
     feature_sets = read_groups_file(feature_groups)
     frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
     X, labels = take_groups(frame, groups)
-    from knockoffs.diagnostics import check_swap
+    from knockoffs.check import check_swap
     from knockoffs.statistics import registry
 
     found = check_swap(
@@ -134,10 +134,10 @@ def _subject(
     kinds: Sequence[str],
 ) -> tuple[Any, ...]:
     """The arguments of `check_swap`; of two tables with as many rows the same ones are drawn by the seed."""
-    from knockoffs.cells import of_one_type
     from knockoffs.generators.loading import load_generator
-    from knockoffs.leading_zeros import are_codes, as_text
-    from knockoffs.tables import read_table
+    from knockoffs.table.exact_text import are_codes, as_text
+    from knockoffs.table.read_cells import of_one_type
+    from knockoffs.table.table import read_table
 
     if (model is None) == (knockoffs is None):
         raise ValueError("pass either --model FILE, to draw knockoffs, or --knockoffs FILE, which holds them.")

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 import numpy as np
 
-from knockoffs.arrays import Flags
-from knockoffs.cautions import caution, collect_cautions
-from knockoffs.checks import check_choice, check_count, check_jobs
 from knockoffs.cli.choices import GENERATORS
-from knockoffs.schema import CHOICES, Kind
-from knockoffs.words import counted, listing
+from knockoffs.runtime.arrays import Flags
+from knockoffs.runtime.cautions import caution, collect_cautions
+from knockoffs.runtime.checks import check_choice, check_count, check_jobs
+from knockoffs.schema.schema import CHOICES, Kind
+from knockoffs.schema.words import counted, listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
@@ -174,7 +174,7 @@ def read_file(
     numbers: Sequence[str] = (),
 ) -> pd.DataFrame:
     """The table in a file, with missing cells where --na-value says so; a value that no cell has may be a slip."""
-    from knockoffs.files import read_frame
+    from knockoffs.table.files import read_frame
 
     frame = read_frame(
         file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed, numbers=numbers
@@ -201,7 +201,7 @@ def with_gaps(
     numbers: Sequence[str] = (),
 ) -> pd.DataFrame:
     """The table with missing cells where --na-value says so."""
-    from knockoffs.files import without_mark
+    from knockoffs.table.files import without_mark
 
     for value in na_values:
         name, equals, mark = value.rpartition("=")  # a name may hold the sign as well
@@ -266,7 +266,7 @@ def as_in_fit(model: TableModel, frame: pd.DataFrame, option: str, path: str) ->
     Codes such as 401 are text where those of the fit, such as 035, were, and 007 is a number where the fit had
     numbers.
     """
-    from knockoffs.leading_zeros import as_numbers, as_text
+    from knockoffs.table.exact_text import as_numbers, as_text
 
     known = [*getattr(model, "feature_names_in_", frame.columns)]  # there are none of a model of an array
     seen = set(known)

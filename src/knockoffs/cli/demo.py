@@ -11,7 +11,7 @@ from knockoffs.cli.common import check_draws, run_options
 from knockoffs.cli.paths import Named, check_paths
 from knockoffs.cli.results import result_files, say_verdict, say_where, write_results
 from knockoffs.cli.terminal import say, shows_progress
-from knockoffs.outputs import write_atomically
+from knockoffs.runtime.outputs import write_atomically
 
 if TYPE_CHECKING:
     from knockoffs.generators.base import KnockoffGenerator
@@ -60,7 +60,7 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
 
     from knockoffs.cli.demo_picture import as_png, as_text, pixel_flags
     from knockoffs.datasets.nulls import add_null_columns, is_null
-    from knockoffs.selector import KnockoffSelector
+    from knockoffs.selection.selector import KnockoffSelector
 
     X, digit = (part[:IMAGES] for part in load_digits(return_X_y=True, as_frame=True))
     pixels, digit = X.loc[:, X.std() >= LEAST_DEVIATION], digit.rename("digit")

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from knockoffs.arrays import Array, Flags
+from knockoffs.runtime.arrays import Array, Flags
 
 SIDE = 8  # pixels of an image, across and down
 FRAME = "#c8442f"

@@ -9,11 +9,11 @@ from typing import Any
 import click
 from rich.table import Table
 
-from knockoffs.cautions import caution
 from knockoffs.cli.common import kind_option, read_features, read_kinds, table_options
 from knockoffs.cli.terminal import console, require_standard_output, text
-from knockoffs.schema import Column, Schema
-from knockoffs.words import counted, listing
+from knockoffs.runtime.cautions import caution
+from knockoffs.schema.schema import Column, Schema
+from knockoffs.schema.words import counted, listing
 
 EXAMPLES = 4
 ORDINAL = "ordinal: counts, grades, and quantities on a grid, such as whole numbers or one decimal."
@@ -42,9 +42,9 @@ def describe(
     if as_json:
         require_standard_output("--json")
     X = read_features(file, delimiter, drop, na_values, max_rows, kinds=kinds)
-    from knockoffs.doubts import doubts
-    from knockoffs.table_problems import UnusableColumnsError
-    from knockoffs.tables import read_table
+    from knockoffs.table.doubts import doubts
+    from knockoffs.table.problems import UnusableColumnsError
+    from knockoffs.table.table import read_table
 
     asked = read_kinds(kinds, X)
     problem, unusable = None, []

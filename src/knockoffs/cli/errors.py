@@ -15,9 +15,9 @@ from typing import Any
 
 import click
 
-from knockoffs.cautions import KnockoffWarning
 from knockoffs.cli.terminal import abandon_output, one_line, say, visible
-from knockoffs.versions import installed_version
+from knockoffs.runtime.cautions import KnockoffWarning
+from knockoffs.runtime.versions import installed_version
 
 UNEXPECTED = 70  # what sysexits.h calls an error of the software
 INTERRUPTED = 130  # 128 + SIGINT
@@ -83,7 +83,7 @@ def _in_plain_words(error: Exception) -> click.ClickException:
 
 def _diverged(error: Exception) -> bool:
     """Return whether a training diverged; without the engine, which is slow to import, nothing was trained."""
-    training = sys.modules.get("knockoffs.engine.training")
+    training = sys.modules.get("knockoffs.density.training")
     return training is not None and isinstance(error, training.TrainingDivergedError)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from knockoffs.words import listing
+from knockoffs.schema.words import listing
 
 HEADINGS = ("column", "group")
 DELIMITERS = (",", "\t", ";")

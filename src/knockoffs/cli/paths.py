@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from knockoffs.outputs import is_stream
+from knockoffs.runtime.outputs import is_stream
 
 TABLES = ("FILE", "--knockoffs")  # inputs that may be folders of Parquet files
 

@@ -10,12 +10,12 @@ from rich.table import Table
 
 from knockoffs.cli.paths import Named, named
 from knockoffs.cli.terminal import console, say, text
-from knockoffs.outputs import write_atomically
-from knockoffs.words import listing
+from knockoffs.runtime.outputs import write_atomically
+from knockoffs.schema.words import listing
 
 if TYPE_CHECKING:  # these take seconds to import
-    from knockoffs.selection import Selection
-    from knockoffs.selector import KnockoffSelector
+    from knockoffs.selection.result import Selection
+    from knockoffs.selection.selector import KnockoffSelector
 
 SHOWN = 30
 TABLE, JSON, CERTIFICATE = "selection.csv", "selection.json", "certificate.json"
@@ -52,7 +52,7 @@ def write_results(
 
 
 def _write_selection(selector: KnockoffSelector, folder: Path) -> list[str]:
-    from knockoffs.files import write_frame
+    from knockoffs.table.files import write_frame
 
     selection, certificate = selector.selection_, selector.certificate_
     folder.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ from knockoffs.cli.common import (
 from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file, refuse_feature_groups
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.terminal import require_standard_output, say, shows_progress
-from knockoffs.outputs import is_stream
+from knockoffs.runtime.outputs import is_stream
 
 if TYPE_CHECKING:
     from knockoffs.generators.base import KnockoffGenerator
@@ -68,7 +68,7 @@ def sample(
     FILE may also be a folder of Parquet files, of any size: the fit looks at --max-rows rows, and knockoffs of all
     rows are written some at a time.
     """
-    from knockoffs.files import csv_text, table_format, write_frame
+    from knockoffs.table.files import csv_text, table_format, write_frame
 
     if out == "-":
         require_standard_output("--out -")
@@ -135,7 +135,7 @@ def _stream(
 ) -> None:
     """Write the knockoffs of all rows in a folder of Parquet files, some rows at a time."""
     from knockoffs.generators.base import ROWS_AT_A_TIME, RowwiseGenerator
-    from knockoffs.parquet import ParquetTable, write_batches
+    from knockoffs.table.parquet import ParquetTable, write_batches
 
     if not isinstance(model, RowwiseGenerator):
         raise ValueError(

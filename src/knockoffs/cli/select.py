@@ -35,7 +35,7 @@ from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, t
 from knockoffs.cli.terminal import require_standard_output, shows_progress
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
-    from knockoffs.statistics.targets import TaskChoice
+    from knockoffs.targets.target import TaskChoice
 
 
 @click.command(epilog=EXIT_CODES)
@@ -149,7 +149,7 @@ def select(
             file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
         )
         y, X, labels = split_columns(frame, target, event, groups, task)
-    from knockoffs.selector import KnockoffSelector
+    from knockoffs.selection.selector import KnockoffSelector
 
     asked = read_kinds(kinds, X)
     refuse_copies(X, y, target, task, asked)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from knockoffs.cautions import caution
 from knockoffs.cli.common import not_numbers, options, require_column, take_groups
-from knockoffs.words import listing
+from knockoffs.runtime.cautions import caution
+from knockoffs.schema.words import listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
 
-    from knockoffs.schema import Kind
-    from knockoffs.statistics.targets import TaskChoice
+    from knockoffs.schema.schema import Kind
+    from knockoffs.targets.target import TaskChoice
 
 target_options = options(
     click.option("--target", required=True, metavar="COL", help="The column to explain."),
@@ -77,9 +77,9 @@ def refuse_copies(
     X: pd.DataFrame, y: Any, target: str, task: TaskChoice, kinds: Mapping[str, Kind] | None
 ) -> None:
     """Refuse features that are the target under another name, and tables that cannot be read."""
-    from knockoffs.hazards import copies_of_target
-    from knockoffs.statistics.targets import Target
-    from knockoffs.tables import read_table
+    from knockoffs.check.hazards import copies_of_target
+    from knockoffs.table.table import read_table
+    from knockoffs.targets.target import Target
 
     read = Target.read(y, task, rows=len(y), who=f"the target {target!r}")
     table = read_table(X, who="the features", kinds=kinds)
@@ -127,7 +127,7 @@ def _events(cells: pd.Series, value: str, event: str) -> pd.Series:
     """Return which rows have the event."""
     column = str(cells.name)
     if value:
-        from knockoffs.files import without_mark
+        from knockoffs.table.files import without_mark
 
         seen = without_mark(cells.to_frame(), value, [column])[column].isna()  # 2 also stands for 2.0
         if not seen.any():

@@ -32,10 +32,10 @@ from knockoffs.cli.terminal import console, require_standard_output, say, shows_
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     from knockoffs.generators.ddlk import DDLK
     from knockoffs.generators.joint import JointDensity
-    from knockoffs.randomization import RandomizationResult, RandomizationTest
-    from knockoffs.randomization.corrections import Correction
-    from knockoffs.randomization.features import Variant
-    from knockoffs.statistics.targets import TaskChoice
+    from knockoffs.pvalues import RandomizationResult, RandomizationTest
+    from knockoffs.pvalues.corrections import Correction
+    from knockoffs.pvalues.one_feature import Variant
+    from knockoffs.targets.target import TaskChoice
 
 SHOWN = 30
 TABLE, JSON = "tests.csv", "tests.json"
@@ -133,7 +133,7 @@ def test(
         )
         y, X, _ = split_columns(frame, target, event, None, task)
     from knockoffs.generators.joint import JointDensity
-    from knockoffs.randomization import RandomizationTest
+    from knockoffs.pvalues import RandomizationTest
 
     asked = read_kinds(kinds, X)
     given = read_conditions(condition_on, X, target, event)
@@ -168,7 +168,7 @@ def test(
 def _density(path: str) -> JointDensity | DDLK:
     from knockoffs.generators.ddlk import DDLK
     from knockoffs.generators.joint import JointDensity
-    from knockoffs.persistence import model_kind
+    from knockoffs.runtime.model_files import model_kind
 
     if not Path(path).exists():
         raise ValueError(f"--density {path!r} is not a file. Pass a model file of a JointDensity or a DDLK.")
@@ -185,9 +185,9 @@ def _write(
     test: RandomizationTest, file: str, out: str | None, report: str | None, model: str | None
 ) -> list[str]:
     """Write each file complete or not at all, and return what was written."""
-    from knockoffs.files import write_frame
-    from knockoffs.outputs import write_atomically
-    from knockoffs.report.tests import write_test_report
+    from knockoffs.report.tests_page import write_test_report
+    from knockoffs.runtime.outputs import write_atomically
+    from knockoffs.table.files import write_frame
 
     written = []
     if out is not None:

@@ -6,8 +6,8 @@ import os
 
 import pandas as pd
 
-from knockoffs.checks import check_choice
 from knockoffs.datasets.real import Supervised, data_file
+from knockoffs.runtime.checks import check_choice
 
 SUPPORT2_OUTCOMES = ("hospdead", "death", "d.time", "slos", "totcst", "charges")
 SUPPORT2_COVARIATES = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from knockoffs.randomness import RandomState, random_generator
+from knockoffs.runtime.randomness import RandomState, random_generator
 
 NULL = "null "
 

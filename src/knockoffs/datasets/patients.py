@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from knockoffs.arrays import Array, Flags
-from knockoffs.checks import check_count
-from knockoffs.randomness import RandomState, random_generator
+from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.runtime.checks import check_count
+from knockoffs.runtime.randomness import RandomState, random_generator
 
 # Median and spread on the logarithmic scale, and the share of patients for whom it was not measured.
 LABORATORY = {

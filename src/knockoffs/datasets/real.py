@@ -14,10 +14,10 @@ import pandas as pd
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from knockoffs.arrays import Array, Flags
-from knockoffs.cautions import caution
-from knockoffs.checks import check_choice, check_count
-from knockoffs.randomness import RandomState, random_generator
+from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.runtime.cautions import caution
+from knockoffs.runtime.checks import check_choice, check_count
+from knockoffs.runtime.randomness import RandomState, random_generator
 
 VARIABLE = "KNOCKOFFS_DATA"
 HOW_TO_GET = {

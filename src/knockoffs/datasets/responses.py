@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags
-from knockoffs.checks import check_count
-from knockoffs.randomness import RandomState, random_generator
+from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.runtime.checks import check_count
+from knockoffs.runtime.randomness import RandomState, random_generator
 
 
 class Response(NamedTuple):

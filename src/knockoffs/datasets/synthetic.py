@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from knockoffs.arrays import Array, Indices
-from knockoffs.checks import check_number
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
-from knockoffs.randomness import RandomState, random_generator
+from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.runtime.checks import check_number
+from knockoffs.runtime.randomness import RandomState, random_generator
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.schema import Column
+from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.schema.schema import Column
 
 MOST_LEVELS = 12
 TENTHS = 10

@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.runtime.arrays import Array, Indices
 
 ROWS_PER_COLUMN = 8  # that is adjusted for; of survival times the events count
 CANDIDATES = 200  # columns that a lasso chooses among, the most correlated ones

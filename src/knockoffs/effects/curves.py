@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags
 from knockoffs.effects.bins import MISSING, Bins
 from knockoffs.effects.intervals import Estimate, standard_errors
 from knockoffs.effects.regression import Adjusted
 from knockoffs.effects.result import Curve
 from knockoffs.effects.shape import shape_of
+from knockoffs.runtime.arrays import Array, Flags
 
 LEAST_ROWS = 5  # of a bin that is described
 DIGITS = 6

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Indices
-from knockoffs.design import Design, aligned, expand, pooled_schema
 from knockoffs.effects.bins import Bins, bins_of, within_bins
 from knockoffs.effects.confounders import Confounders
 from knockoffs.effects.curves import Explained, curve_of, short
@@ -17,11 +15,13 @@ from knockoffs.effects.intervals import LEVEL, level_for_discoveries
 from knockoffs.effects.regression import Adjustment
 from knockoffs.effects.result import Curve, Effect, Effects, HazardRatio, SurvivalCurves
 from knockoffs.effects.survival_curves import survival_curves
-from knockoffs.schema import Schema
-from knockoffs.statistics.survival import Times
-from knockoffs.statistics.targets import Target
-from knockoffs.statistics.units import standardise
-from knockoffs.tables import Table
+from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.schema.schema import Schema
+from knockoffs.table.design import Design, aligned, expand, pooled_schema
+from knockoffs.table.table import Table
+from knockoffs.targets.standard_units import standardise
+from knockoffs.targets.survival import Times
+from knockoffs.targets.target import Target
 
 MOST_ROWS = 10_000
 MOST_CLASSES = 4

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Indices
 from knockoffs.effects.bins import MISSING, Bins
 from knockoffs.effects.intervals import Estimate, standard_errors
 from knockoffs.effects.result import HazardRatio
-from knockoffs.statistics.survival import FARTHEST, RiskSets, Times
+from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.targets.survival import FARTHEST, RiskSets, Times
 
 STEPS, TOLERANCE = 25, 1e-8
 STEEPEST = 5.0  # of a coefficient in a step

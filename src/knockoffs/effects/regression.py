@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.runtime.arrays import Array, Indices
 
 PENALTIES = np.logspace(-4, 4, 17)  # per row, of columns in standard units
 LIGHT = 1.0  # penalty of columns that must not be shrunk: between a feature and a copy of it, it decides

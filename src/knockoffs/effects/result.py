@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from knockoffs.effects.bins import MISSING
 from knockoffs.effects.intervals import LEVEL, standard_errors
 from knockoffs.effects.shape import NO_CLAIMS, NO_DIFFERENCE, NO_DIRECTION, higher_at
-from knockoffs.notebook import html_table
-from knockoffs.typed_json import plain
-from knockoffs.words import listing
+from knockoffs.runtime.notebook import html_table
+from knockoffs.runtime.typed_json import plain
+from knockoffs.schema.words import listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -275,7 +275,7 @@ class Effects:
         -------
         matplotlib Figure
         """
-        from knockoffs.figures import effects_figure
+        from knockoffs.runtime.figures import effects_figure
 
         return effects_figure([self[feature] for feature in features] or self.each, target)
 

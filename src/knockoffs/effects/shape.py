@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
 from knockoffs.effects.intervals import LEVEL, Estimate, standard_errors
+from knockoffs.runtime.arrays import Array, Flags, Indices
 
 NO_DIRECTION, NO_DIFFERENCE = "has no clear direction", "does not clearly differ between values"
 NO_CLAIMS = (NO_DIRECTION, NO_DIFFERENCE)

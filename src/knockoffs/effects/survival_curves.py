@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags
 from knockoffs.effects.bins import Bins, digits_apart
 from knockoffs.effects.result import SurvivalCurves
-from knockoffs.statistics.survival import Times, kaplan_meier
+from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.targets.survival import Times, kaplan_meier
 
 MOST_LEVELS = 4  # that have a curve
 MOST_STEPS = 1000  # of a curve

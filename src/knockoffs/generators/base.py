@@ -15,18 +15,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from knockoffs.arrays import Array
-from knockoffs.checks import check_choice, check_count
 from knockoffs.generators.saved_table import restore_table, table_state
 from knockoffs.generators.table_model import TableModel
-from knockoffs.memory import require_memory
-from knockoffs.persistence import read_model, refuse_damaged, write_model
-from knockoffs.randomness import RandomState, random_generator
-from knockoffs.schema import Kind
-from knockoffs.swap_units import FeatureGroups
-from knockoffs.tables import Table
-from knockoffs.threads import suited_threads
-from knockoffs.words import listing
+from knockoffs.runtime.arrays import Array
+from knockoffs.runtime.checks import check_choice, check_count
+from knockoffs.runtime.memory import require_memory
+from knockoffs.runtime.model_files import read_model, refuse_damaged, write_model
+from knockoffs.runtime.randomness import RandomState, random_generator
+from knockoffs.runtime.threads import suited_threads
+from knockoffs.schema.schema import Kind
+from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.words import listing
+from knockoffs.table.table import Table
 
 ROWS_AT_A_TIME = 2**16  # of a draw: a row's place among these is part of what its knockoff depends on
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.covariance import ledoit_wolf
 
-from knockoffs.arrays import Array, Indices
-from knockoffs.generators.diagonal_gaps import widest
+from knockoffs.generators.gaps import widest
+from knockoffs.runtime.arrays import Array, Indices
 
 ROWS_PER_COLUMN = 10  # of a group, from which on its covariance is taken as it is in the rows
 LEAST_VARIANCE = 1e-9  # of a direction within a group, in units of its columns

@@ -8,7 +8,7 @@ kept): so x_j and its new draw are exchangeable given x_-j, and what else z_-j h
 randomisation test needs; that latents of other features were drawn with x_j in view does not matter, since they
 are conditioned on, and never redrawn.
 
-A feature with one internal column is integrated on a grid (`engine/grids.py`). With several columns (a value and
+A feature with one internal column is integrated on a grid (`density/grids.py`). With several columns (a value and
 whether it is missing, levels without an order) candidates are drawn from $q(z_j \mid z_{<j})$ and the row's own
 z_j is put among them. Given that set, the row's own is candidate c with a probability proportional to
 $w_c = \prod_{k>j} q(z_k \mid z_{<k})$ at c. New draws take candidates with these probabilities, so they are
@@ -24,18 +24,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.checks import check_count
-from knockoffs.engine.chunks import in_chunks
-from knockoffs.engine.density import AutoregressiveDensity, Noise
-from knockoffs.engine.distributions import GaussianMixture
-from knockoffs.engine.grids import GridDensity, refined_density
-from knockoffs.generators.batches import draw_noise
-from knockoffs.generators.encoding import TableEncoding
-from knockoffs.generators.feature_cells import FeatureCells
-from knockoffs.generators.feature_units import FARTHEST
-from knockoffs.generators.scales import Scale
-from knockoffs.randomness import RandomState, random_generator
+from knockoffs.density.chunks import in_chunks
+from knockoffs.density.density import AutoregressiveDensity, Noise
+from knockoffs.density.distributions import GaussianMixture
+from knockoffs.density.grids import GridDensity, refined_density
+from knockoffs.generators.rows import draw_noise
+from knockoffs.kinds.encoding import TableEncoding
+from knockoffs.kinds.feature_cells import FeatureCells
+from knockoffs.kinds.feature_units import FARTHEST
+from knockoffs.kinds.scales import Scale
+from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.checks import check_count
+from knockoffs.runtime.randomness import RandomState, random_generator
 
 SAMPLED = 2_048  # rows of the density that show where its columns lie
 NODES = 9  # of the first look at a column, at quantiles of its distribution; two more lie outside

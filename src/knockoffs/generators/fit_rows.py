@@ -7,9 +7,9 @@ from typing import Self
 
 import numpy as np
 
-from knockoffs.arrays import Array
-from knockoffs.generators.batches import split_rows
-from knockoffs.generators.encoding import TableEncoding
+from knockoffs.generators.rows import split_rows
+from knockoffs.kinds.encoding import TableEncoding
+from knockoffs.runtime.arrays import Array
 
 DRAWS = 6
 MOSTLY = 2 / 3  # share of the cells that must be latent: else other draws are much the same rows again

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.covariance import empirical_covariance, ledoit_wolf
 
-from knockoffs.arrays import Array, Indices
-from knockoffs.cautions import caution
-from knockoffs.checks import check_choice
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.block_gaps import block_gaps, shrunk_between_groups
-from knockoffs.generators.diagonal_gaps import least_variance, most_entropy, widest
-from knockoffs.memory import FLOAT64
-from knockoffs.persistence import take_array
-from knockoffs.randomness import RandomState
+from knockoffs.generators.gaps import least_variance, most_entropy, widest
+from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.runtime.cautions import caution
+from knockoffs.runtime.checks import check_choice
+from knockoffs.runtime.memory import FLOAT64
+from knockoffs.runtime.model_files import take_array
+from knockoffs.runtime.randomness import RandomState
 
 Method = Literal["mvr", "maxent", "sdp", "equi"]
 ESTIMATES = ("ledoit-wolf", "empirical")

@@ -12,8 +12,6 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from knockoffs.arrays import Array, Indices
-from knockoffs.checks import check_choice, check_count
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.block_gaps import shrunk_between_groups
 from knockoffs.generators.gaussian import (
@@ -27,9 +25,11 @@ from knockoffs.generators.gaussian import (
     take_gaps,
 )
 from knockoffs.generators.markov import draw_states
-from knockoffs.memory import FLOAT64
-from knockoffs.persistence import take_array
-from knockoffs.randomness import RandomState
+from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.runtime.checks import check_choice, check_count
+from knockoffs.runtime.memory import FLOAT64
+from knockoffs.runtime.model_files import take_array
+from knockoffs.runtime.randomness import RandomState
 
 REGULARISATION = 1e-3  # of a column's variance
 

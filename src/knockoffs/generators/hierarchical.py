@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.cautions import caution, collect_cautions
-from knockoffs.checks import check_choice, check_count
 from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import BY_KIND, DEFAULT, GENERATORS
-from knockoffs.generators.saved_scale import restore_scale, scale_arrays
-from knockoffs.generators.scales import normal_scale
 from knockoffs.generators.table_model import MIN_COLUMNS, MIN_ROWS
-from knockoffs.memory import FLOAT64, require_memory
-from knockoffs.persistence import take_array
-from knockoffs.randomness import RandomState, random_generator
-from knockoffs.row_labels import require_same_order
-from knockoffs.schema import Kind, Schema, infer_kind
-from knockoffs.swap_units import FeatureGroups
-from knockoffs.tables import Table, group_labels
-from knockoffs.words import column_name, counted, listing
+from knockoffs.kinds.saved_scale import restore_scale, scale_arrays
+from knockoffs.kinds.scales import normal_scale
+from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.cautions import caution, collect_cautions
+from knockoffs.runtime.checks import check_choice, check_count
+from knockoffs.runtime.memory import FLOAT64, require_memory
+from knockoffs.runtime.model_files import take_array
+from knockoffs.runtime.randomness import RandomState, random_generator
+from knockoffs.schema.schema import Kind, Schema, infer_kind
+from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.words import column_name, counted, listing
+from knockoffs.table.row_labels import require_same_order
+from knockoffs.table.table import Table, group_labels
 
 PARTS = ("between", "within")
 FINEST_GRID = 6  # decimals

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.runtime.arrays import Array, Indices
 
 ITERATIONS = 100
 TOLERANCE = 1e-4

@@ -12,28 +12,28 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from knockoffs.arrays import Array
-from knockoffs.checks import check_choice, check_count, check_number, check_widths
-from knockoffs.engine.chunks import in_chunks
-from knockoffs.engine.density import AutoregressiveDensity, Views
-from knockoffs.engine.reports import Report
-from knockoffs.engine.stages import Phase, fit_joint
-from knockoffs.engine.starts import random_density, start_density
-from knockoffs.engine.training import History, Schedule
-from knockoffs.generators.fit_rows import FitRows
-from knockoffs.generators.linear import Estimator, LinearGaussian, Moments, fit_factor, fit_shrunk, fit_sparse
-from knockoffs.generators.network_sizes import training_memory
-from knockoffs.generators.scales import Scale, normal_scale, standard_scale
-from knockoffs.generators.starts import (
+from knockoffs.density.chunks import in_chunks
+from knockoffs.density.density import AutoregressiveDensity, Views
+from knockoffs.density.stages import Phase, fit_joint
+from knockoffs.density.starts import random_density, start_density
+from knockoffs.density.training import History, Schedule
+from knockoffs.generators.clusters import (
     MIN_CLUSTER,
     ClusteredGaussian,
     cluster_rows,
     fit_clustered,
     joint_conditionals,
 )
+from knockoffs.generators.fit_rows import FitRows
+from knockoffs.generators.linear import Estimator, LinearGaussian, Moments, fit_factor, fit_shrunk, fit_sparse
+from knockoffs.generators.network_sizes import training_memory
 from knockoffs.generators.views import silence_views, view_joint
-from knockoffs.memory import FLOAT64
-from knockoffs.randomness import torch_generator
+from knockoffs.kinds.scales import Scale, normal_scale, standard_scale
+from knockoffs.runtime.arrays import Array
+from knockoffs.runtime.checks import check_choice, check_count, check_number, check_widths
+from knockoffs.runtime.memory import FLOAT64
+from knockoffs.runtime.randomness import torch_generator
+from knockoffs.runtime.reports import Report
 
 Start = Literal["linear", "random"]
 ScaleName = Literal["auto", "standard", "normal"]

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh
 
-from knockoffs.arrays import Array
+from knockoffs.runtime.arrays import Array
 
 MOST_FACTORS = 20
 MORE_DIRECTIONS = 8  # than factors, by which eigenvectors are found in fewer steps

@@ -7,7 +7,7 @@ import os
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs
 from knockoffs.generators.registry import BY_KIND
-from knockoffs.persistence import ModelFileError, model_kind
+from knockoffs.runtime.model_files import ModelFileError, model_kind
 
 
 def load_generator(path: str | os.PathLike[str]) -> KnockoffGenerator:

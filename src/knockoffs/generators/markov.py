@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.runtime.arrays import Array, Indices
 
 
 def markov_knockoffs(initial: Array, transitions: Array, z: Indices, uniform: Array) -> Indices:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from knockoffs.memory import FLOAT32
+from knockoffs.runtime.memory import FLOAT32
 
 Network = TypeVar("Network", bound=nn.Module)
 # The weights, their gradients, two moments of Adam, the running mean, the best so far, and two while a loss is

@@ -32,10 +32,10 @@ _PLACES = {
     "ddlk": "ddlk:DDLK",
     "gaussian": "gaussian:GaussianKnockoffs",
     "gaussian-mixture": "gaussian_mixture:GaussianMixtureKnockoffs",
-    "deep": "deep:DeepKnockoffs",
-    "gan": "gan:KnockoffGAN",
-    "auto-encoding": "autoencoder:AutoEncodingKnockoffs",
-    "hmm": "hmm:HMMKnockoffs",
+    "deep": "compared.deep:DeepKnockoffs",
+    "gan": "compared.gan:KnockoffGAN",
+    "auto-encoding": "compared.autoencoder:AutoEncodingKnockoffs",
+    "hmm": "compared.hmm:HMMKnockoffs",
 }
 DEFAULT = "ddlk"
 GENERATORS = Classes(_PLACES)

@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from knockoffs.engine.density import AutoregressiveDensity
-from knockoffs.engine.training import History
+from knockoffs.density.density import AutoregressiveDensity
+from knockoffs.density.training import History
 from knockoffs.generators.network_sizes import Network, without_weights
-from knockoffs.persistence import take_array
-from knockoffs.typed_json import as_record, as_type
+from knockoffs.runtime.model_files import take_array
+from knockoffs.runtime.typed_json import as_record, as_type
 
 Arrays = dict[str, NDArray[Any]]
 

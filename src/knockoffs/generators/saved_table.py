@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.generators.fit_encoding import with_units
-from knockoffs.generators.saved_units import pack_encoding, require_levels, unpack_encoding
 from knockoffs.generators.table_model import TableModel
-from knockoffs.persistence import take_array
-from knockoffs.schema import KINDS, Column, Schema
-from knockoffs.typed_json import as_record, as_type
+from knockoffs.kinds.fit_encoding import with_units
+from knockoffs.kinds.saved_units import pack_encoding, require_levels, unpack_encoding
+from knockoffs.runtime.model_files import take_array
+from knockoffs.runtime.typed_json import as_record, as_type
+from knockoffs.schema.schema import KINDS, Column, Schema
 
 
 @dataclass(frozen=True, slots=True)

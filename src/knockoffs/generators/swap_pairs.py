@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.runtime.arrays import Array, Flags, Indices
 
 
 class SwapDivergence(NamedTuple):

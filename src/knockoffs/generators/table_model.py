@@ -12,26 +12,26 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.cautions import caution
-from knockoffs.cells import of_one_type
-from knockoffs.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
-from knockoffs.generators.dependence import Dependence, equal_where_present, linear_dependence
-from knockoffs.generators.encoding import TableEncoding
-from knockoffs.generators.fit_encoding import (
+from knockoffs.kinds.dependence import Dependence, equal_where_present, linear_dependence
+from knockoffs.kinds.encoding import TableEncoding
+from knockoffs.kinds.fit_encoding import (
     exact_encoding,
     first_alike,
     fit_encoding,
     spread_encoding,
     with_units,
 )
-from knockoffs.generators.recoded import first_recoded
-from knockoffs.randomness import RandomState
-from knockoffs.schema import Column, Kind, Schema
-from knockoffs.swap_units import FeatureGroups, Units
-from knockoffs.table_problems import require_squares
-from knockoffs.tables import Table, read_table
-from knockoffs.words import column_name, counted, listing
+from knockoffs.kinds.recoded import first_recoded
+from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.cautions import caution
+from knockoffs.runtime.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
+from knockoffs.runtime.randomness import RandomState
+from knockoffs.schema.schema import Column, Kind, Schema
+from knockoffs.schema.swap_units import FeatureGroups, Units
+from knockoffs.schema.words import column_name, counted, listing
+from knockoffs.table.problems import require_squares
+from knockoffs.table.read_cells import of_one_type
+from knockoffs.table.table import Table, read_table
 
 MIN_ROWS = 10
 FEW_ROWS = 50

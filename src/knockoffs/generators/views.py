@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.engine.density import AutoregressiveDensity
-from knockoffs.engine.starts import LinearConditionals
-from knockoffs.generators.starts import ClusteredGaussian, regression_on_all_others
+from knockoffs.density.density import AutoregressiveDensity
+from knockoffs.density.starts import LinearConditionals
+from knockoffs.generators.clusters import ClusteredGaussian, regression_on_all_others
+from knockoffs.runtime.arrays import Array, Flags, Indices
 
 VIEWS = 4  # columns per network
 LOOK_ROWS = 10_000  # rows that columns are chosen by

@@ -10,12 +10,12 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from knockoffs.outputs import write_atomically
 from knockoffs.report.charts import draw
 from knockoffs.report.summary import summarise, summarise_selection
 from knockoffs.report.template import filled_in
-from knockoffs.selection import Selection
-from knockoffs.selector import KnockoffSelector
+from knockoffs.runtime.outputs import write_atomically
+from knockoffs.selection.result import Selection
+from knockoffs.selection.selector import KnockoffSelector
 
 
 def write_report(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from knockoffs.conclusion import accepted_on_average
-from knockoffs.diagnostics.dry_run import Rate
-from knockoffs.words import amount, rounded_up
+from knockoffs.check.dry_run import Rate
+from knockoffs.schema.words import amount, rounded_up
+from knockoffs.selection.conclusion import accepted_on_average
 
 NEAR = 2.0  # times the level asked for: features that enter below it are nearly selected
 MOST_NEAR = 10

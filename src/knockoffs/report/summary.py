@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from knockoffs.arrays import Array
-from knockoffs.diagnostics import Certificate
-from knockoffs.filtering import estimated_fdp
-from knockoffs.report.pictured import DIGITS, columns_read, marginals, pairs, rounded
+from knockoffs.check import Certificate
+from knockoffs.filtering.filter import estimated_fdp
+from knockoffs.report.feature_pictures import DIGITS, columns_read, marginals, pairs, rounded
 from knockoffs.report.story import answer, nearly_selected, remark
-from knockoffs.selection import Selection
-from knockoffs.selector import KnockoffSelector
-from knockoffs.words import rounded_up
+from knockoffs.runtime.arrays import Array
+from knockoffs.schema.words import rounded_up
+from knockoffs.selection.result import Selection
+from knockoffs.selection.selector import KnockoffSelector
 
 CHECKED = 20
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from knockoffs.arrays import Array, Flags
-from knockoffs.design import aligned, copied_features, paired_design
-from knockoffs.engine.reports import Report
-from knockoffs.randomness import RandomState, random_generator
-from knockoffs.row_labels import require_same_order
+from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.runtime.randomness import RandomState, random_generator
+from knockoffs.runtime.reports import Report
+from knockoffs.runtime.threads import suited_threads
+from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.words import counted, listing
 from knockoffs.statistics.problem import Problem
-from knockoffs.statistics.targets import Target, TaskChoice
-from knockoffs.swap_units import FeatureGroups
-from knockoffs.tables import group_labels, read_table
-from knockoffs.threads import suited_threads
-from knockoffs.words import counted, listing
+from knockoffs.table.design import aligned, copied_features, paired_design
+from knockoffs.table.row_labels import require_same_order
+from knockoffs.table.table import group_labels, read_table
+from knockoffs.targets.target import Target, TaskChoice
 
 
 class Statistic(BaseEstimator, ABC):

@@ -19,16 +19,16 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from knockoffs.arrays import Array, Indices
-from knockoffs.checks import check_choice, check_count, check_fraction
-from knockoffs.engine.devices import DeviceName, torch_device
-from knockoffs.engine.reports import Report
-from knockoffs.parallel import in_parallel
-from knockoffs.randomness import RandomState
+from knockoffs.density.hardware import DeviceName, torch_device
+from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.runtime.checks import check_choice, check_count, check_fraction
+from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.randomness import RandomState
+from knockoffs.runtime.reports import Report
 from knockoffs.statistics.base import PredictiveStatistic, require_enough_for, require_estimator_for
 from knockoffs.statistics.models import NAMED, make_model
 from knockoffs.statistics.problem import GivenTarget, Problem
-from knockoffs.statistics.targets import TaskChoice
+from knockoffs.targets.target import TaskChoice
 
 PENALTY = 0.025  # of the default models, on the use of columns, in nats
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from knockoffs.arrays import Array, Indices
-from knockoffs.engine.reports import Report
-from knockoffs.parallel import in_parallel
-from knockoffs.progress import report_of_draw
+from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.progress import report_of_draw
+from knockoffs.runtime.reports import Report
 from knockoffs.statistics.base import PredictiveStatistic, is_statistic
-from knockoffs.tables import Table
+from knockoffs.table.table import Table
 
 MOST_PREDICTIONS = 50_000_000  # numbers that are kept to describe effects
 

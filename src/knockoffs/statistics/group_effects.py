@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
-from knockoffs.arrays import Array, Indices
 from knockoffs.generators.hierarchy import group_means
+from knockoffs.runtime.arrays import Array, Indices
 
 FOLDS = 5
 DIGITS = 6  # of the ratio of variances: rounding errors of sums over swapped columns do not reach these

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.statistics.lasso_responses import Quantity, Response
 
 RATIO = 0.88  # of a penalty to the one before it

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from knockoffs.arrays import Flags, Indices
-from knockoffs.cautions import caution
-from knockoffs.checks import check_count, check_number
-from knockoffs.engine.devices import DeviceName, torch_device
-from knockoffs.parallel import in_parallel
-from knockoffs.randomness import RandomState
+from knockoffs.density.hardware import DeviceName, torch_device
+from knockoffs.runtime.arrays import Flags, Indices
+from knockoffs.runtime.cautions import caution
+from knockoffs.runtime.checks import check_count, check_number
+from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
 from knockoffs.statistics.problem import Problem
-from knockoffs.statistics.targets import TaskChoice
+from knockoffs.targets.target import TaskChoice
 
 
 class HoldoutStatistic(CrossFitted):

@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from knockoffs.arrays import Array
-from knockoffs.engine.reports import Report
-from knockoffs.randomness import RandomState
+from knockoffs.runtime.arrays import Array
+from knockoffs.runtime.randomness import RandomState
+from knockoffs.runtime.reports import Report
 from knockoffs.statistics.base import Statistic, require_estimator_for
 from knockoffs.statistics.problem import Problem, in_random_pair_order
-from knockoffs.statistics.targets import ModelTask, TaskChoice
+from knockoffs.targets.target import ModelTask, TaskChoice
 
 
 class ImportanceStatistic(Statistic):

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
-from knockoffs.arrays import Array, Indices
-from knockoffs.parallel import in_parallel
+from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.runtime.parallel import in_parallel
 
 FIRST_STEPS = 256  # of a path; it is followed further while its best penalty may still lie ahead
 BEHIND = 0.5  # share of a path, in steps, behind which its best penalty must lie

@@ -9,17 +9,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-from knockoffs.arrays import Array, Indices
-from knockoffs.checks import check_count
-from knockoffs.engine.reports import Report
-from knockoffs.randomness import RandomState
+from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.runtime.checks import check_count
+from knockoffs.runtime.randomness import RandomState
+from knockoffs.runtime.reports import Report
 from knockoffs.statistics.base import Statistic, require_enough_for
 from knockoffs.statistics.group_lasso import Groups, group_lasso
 from knockoffs.statistics.importance import importances
 from knockoffs.statistics.lars import lars_lasso
 from knockoffs.statistics.lasso_responses import response_of
 from knockoffs.statistics.problem import Problem, in_random_pair_order
-from knockoffs.statistics.targets import TaskChoice
+from knockoffs.targets.target import TaskChoice
 
 SMALLEST = 1e-9  # variance of the columns of a feature, in standard units; below it they are constant
 

@@ -8,10 +8,10 @@ from typing import Self
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.statistics.problem import Problem
-from knockoffs.statistics.survival import RiskSets, Times
-from knockoffs.statistics.targets import Task
+from knockoffs.targets.survival import RiskSets, Times
+from knockoffs.targets.target import Task
 
 
 class Response(ABC):

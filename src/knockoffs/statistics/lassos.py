@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Indices
+from knockoffs.runtime.arrays import Array, Indices
 
 RELAXATION = 1.6  # of each step, which takes a third fewer of them
 LEAST = 1e-12

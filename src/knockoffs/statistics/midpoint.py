@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from knockoffs.arrays import Array
-from knockoffs.engine.devices import torch_device
+from knockoffs.density.hardware import torch_device
+from knockoffs.runtime.arrays import Array
 from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
 from knockoffs.statistics.problem import Problem
 

@@ -12,8 +12,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoCV, LogisticRegressionCV
 
-from knockoffs.arrays import Array
-from knockoffs.statistics.targets import ModelTask
+from knockoffs.runtime.arrays import Array
+from knockoffs.targets.target import ModelTask
 
 NAMED = ("boosting", "linear+boosting", "lightgbm")
 

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.engine.response import (
+from knockoffs.density.response_networks import (
     Loss,
     ResponseNetworks,
     cross_entropy,
@@ -21,9 +20,10 @@ from knockoffs.engine.response import (
     squared_error,
     swap_differences,
 )
-from knockoffs.engine.ridge import Line, Ridge, fit_ridges
-from knockoffs.engine.training import Schedule
-from knockoffs.randomness import torch_generator
+from knockoffs.density.ridge import Line, Ridge, fit_ridges
+from knockoffs.density.training import Schedule
+from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.randomness import torch_generator
 from knockoffs.statistics.crossfit import PENALTY, HeldOut, Split
 from knockoffs.statistics.problem import Problem
 

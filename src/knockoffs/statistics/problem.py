@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
-from knockoffs.design import Design
+from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.statistics.group_effects import without_group_effects
-from knockoffs.statistics.survival import Times
-from knockoffs.statistics.targets import ModelTask
-from knockoffs.statistics.units import standardise
+from knockoffs.table.design import Design
+from knockoffs.targets.standard_units import standardise
+from knockoffs.targets.survival import Times
+from knockoffs.targets.target import ModelTask
 
 
 class GivenTarget(NamedTuple):

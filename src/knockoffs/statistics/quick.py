@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.arrays import Array, Flags, Indices
+from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.statistics.crossfit import PENALTY
 from knockoffs.statistics.lasso import SMALLEST
 from knockoffs.statistics.lassos import Lassos, Penalised

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from knockoffs.arrays import Array
-from knockoffs.engine.reports import Report
-from knockoffs.randomness import RandomState, random_generator
+from knockoffs.runtime.arrays import Array
+from knockoffs.runtime.randomness import RandomState, random_generator
+from knockoffs.runtime.reports import Report
 from knockoffs.statistics.base import PredictiveStatistic, Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem
-from knockoffs.statistics.targets import TaskChoice
+from knockoffs.targets.target import TaskChoice
 
 LEAST = 1e-300  # mean size of a statistic that is zero for all features
 

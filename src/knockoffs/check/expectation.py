@@ -1,0 +1,141 @@
+"""How many discoveries to expect to be false: many simulated responses, by statistics that take no time.
+
+Responses whose relevant features are known are simulated on the rows of the selection themselves, and selected for
+with fresh draws of its knockoffs. Straight lines stand in for the statistic: one factorisation per model
+serves all responses. docs/how/certificate.md says how well they predict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from knockoffs.check.dry_run import DryRun, like
+from knockoffs.check.simulated import KINDS, as_target, simulated_response
+from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.reports import Report
+from knockoffs.statistics.crossfit import CrossFitted
+from knockoffs.statistics.group_effects import subtract_group_means
+from knockoffs.statistics.lasso import LassoStatistic
+from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.quick import held_out_lines, lasso_coefficients, ridge_coefficients
+from knockoffs.statistics.sum import SumStatistic, in_mean_sizes
+from knockoffs.table.design import aligned, copied_features, expand, paired_design
+from knockoffs.table.table import Table
+from knockoffs.targets.target import Target, Task
+
+DRAWS, RESPONSES = 4, 40  # draws of knockoffs, and simulated responses for each of them
+
+
+def expect(
+    table: Table,
+    draw_knockoffs: Callable[[int], Any],
+    statistics: Sequence[Any],
+    *,
+    offset: int,
+    seed: int,
+    task: Task = "regression",
+    shares: Sequence[float] = (0.5, 0.5),
+    groups: Indices | None = None,
+    truth: Table | None = None,
+    n_jobs: int | None = None,
+    report: Report | None = None,
+) -> list[DryRun]:
+    """Simulate responses of all kinds on the rows of a table, and select for them with quick statistics.
+
+    Returns what to expect of each of the statistics, of which all see the same responses.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    draw_knockoffs : callable
+        Returns knockoffs of the rows by a seed, as a `Table` or as a table like X.
+    statistics : sequence of objects
+        The statistics that are to be stood in for.
+    offset : int
+        The offset of the filter.
+    seed : int
+        The same seed gives the same responses and draws of knockoffs, whatever the statistics.
+    task : {"regression", "classification", "survival"}, default="regression"
+        What the target is; for classification responses are cut into classes, for survival they are times of which
+        some are censored.
+    shares : sequence of float, default=(0.5, 0.5)
+        The shares of the rows of these classes, or of censored rows and of events.
+    groups : array of int, default=None
+        The group of each row. Each group adds a normal number of its own to the response.
+    truth : Table, default=None
+        What responses depend on, where that is not what is seen: the same rows before cells were filled in.
+    n_jobs : int, default=None
+        Number of cores, which share the draws of knockoffs.
+    report : callable, default=None
+        Is told how far the work is.
+    """
+    kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
+    seeds = np.random.default_rng(seed).integers(2**31, size=DRAWS).tolist()
+    tasks = ((like(table, draw_knockoffs(own)), own) for own in seeds)
+    shared = (table, table if truth is None else truth, kinds, statistics, task, shares, groups)
+    ws, truths = [], []
+    for done, (w, relevant) in enumerate(in_parallel(_of_a_draw, tasks, shared=shared, n_jobs=n_jobs), start=1):
+        ws.append(w)
+        truths.append(relevant)
+        if report is not None:
+            report("simulated responses", done, DRAWS, None)
+    return [
+        DryRun(own, np.concatenate(truths), tuple(kinds * DRAWS), offset, statistic)
+        for own, statistic in zip(np.concatenate(ws, axis=1), statistics, strict=True)
+    ]
+
+
+def _of_a_draw(
+    table: Table,
+    truth: Table,
+    kinds: Sequence[str],
+    statistics: Sequence[Any],
+    task: Task,
+    shares: Sequence[float],
+    groups: Indices | None,
+    knockoffs: Table,
+    seed: int,
+) -> tuple[Array, Flags]:
+    """Return w of each statistic and response, `[statistics, responses, features]`, and the relevant features."""
+    design = expand(truth.schema, truth.codes, units=truth.units)
+    # what is told in the place of lost cells is seen where features that have lost some are relevant
+    first = ~table.units.all_of((truth.codes == table.codes).all(0)) if truth is not table else None
+    responses = [
+        simulated_response(design, kind, seed + k, groups, first) for k, kind in enumerate(kinds, start=1)
+    ]
+    targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
+    problem, y = _problem(table, knockoffs, targets, groups)
+    copied = copied_features(table, knockoffs)
+    ws = [_stand_in(own)(problem, y, np.random.default_rng(seed)) for own in statistics]
+    return np.where(copied, 0.0, np.stack(ws)), np.stack([response.relevant for response in responses])
+
+
+def _stand_in(statistic: Any) -> Callable[[Problem, Array, np.random.Generator], Array]:
+    """Held-out losses of lines, a lasso, their sum, or a ridge regression for any other statistic.
+
+    The last spreads an effect over correlated features, as marginal correlations do.
+    """
+    if isinstance(statistic, SumStatistic):
+        terms = [_stand_in(term) for term in statistic.terms]
+        return lambda problem, y, rng: np.sum([in_mean_sizes(term(problem, y, rng)) for term in terms], 0)
+    if isinstance(statistic, CrossFitted):
+        return held_out_lines
+    return lasso_coefficients if isinstance(statistic, LassoStatistic) else ridge_coefficients
+
+
+def _problem(
+    table: Table, knockoffs: Table, targets: Sequence[Target], groups: Indices | None
+) -> tuple[Problem, Array]:
+    """Rows as statistics see them, and the responses beside them."""
+    design = paired_design(*aligned(table, knockoffs, who="check of the knockoffs"))
+    y = np.stack([target.values for target in targets], axis=1)
+    problem = Problem.of(design, y[:, 0], targets[0].model_task, groups).in_standard_units()
+    if groups is None or targets[0].task != "regression":
+        return problem, y
+    x, x_tilde, y = (subtract_group_means(part, groups, 1.0) for part in (problem.x, problem.x_tilde, y))
+    return problem._replace(x=x, x_tilde=x_tilde), y

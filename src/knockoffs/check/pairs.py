@@ -1,0 +1,143 @@
+r"""Rows beside their knockoffs, taken apart into what swaps change and what they leave alone.
+
+With $m = (x + \tilde x) / 2$ and $h = (x - \tilde x) / 2$ a swap of the coordinates S turns the sign of $h_S$ and
+changes nothing else. So knockoffs are exact if and only if, given m and |h|, all signs of h are independent
+tosses of a fair coin. Whatever is computed from m and |h| alone may be used to look for signs that are not, and
+the test stays exact.
+
+Columns of one feature, such as the indicators of its levels, are swapped together: their h have one sign in
+common.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
+from sklearn.covariance import ledoit_wolf
+
+from knockoffs.runtime.arrays import TINY, Array, Flags, Indices
+
+
+class Pairs:
+    """Columns that differ from their knockoffs, on a scale that any increasing map of a column leaves as it is.
+
+    The scale are normal scores of the ranks among a column's values and knockoff values together.
+
+    Parameters
+    ----------
+    x, x_tilde : arrays of shape (rows, columns)
+        Rows and their knockoffs.
+    feature : array of shape (columns,), default=None
+        The feature that each column belongs to; a feature's columns are swapped together. By default each column
+        is a feature.
+    derived : array of bool of shape (columns,), default=None
+        Which columns are no part of the row itself, such as the means of its group. By default none.
+    """
+
+    def __init__(
+        self, x: Array, x_tilde: Array, feature: Indices | None = None, derived: Flags | None = None
+    ) -> None:
+        self.raw, self.raw_tilde = x, x_tilde
+        self.feature = np.arange(x.shape[1]) if feature is None else feature
+        self.derived = np.zeros(x.shape[1], dtype=bool) if derived is None else derived
+        both = np.concatenate([x, x_tilde])
+        scores = ndtri((rankdata(both, axis=0) - 0.5) / len(both))
+        scores /= np.maximum(scores.std(0), TINY)  # ties pull the scores together
+        self.x, self.x_tilde = scores[: len(x)], scores[len(x) :]
+
+    def first(self, rows: int) -> Pairs:
+        """The first rows alone, on a scale of their own."""
+        if rows >= self.rows:
+            return self
+        return Pairs(self.raw[:rows], self.raw_tilde[:rows], self.feature, self.derived)
+
+    @property
+    def rows(self) -> int:
+        return self.x.shape[0]
+
+    @property
+    def columns(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def features(self) -> int:
+        return int(self.feature.max()) + 1
+
+    @cached_property
+    def middle(self) -> Array:
+        return (self.x + self.x_tilde) / 2
+
+    @cached_property
+    def half(self) -> Array:
+        return (self.x - self.x_tilde) / 2
+
+    @cached_property
+    def half_variance(self) -> Array:
+        """About zero, since exact knockoffs have that mean and signs must not count."""
+        return np.maximum((self.half**2).mean(0), TINY)
+
+    @cached_property
+    def middle_covariance(self) -> Array:
+        return ledoit_wolf(self.middle)[0] + TINY * np.eye(self.columns)
+
+    @cached_property
+    def covariance(self) -> Array:
+        """The covariance of x as far as no swap changes it: h of two features have none for exact knockoffs."""
+        found = self.middle_covariance + np.diag(self.half_variance)
+        for block in self.blocks:
+            own = self.half[:, block].T @ self.half[:, block] / self.rows
+            found[np.ix_(block, block)] += own - np.diag(np.diag(own))
+        return found
+
+    @cached_property
+    def own_variance(self) -> Array:
+        """What of each column's variance the columns of other features do not explain linearly."""
+        precision = np.linalg.inv(self.covariance)
+        own = 1 / np.diag(precision)
+        for block in self.blocks:
+            own[block] = np.diag(np.linalg.inv(precision[np.ix_(block, block)]))
+        return own
+
+    @cached_property
+    def blocks(self) -> list[Indices]:
+        """The columns of each feature that has several, those of the row and the derived ones apart."""
+        label = 2 * self.feature + self.derived
+        return [np.flatnonzero(label == one) for one in np.flatnonzero(np.bincount(label) > 1)]
+
+    @property
+    def several_columns(self) -> Indices:
+        """The features that the row itself has several columns of."""
+        return np.flatnonzero(np.bincount(self.feature[self.main_columns]) > 1)
+
+    @cached_property
+    def weight(self) -> Array:
+        """The weight of each column in a distance of rows: a feature counts as one, whatever its columns."""
+        weight = np.ones(self.columns)
+        for block in self.blocks:
+            weight[block] = 1 / np.sqrt(len(block))
+        return weight
+
+    @cached_property
+    def main_columns(self) -> Indices:
+        """The columns of the row itself."""
+        return np.flatnonzero(~self.derived)
+
+    def per_feature(self, values: Array) -> Array:
+        """Means over the main columns of each feature of a number per main column."""
+        if len(values) == self.features:
+            return values
+        feature = self.feature[self.main_columns]
+        return np.bincount(feature, weights=values) / np.bincount(feature)
+
+    def swapped(self, columns: Flags) -> tuple[Array, Array]:
+        """[x, x̃] with these columns exchanged."""
+        return np.where(columns, self.x_tilde, self.x), np.where(columns, self.x, self.x_tilde)
+
+
+def inverse_root(covariance: Array) -> Array:
+    """The symmetric matrix W with W Σ W = I."""
+    values, vectors = np.linalg.eigh(covariance)
+    return (vectors / np.sqrt(np.maximum(values, TINY))) @ vectors.T

@@ -1,0 +1,176 @@
+"""Rows to check and where their knockoffs come from: a generator, a function, or a table beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from joblib import effective_n_jobs
+
+from knockoffs.check.divergence import has_densities
+from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
+from knockoffs.generators.hierarchical import draw_knockoffs
+from knockoffs.generators.swap_pairs import EncodedPairs
+from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.schema.schema import Kind
+from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.words import listing
+from knockoffs.table.conditioning import keep_conditioned
+from knockoffs.table.row_labels import require_same_order
+from knockoffs.table.table import Table, group_labels, read_table
+
+
+class Source(NamedTuple):
+    """Rows and where their knockoffs come from.
+
+    Attributes
+    ----------
+    table : Table
+        The rows.
+    draw : callable
+        Returns knockoffs of all rows by a seed.
+    swap_pairs : callable or None
+        Returns rows and knockoffs as the generator's densities see them, by a seed; None without densities.
+    swap_probability : array of float of shape (features,) or None
+        How often the worst-case swap of the fit takes each feature; None where none was learned.
+    learned : bool
+        Whether knockoffs come from a generator or a function.
+    subject : str
+        What it is, in words.
+    groups : array of int of shape (rows,) or None
+        The group of each row, from 0 on.
+    share_of_fit : float
+        The share of the rows that the generator was fitted on; nan where it is not known.
+    truth : Table or None
+        What simulated responses depend on, where that is not `table`: rows before cells were lost and filled in.
+    """
+
+    table: Table
+    draw: Callable[[int], Table]
+    swap_pairs: Callable[[int], EncodedPairs] | None
+    swap_probability: Array | None
+    learned: bool
+    subject: str
+    groups: Indices | None
+    share_of_fit: float = math.nan
+    truth: Table | None = None
+
+    def given(self, conditioned: Flags) -> Source:
+        """The same with columns to condition on, which are their own knockoffs."""
+        if not conditioned.any():
+            return self
+        # Densities know of no columns that are not swapped.
+        return self._replace(
+            draw=lambda seed: keep_conditioned(self.table, self.draw(seed), conditioned),
+            swap_pairs=None,
+            swap_probability=None,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.table.units.names
+
+
+def find_source(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups = None) -> Source:
+    """Read what was passed to `check_swap`."""
+    if isinstance(generator, (tuple, list)):
+        if len(generator) != 2 or X is not None:
+            raise ValueError("check_swap: pass a generator and X, or one pair (X, X_tilde), and nothing else.")
+        return _pair(generator[0], generator[1], groups, feature_groups)
+    if X is None:
+        raise ValueError("check_swap: X is missing. Pass rows that the generator was not fitted on.")
+    is_table = hasattr(generator, "shape")  # two tables, which were to be a pair
+    if isinstance(generator, type) or is_table or not (is_generator(generator) or callable(generator)):
+        raise ValueError(
+            f"check_swap: generator of type {type(generator).__name__} is not valid: pass a fitted generator, a "
+            "function f(X), or one pair (X, X_tilde)."
+        )
+    return _generated(generator, X, groups, feature_groups)
+
+
+def reads_tables(generator: Any) -> bool:
+    """Return whether the generator is one of this package, which take a `Table` and return one like it."""
+    return isinstance(unfrozen(generator), KnockoffGenerator)
+
+
+def may_run_aside(generator: Any, n_jobs: int | None) -> bool:
+    """Return whether knockoffs may be drawn in a thread of its own, beside other work.
+
+    Generators and functions of others may have a state, and processes are not started from several threads.
+    """
+    return reads_tables(generator) and effective_n_jobs(n_jobs) == 1
+
+
+def table_for(generator: Any, table: Table) -> Any:
+    """The table as the generator or function takes it."""
+    return table if reads_tables(generator) else table.to_native()
+
+
+def _pair(X: Any, X_tilde: Any, groups: Any, feature_groups: FeatureGroups) -> Source:
+    table = read_table(X, who="check_swap").grouped(feature_groups, who="check_swap")
+    knockoffs = read_table(X_tilde, who="check_swap: the knockoffs")
+    _require_alike(table, knockoffs, given=X, drawn=X_tilde)
+    if table.names is not None and knockoffs.names is not None and table.names != knockoffs.names:
+        raise ValueError(
+            f"check_swap: X has the columns {listing(table.names)}, its knockoffs {listing(knockoffs.names)}. Put "
+            "them in one order."
+        )
+    labels = _labels(X, groups, len(table))
+    return Source(table, lambda seed: knockoffs, None, None, False, "a pair of tables", labels)
+
+
+def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups) -> Source:
+    inner = unfrozen(generator)
+    table = _as_in_the_fit(inner, X, feature_groups)
+    # What was passed is what a function sees, with all that a table may carry beside its cells.
+    given = table_for(generator, table) if reads_tables(generator) or isinstance(X, Table) else X
+
+    def draw(seed: int) -> Table:
+        drawn = draw_knockoffs(generator, given, groups=groups, random_state=seed)
+        knockoffs = read_table(drawn, who="check_swap: the knockoffs", categories=table.categories)
+        _require_alike(table, knockoffs, given=given, drawn=drawn)
+        return knockoffs
+
+    return Source(
+        table=table,
+        draw=draw,
+        swap_pairs=(lambda seed: generator.swap_pairs(given, seed)) if has_densities(generator) else None,
+        swap_probability=getattr(generator, "swap_probability_", None),
+        learned=True,
+        subject=type(inner).__name__ if is_generator(inner) else "a function",
+        groups=_labels(X, groups, len(table)),
+        share_of_fit=inner.share_of_fit(table) if isinstance(inner, KnockoffGenerator) else math.nan,
+    )
+
+
+def _as_in_the_fit(generator: Any, X: Any, feature_groups: FeatureGroups) -> Table:
+    """Read rows to check; the generator's fit tells which columns are categories, and the groups of features."""
+    if not isinstance(generator, KnockoffGenerator) or not generator.__sklearn_is_fitted__():
+        return read_table(X, who="check_swap").grouped(feature_groups, who="check_swap")
+    columns = list(enumerate(generator.schema_))
+    table = read_table(X, who="check_swap", categories=[j for j, column in columns if column.levels is not None])
+    nominal: dict[int, Kind] = {j: "nominal" for j, c in columns if c.kind == "nominal" and j < table.shape[1]}
+    table = replace(table, kinds={**table.kinds, **nominal}).grouped(feature_groups, who="check_swap")
+    if not table.feature_groups and feature_groups is None:
+        groups = {j: column.unit for j, column in columns if column.unit != column.name and j < table.shape[1]}
+        table = replace(table, feature_groups=groups)
+    generator.require_swaps_of(table.units)
+    return table
+
+
+def _labels(X: Any, groups: Any, rows: int) -> Indices | None:
+    if groups is None:
+        return None
+    require_same_order(X, groups=groups, who="check_swap")
+    return group_labels(groups, rows=rows, who="check_swap")
+
+
+def _require_alike(table: Table, knockoffs: Table, *, given: Any, drawn: Any) -> None:
+    """Refuse knockoffs whose rows and columns cannot be paired with those of the table."""
+    if knockoffs.shape != table.shape:
+        raise ValueError(
+            f"check_swap: X has shape {table.shape}, its knockoffs {knockoffs.shape}: one for each cell is needed."
+        )
+    require_same_order(given, X_tilde=drawn, who="check_swap")

@@ -1,0 +1,1 @@
+"""From statistics w to selections: the knockoff filter, e-values, and other guarantees."""

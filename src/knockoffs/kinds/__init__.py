@@ -1,0 +1,1 @@
+"""How columns of each kind become numbers that generators model, and back."""

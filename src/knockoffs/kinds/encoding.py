@@ -1,0 +1,344 @@
+"""How a generator sees a table: internal columns of numbers for each feature, and back to the features' cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from knockoffs.kinds.feature_cells import FeatureCells
+from knockoffs.kinds.feature_units import FeatureUnit, Intervals, WithGaps
+from knockoffs.kinds.joined import Joint, joined
+from knockoffs.kinds.latent import DRAW_SWEEPS, draw_latents, start_latents
+from knockoffs.kinds.relations import Context
+from knockoffs.kinds.value_units import Exact, Measured, Plain, Recoded, Spread
+from knockoffs.runtime.arrays import Array, Flags, Indices
+
+SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent
+CHUNK = 4_096  # rows whose random numbers are held at once
+
+
+@dataclass(frozen=True, slots=True)
+class Classed:
+    """A feature that has a description of its own within each class of rows; see `relations.py`."""
+
+    context: int  # number of the context that says the class
+    within: tuple[FeatureUnit, ...]  # per class
+
+    @property
+    def width(self) -> int:
+        return max(unit.width for unit in self.within)
+
+
+Unit = FeatureUnit | Classed
+
+
+@dataclass(frozen=True, eq=False)
+class TableEncoding:
+    """A random map of rows to internal columns, and back.
+
+    Attributes
+    ----------
+    units : tuple of units
+        One per feature. A feature without internal columns is copied: its only valid knockoff is a copy.
+    alike : array of int
+        Per feature the first one that is equal to it or a function of it (`recoded.py`), mostly itself.
+    contexts : tuple of Context
+        Classes of rows that knockoffs keep. Each has internal columns behind those of the features. They have
+        knockoffs like any other, which are not used: a row's knockoff stays in its class.
+    context_units : tuple of FeatureUnit
+        Per context the internal columns that stand for the class.
+    correlation : array or None
+        Correlations of the internal columns on the normal scale; None where no column is latent.
+    swapped : array of int or None
+        Per feature the unit that it is swapped with, where groups of features are; None where each is a unit.
+    joints : tuple of Joint
+        Features of a group that are one feature to the model: the first has internal columns for all of them.
+    kept : tuple of int
+        Features that others determine: their knockoff is a copy, and their internal columns tell of the others.
+    """
+
+    units: tuple[Unit, ...]
+    alike: Indices
+    contexts: tuple[Context, ...] = ()
+    context_units: tuple[FeatureUnit, ...] = ()
+    correlation: Array | None = None
+    swapped: Indices | None = None
+    joints: tuple[Joint, ...] = ()
+    kept: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        # now, so that no later use changes it
+        for name in ("copied", "_places", "unit", "latent", "_roots", "_measured"):
+            getattr(self, name)
+
+    @cached_property
+    def copied(self) -> Flags:
+        """Features whose knockoff is a copy: duplicates, those without internal columns, and the kept ones."""
+        own = np.arange(len(self.units))
+        swapped = own if self.swapped is None else self.swapped
+        duplicate = swapped[self.alike] != swapped  # within a unit, the knockoff of one is that of the other
+        empty = np.array([unit.width == 0 for unit in self.units])
+        for joint in self.joints:  # which cannot be drawn one by one
+            empty[joint.columns] = empty[joint.columns[0]] or self.swapped is None
+        empty[list(self.kept)] = True
+        return np.isin(self.alike, self.alike[duplicate]) | empty[self.alike]
+
+    @cached_property
+    def _places(self) -> list[slice]:
+        """The internal columns of each feature and then of each context."""
+        duplicate = self.alike != np.arange(len(self.units))
+        widths = [0 if alike else unit.width for unit, alike in zip(self.units, duplicate, strict=True)]
+        ends = np.cumsum([0, *widths, *(unit.width for unit in self.context_units)]).tolist()
+        return [slice(start, end) for start, end in pairwise(ends)]
+
+    @property
+    def width(self) -> int:
+        """Number of internal columns."""
+        return self._places[-1].stop
+
+    @cached_property
+    def unit(self) -> Indices:
+        """The feature that each internal column belongs to; those of contexts have numbers beyond the features."""
+        unit = np.empty(self.width, dtype=np.intp)
+        for j, place in enumerate(self._places):
+            unit[place] = j
+        return unit
+
+    @property
+    def swap_unit(self) -> Indices:
+        """The unit that each internal column is swapped with; numbers of contexts come behind all others."""
+        if self.swapped is None:
+            return self.unit
+        return np.append(self.swapped, len(self.units) + np.arange(len(self.contexts)))[self.unit]
+
+    @property
+    def blocks(self) -> Indices | None:
+        """The groups of internal columns that need not stand near their own knockoffs, by number.
+
+        The columns of a group of several features; all others are groups of one. None where there are no others.
+        """
+        if self.swapped is None:
+            return None
+        several = np.bincount(self.swapped)[self.swapped] > 1
+        grouped = np.append(several, np.zeros(len(self.contexts), dtype=bool))[self.unit]
+        return np.where(grouped, self.swap_unit, len(self.units) + len(self.contexts) + np.arange(self.width))
+
+    @cached_property
+    def latent(self) -> Indices:
+        """Internal columns that are drawn given the others."""
+        shown = [column for _, _, column in self._shown_units()]
+        return np.setdiff1d(np.arange(self.width), shown)
+
+    def _shown_units(self) -> Iterator[tuple[int, Plain | Spread | Exact, int]]:
+        """Features whose internal column is no latent, with that column; duplicates have none."""
+        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
+            if isinstance(unit, SHOWN) and place.stop > place.start:
+                yield j, unit, place.start
+
+    def encode(self, core: Array, rng: np.random.Generator) -> Array:
+        """Internal columns of rows; latent ones are drawn given all others. They depend on their row alone."""
+        core = joined(core, self.joints)
+        if self.correlation is None:
+            return self._shown(core, np.empty((len(core), self.width)), rng.random((len(core), self.width)))
+        encoded = np.empty((len(core), self.width))
+        for start in range(0, len(core), CHUNK):
+            part = core[start : start + CHUNK]
+            noise = rng.random((len(part), DRAW_SWEEPS + 1, len(self.latent)))
+            z = draw_latents(self.correlation, *self._bounds(part), self.latent, noise)
+            encoded[start : start + CHUNK] = self._shown(part, z, z)
+        return self._in_own_units(encoded)
+
+    def encode_apart(self, core: Array, noise: Array) -> Array:
+        """Internal columns with latents drawn whatever the other columns; `noise` is uniform, `[rows, width]`."""
+        core = joined(core, self.joints)
+        z = start_latents(*self._bounds(core), self.latent, noise[:, self.latent])
+        return self._in_own_units(self._shown(core, z, noise))
+
+    def middles(self, core: Array) -> Array:
+        """Internal columns with latents in the middle of their intervals, for densities at given values."""
+        core = joined(core, self.joints)
+        low, high = self._bounds(core)
+        z = low if self.correlation is None else np.where(low == high, low, ndtri((ndtr(low) + ndtr(high)) / 2))
+        for j, unit, column in self._shown_units():
+            if not isinstance(unit, Spread):  # whose bounds are its values already
+                z[:, column] = unit.encode(core[:, j], core[:, j])
+        return self._in_own_units(z)
+
+    @cached_property
+    def _roots(self) -> list[tuple[slice, Array]]:
+        """The columns of features with several internal columns, and the Cholesky root of their correlations."""
+        if self.correlation is None:
+            return []
+        several = [place for place in self._places if place.stop - place.start > 1]
+        return [(place, np.linalg.cholesky(self.correlation[place, place])) for place in several]
+
+    @cached_property
+    def _measured(self) -> list[tuple[int, Measured]]:
+        """The internal columns of measured quantities with missing cells."""
+        own = [
+            (unit, place)
+            for unit, place in zip(self.units, self._places, strict=False)
+            if place.stop > place.start
+        ]
+        found = ((place.start, _only_measured(unit)) for unit, place in own)
+        return [(column, unit) for column, unit in found if unit is not None]
+
+    def _in_own_units(self, z: Array) -> Array:
+        """Give scores the form that generators see: uncorrelated, and quantities in the units of their values.
+
+        Then the margins of a quantity with gaps are left to the generator, as are those of other quantities.
+        """
+        z = self._uncorrelated(z)  # which leaves the first column of each feature as it is
+        for column, unit in self._measured:
+            z[:, column] = unit.value_at(z[:, column])
+        return z
+
+    def _as_scores(self, z: Array) -> Array:
+        """Undo `_in_own_units`."""
+        z = z.copy()
+        for column, unit in self._measured:
+            z[:, column] = unit.score_of(z[:, column])
+        return self._correlated(z)
+
+    def _uncorrelated(self, z: Array) -> Array:
+        """Make the columns of each feature uncorrelated.
+
+        The columns of a feature are swapped together, so any invertible map of these is allowed. With uncorrelated
+        ones generators that keep a distance column by column can keep a larger one.
+        """
+        for place, root in self._roots:
+            z[:, place] = np.linalg.solve(root, z[:, place].T).T
+        return z
+
+    def _correlated(self, z: Array) -> Array:
+        """Undo `_uncorrelated`."""
+        for place, root in self._roots:
+            z[:, place] = z[:, place] @ root.T
+        return z
+
+    def _shown(self, core: Array, z: Array, noise: Array) -> Array:
+        """Put the columns that are no latents in the places of their features."""
+        for j, unit, column in self._shown_units():
+            z[:, column] = unit.encode(core[:, j], noise[:, column])
+        return z
+
+    def bounds(self, core: Array) -> tuple[Array, Array]:
+        """Between which scores the internal columns of rows lie, `[rows, width]` each; the same twice if known."""
+        return self._bounds(joined(core, self.joints))
+
+    def _bounds(self, core: Array) -> tuple[Array, Array]:
+        low, high = np.empty((len(core), self.width)), np.empty((len(core), self.width))
+        classes = [context.classes(core) for context in self.contexts]
+        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
+            if place.stop == place.start:
+                continue
+            if isinstance(unit, Classed):
+                low[:, place], high[:, place] = _classed_bounds(unit, core[:, j], classes[unit.context])
+            else:
+                low[:, place], high[:, place] = unit.bounds(core[:, j])
+        for own, unit, place in zip(classes, self.context_units, self._places[len(self.units) :], strict=True):
+            low[:, place], high[:, place] = unit.bounds(own.astype(np.float64))
+        return low, high
+
+    def decode(self, encoded: Array, original: Array | None = None) -> Array:
+        """Cells of all features: new rows, or knockoffs of the `original` rows, whose classes they keep.
+
+        A cell with a level that the fit has not seen is its own knockoff.
+        """
+        encoded = self._as_scores(encoded)
+        places = self._places[len(self.units) :]
+        if original is None:
+            classes = [
+                unit.decode(encoded[:, p]).astype(np.intp)
+                for unit, p in zip(self.context_units, places, strict=True)
+            ]
+        else:
+            seen = joined(original, self.joints)
+            classes = [context.classes(seen) for context in self.contexts]
+        cells = np.empty((len(encoded), len(self.units)))
+        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
+            if self.alike[j] != j:
+                continue
+            if isinstance(unit, Classed):
+                cells[:, j] = _classed_decode(unit, encoded[:, place], classes[unit.context])
+            else:
+                cells[:, j] = unit.decode(encoded[:, place])
+        for joint in self.joints:
+            cells[:, joint.columns] = joint.cells(cells[:, joint.columns[0]])
+        for j, (unit, first) in enumerate(zip(self.units, self.alike, strict=True)):
+            if j != first:
+                other = cells[:, first]
+                cells[:, j] = unit.decode(other[:, None]) if isinstance(unit, Recoded) else other
+        if original is not None:
+            copied = self.copied | ~self.knows(original)  # a copy is valid, also where a constant varies by now
+            cells = np.where(copied, original, cells)
+        return cells
+
+    def feature_cells(self, feature: int, core: Array, known: Flags) -> FeatureCells:
+        """What leads from the internal columns of one feature to its cells in some rows, and back.
+
+        `known` are the cells that the fit knows, by `knows`.
+        """
+        unit, place, core = self.units[feature], self._places[feature], joined(core, self.joints)
+        classed = isinstance(unit, Classed)
+        return FeatureCells(
+            units=unit.within if classed else (unit,),
+            classes=self.contexts[unit.context].classes(core) if classed else np.zeros(len(core), dtype=np.intp),
+            root=next((root for own, root in self._roots if own == place), None),
+            measured=next((own for column, own in self._measured if column == place.start), None),
+            own=core[:, feature],
+            known=known[:, feature],
+        )
+
+    def knows(self, core: Array) -> Flags:
+        """Which cells have a value that the fit has seen, or that lies between such values; `[rows, features]`."""
+        core = joined(core, self.joints)
+        known = np.empty(core.shape, dtype=bool)
+        classes = [context.classes(core) for context in self.contexts]
+        for j, unit in enumerate(self.units):
+            if isinstance(unit, Classed):
+                known[:, j] = False
+                for k, within in enumerate(unit.within):
+                    rows = classes[unit.context] == k
+                    known[rows, j] = within.knows(core[rows, j])
+            else:
+                known[:, j] = unit.knows(core[:, j])
+        for joint in self.joints:
+            known[:, joint.columns] = known[:, joint.columns[:1]]
+        return known
+
+
+def _only_measured(unit: Unit) -> Measured | None:
+    """The quantity that a feature's first internal column stands for, if it is the same in all classes of rows."""
+    if isinstance(unit, Classed):
+        free = [within for within in unit.within if within.width > 0]
+        return _only_measured(free[0]) if len(free) == 1 else None
+    if isinstance(unit, WithGaps):
+        return _only_measured(unit.present)
+    return unit if isinstance(unit, Measured) else None
+
+
+def _classed_bounds(unit: Classed, codes: Array, classes: Indices) -> tuple[Array, Array]:
+    """Bounds by the description within each row's class; internal columns that it does not use are free."""
+    free = Intervals(np.zeros(1), np.ones(1), np.ones(1, dtype=bool)).bounds(np.full(len(codes), np.nan))
+    low, high = (np.repeat(ends, unit.width, axis=1) for ends in free)
+    if (quantity := _only_measured(unit)) is not None:
+        low[:, 0], high[:, 0] = quantity.scores[0], quantity.scores[-1]
+    for k, within in enumerate(unit.within):
+        rows = classes == k
+        own = within.bounds(codes[rows])
+        low[rows, : within.width], high[rows, : within.width] = own
+    return low, high
+
+
+def _classed_decode(unit: Classed, z: Array, classes: Indices) -> Array:
+    cells = np.empty(len(z))
+    for k, within in enumerate(unit.within):
+        rows = classes == k
+        cells[rows] = within.decode(z[rows, : within.width])
+    return cells

@@ -1,0 +1,202 @@
+"""Find out how a generator sees a table: describe each feature, find relations, learn correlations of latents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from knockoffs.kinds.encoding import Classed, TableEncoding, Unit
+from knockoffs.kinds.feature_units import (
+    Constant,
+    FeatureUnit,
+    WithGaps,
+    continuous_intervals,
+    discrete_intervals,
+    gap_threshold,
+    level_boxes,
+)
+from knockoffs.kinds.joined import find_joints, joined, joined_schema
+from knockoffs.kinds.latent import fit_correlation
+from knockoffs.kinds.nominal import nominal_boxes
+from knockoffs.kinds.recoded import with_recoded
+from knockoffs.kinds.relations import (
+    LEAST_ROWS,
+    Context,
+    context_of_states,
+    features_with_few_gaps,
+    find_contexts,
+    find_kept_states,
+)
+from knockoffs.kinds.value_units import Exact, Plain, Spread, measured
+from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.fingerprints import one_pattern
+from knockoffs.schema.schema import Column, Schema
+from knockoffs.table.design import expand
+
+
+def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
+    """Encode a table for a model in the units of its columns: discrete values are spread around themselves."""
+
+    def unit(j: int, column: Column) -> Unit:
+        if not column.varies:
+            return Constant(core[0, j])
+        return (
+            Plain(float(np.median(core[:, j]))) if column.kind == "continuous" else Spread(np.unique(core[:, j]))
+        )
+
+    return TableEncoding(tuple(unit(j, column) for j, column in enumerate(schema)), alike)
+
+
+def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
+    """Encode a table for a model of discrete values: the number of each value, nan counting as one."""
+    return TableEncoding(
+        tuple(
+            Exact(np.unique(core[:, j])) if column.varies else Constant(core[0, j])
+            for j, column in enumerate(schema)
+        ),
+        alike,
+    )
+
+
+def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
+    """Describe all features, find relations between them, and learn the correlations of latents."""
+    joints = find_joints(core, schema, alike)
+    found = _fit_features(joined(core, joints), joined_schema(schema, joints), alike, rng)
+    return with_recoded(replace(found, joints=joints), core)
+
+
+def _fit_features(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
+    distinct = alike == np.arange(len(alike))
+    if not any(_is_latent(column) for column, own in zip(schema, distinct, strict=True) if own):
+        units = [
+            Plain(float(np.median(core[:, j]))) if column.varies else Constant(core[0, j])
+            for j, column in enumerate(schema)
+        ]
+        return TableEncoding(tuple(units), alike)
+    contexts = _distinct_contexts(core, schema, distinct)
+    others = _Others(core, schema)
+    units: list[Unit] = [others.describe(j) for j in range(len(schema))]
+    context_units = []
+    for k, context in enumerate(contexts):
+        classes = context.classes(core)
+        for j in context.members:
+            within = (others.describe(j, classes == own, bounded=True) for own in range(len(context.keys)))
+            units[j] = Classed(k, tuple(within))
+        context_units.append(others.classes(classes, context.members))
+    free = distinct & [column.kind != "constant" for column in schema]
+    free[[j for context in contexts for j in context.members]] = False
+    own = np.flatnonzero(distinct)  # not by their duplicates
+    kept = find_kept_states(core[:, own], [schema[int(j)] for j in own])
+    kept = {int(own[k]): atoms for k, atoms in kept.items()}
+    kept |= {int(j): np.empty(0) for j in features_with_few_gaps(core)}
+    for j, atoms in kept.items():
+        context = context_of_states(j, core[:, j], atoms)
+        classes = context.classes(core)
+        within = tuple(others.describe(j, classes == own) for own in range(len(context.keys)))
+        if free[j] and any(unit.width > 0 for unit in within):
+            units[j] = Classed(len(contexts), within)
+            contexts.append(context)
+            context_units.append(others.classes(classes, context.members))
+    found = TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units))
+    correlation = fit_correlation(*found.bounds(core), found.latent, rng)
+    return TableEncoding(found.units, alike, found.contexts, found.context_units, correlation)
+
+
+def with_units(encoding: TableEncoding, schema: Schema) -> TableEncoding:
+    """The same encoding with the groups of features that the schema knows."""
+    units = schema.units
+    return encoding if units.single else replace(encoding, swapped=units.of)
+
+
+def fit_complete_encoding(
+    core: Array, completed: Array, schema: Schema, rng: np.random.Generator
+) -> TableEncoding:
+    """Describe the features of a table with missing cells, which may have any value, by cells of a completed one.
+
+    Cells of `completed` may be missing too, and are then left out.
+    """
+    others = _Others(completed, schema)
+    units = tuple(others.describe_present(j) for j in range(len(schema)))
+    found = TableEncoding(units, np.arange(len(schema)))
+    if not len(found.latent):
+        return found
+    return replace(found, correlation=fit_correlation(*found.bounds(core), found.latent, rng))
+
+
+def _is_latent(column: Column) -> bool:
+    return column.varies and (column.kind != "continuous" or column.missing > 0)
+
+
+def _distinct_contexts(core: Array, schema: Schema, distinct: Flags) -> list[Context]:
+    """Relations among features that are no duplicates of others."""
+    own = np.flatnonzero(distinct)
+    found = find_contexts(core[:, own], [schema[int(j)] for j in own])
+    return [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
+
+
+class _Others:
+    """Descriptions of features, those of nominal ones with regard to the other features."""
+
+    def __init__(self, core: Array, schema: Schema) -> None:
+        self._core, self._schema = core, schema
+        design = expand(schema, core)
+        table, self._unit = design.tables[0], design.unit
+        deviation = table.std(0)
+        self._table = (table - table.mean(0)) / np.where(deviation > 0, deviation, 1.0)
+
+    def describe(self, j: int, rows: Flags | None = None, *, bounded: bool = False) -> FeatureUnit:
+        """The internal columns of feature j, learned from all rows or from those of a class.
+
+        A class may be an interval of the feature's values: a `bounded` quantity keeps to the range it was seen in.
+        """
+        column, codes = self._schema[j], self._core[:, j]
+        if rows is None and column.kind == "continuous" and column.missing == 0:
+            return Plain(float(np.median(codes)), continuous_intervals(codes))
+        codes = codes if rows is None else codes[rows]
+        present = codes[~np.isnan(codes)]
+        values = np.unique(present)
+        if len(values) == 0 or (len(values) == 1 and len(present) == len(codes)):
+            return Constant(codes[0])
+        if column.kind == "nominal" and len(values) > 2:
+            others = self._table[:, self._unit != j]
+            return nominal_boxes(codes, others if rows is None else others[rows])
+        unit = _quantity(column, present, bounded=bounded)
+        missing = 1 - len(present) / len(codes)
+        return WithGaps(unit, gap_threshold(missing)) if missing > 0 else unit
+
+    def describe_present(self, j: int) -> FeatureUnit:
+        """The internal columns of feature j by the cells that are not missing, all of them latent."""
+        column, codes = self._schema[j], self._core[:, j]
+        present = ~np.isnan(codes)
+        if column.kind == "nominal":
+            return nominal_boxes(codes[present], self._table[present][:, self._unit != j])
+        return _quantity(column, codes[present])
+
+    def classes(self, classes: Indices, members: Indices) -> FeatureUnit:
+        """Internal columns for a class of rows; none where nearly all rows are in one class."""
+        codes = classes.astype(np.float64)
+        most = np.bincount(classes).argmax()
+        if np.count_nonzero(classes != most) < LEAST_ROWS:
+            return Constant(float(most))
+        if classes.max() == 1:
+            return discrete_intervals(codes)
+        return nominal_boxes(codes, self._table[:, ~np.isin(self._unit, members)])
+
+
+def _quantity(column: Column, present: Array, *, bounded: bool = False) -> FeatureUnit:
+    if present.min() == present.max():
+        return Constant(present[0])
+    if column.kind == "continuous":
+        return continuous_intervals(present) if bounded else measured(present)
+    if column.levels is not None:
+        return level_boxes(present)
+    return discrete_intervals(present, np.array(column.values) if column.kind == "semicontinuous" else None)
+
+
+def first_alike(core: Array) -> Indices:
+    """Return, per column, the number of the first column that is equal to it."""
+    seen: dict[bytes, int] = {}
+    return np.array(
+        [seen.setdefault(column.tobytes(), j) for j, column in enumerate(one_pattern(core).T)], dtype=np.intp
+    )

@@ -1,0 +1,1 @@
+"""What all rooms use: arrays, checks of arguments, randomness, parallel work, progress, model files."""

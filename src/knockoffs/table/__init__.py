@@ -1,0 +1,1 @@
+"""Tables: read and checked once, written back, from and to files."""

@@ -1,0 +1,1 @@
+"""What y is: a quantity, classes, or times to an event."""
