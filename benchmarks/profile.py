@@ -32,7 +32,7 @@ PHASES: dict[str, dict[str, str]] = {
         "stage 2, training": "density/stages.py:fit_knockoff",
     },
     "sample": {"networks, column after column": "density/in_order.py:sample_in_order"},
-    "lasso": {"paths of the folds": "statistics/lars.py:_fold_path"},
+    "lasso": {"paths of the folds": "statistics/lasso.py:_fold_path"},
     "statistic": {
         "straight lines": "statistics/networks.py:_quantity",
         "training": "density/response_networks.py:fit_response",

@@ -4,7 +4,7 @@ import torch
 
 from benchmarks.reference import PlainDensity, swap_step
 from knockoffs.density.density import AutoregressiveDensity, Noise
-from knockoffs.density.losses import swap_loss
+from knockoffs.density.stages import swap_loss
 from knockoffs.density.swaps import GumbelSwaps
 
 

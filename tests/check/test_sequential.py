@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knockoffs.check.sequential import sequential_pvalue
+from knockoffs.check.exact import sequential_pvalue
 from knockoffs.pvalues.corrections import adjust_pvalues
 
 

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from knockoffs.density.swaps import swap
-from knockoffs.generators.compared.adversaries import GRADIENT_PENALTY, Critic, DependenceBounds, SwapDiscriminator
+from knockoffs.generators.compared.gan import GRADIENT_PENALTY, Critic, DependenceBounds, SwapDiscriminator
 from knockoffs.generators.compared.noise_networks import NoiseNetwork, dense, mlp
 
 

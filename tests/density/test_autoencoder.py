@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from knockoffs.generators.compared.autoencoder_network import Autoencoder
+from knockoffs.generators.compared.autoencoder import Autoencoder
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, logsumexp
 from benchmarks.reference import reparameterised
 from knockoffs.density.density import AutoregressiveDensity, Noise, Views
 from knockoffs.density.gradients import solve_in_blocks, solve_in_rounds
-from knockoffs.density.losses import negative_log_likelihood, swap_loss
+from knockoffs.density.stages import negative_log_likelihood, swap_loss
 from knockoffs.density.starts import LinearConditionals, start_density
 from knockoffs.density.swaps import GumbelSwaps
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from knockoffs.generators.compared.discrepancy import (
+from knockoffs.generators.compared.noise_networks import (
     BANDWIDTHS,
     correlation_loss,
     covariances,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from knockoffs.density.losses import swap_loss
+from knockoffs.density.stages import swap_loss
 from knockoffs.density.starts import LinearConditionals, start_density
 from knockoffs.density.swaps import UniformSwaps
 from knockoffs.generators.clusters import ClusteredGaussian, joint_conditionals, knockoff_conditionals

@@ -5,8 +5,14 @@ import pytest
 import torch
 
 from knockoffs.density.density import Noise
-from knockoffs.density.losses import negative_log_likelihood, swap_loss
-from knockoffs.density.stages import Phase, fit_joint, fit_knockoff, smallest_gain
+from knockoffs.density.stages import (
+    Phase,
+    fit_joint,
+    fit_knockoff,
+    negative_log_likelihood,
+    smallest_gain,
+    swap_loss,
+)
 from knockoffs.density.starts import LinearConditionals, network_weights, random_density, start_density
 from knockoffs.density.swaps import GumbelSwaps, UniformSwaps
 from knockoffs.density.training import Schedule

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knockoffs.density.losses import swap_loss
+from knockoffs.density.stages import swap_loss
 from knockoffs.density.starts import LinearConditionals, start_density
 from knockoffs.density.swaps import SWAPS, GumbelSwaps, UniformSwaps, WorstSwaps, swap
 

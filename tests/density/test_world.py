@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from knockoffs.density.world import World
+from knockoffs.density.hardware import World
 
 PROGRAM = """
 import json, sys

@@ -20,8 +20,7 @@ from knockoffs import (
     MidpointStatistic,
 )
 from knockoffs.effects import Effects, describe_effects
-from knockoffs.effects.confounders import Confounders
-from knockoffs.effects.regression import Adjustment
+from knockoffs.effects.regression import Adjustment, Confounders
 from knockoffs.effects.shape import NO_CLAIMS, NO_DIFFERENCE, Shape, shape_of
 from knockoffs.table.table import read_table
 from knockoffs.targets.standard_units import standardise

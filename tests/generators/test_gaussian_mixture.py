@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from knockoffs import GaussianKnockoffs, GaussianMixtureKnockoffs, KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
-from knockoffs.generators.compared.discrepancy import mean_discrepancy
+from knockoffs.generators.compared.noise_networks import mean_discrepancy
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
 
 D = 4

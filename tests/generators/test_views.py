@@ -9,8 +9,8 @@ from scipy.special import ndtri
 from knockoffs import DDLK, JointDensity
 from knockoffs.density.starts import start_density
 from knockoffs.generators.clusters import ClusteredGaussian, joint_conditionals, knockoff_conditionals
-from knockoffs.generators.fit_rows import DRAWS, MOSTLY, FitRows, draw_rows, share_latent
 from knockoffs.generators.linear import Moments, fit_shrunk
+from knockoffs.generators.rows import DRAWS, MOSTLY, FitRows, draw_rows, share_latent
 from knockoffs.generators.views import silence_views, strongest_columns, view_joint, view_knockoffs
 
 ROWS, COLUMNS = 800, 7

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from knockoffs import DDLK, JointDensity, KnockoffWarning, RandomizationTest
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula
-from knockoffs.pvalues.columns import table_columns
+from knockoffs.pvalues.copies import table_columns
 from knockoffs.pvalues.residuals import Curves, Residuals, outputs
 from knockoffs.table.table import read_table
 

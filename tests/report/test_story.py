@@ -17,8 +17,7 @@ from knockoffs.report.axes import Axis
 from knockoffs.report.effect_charts import effect_charts
 from knockoffs.report.feature_pictures import marginals, pairs
 from knockoffs.report.page import render
-from knockoffs.report.story import answer, nearly_selected, remark
-from knockoffs.report.summary import summarise
+from knockoffs.report.summary import answer, nearly_selected, remark, summarise
 
 from .conftest import finished, standing_out
 from .test_charts import require_inside

@@ -13,10 +13,9 @@ import torch
 
 from knockoffs import DDLK, GaussianKnockoffs, KnockoffSelector, check_swap
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.runtime.background import background
 from knockoffs.runtime.cautions import caution, collect_cautions
-from knockoffs.runtime.progress import Job, Phase
-from knockoffs.runtime.reports import Report
+from knockoffs.runtime.parallel import background
+from knockoffs.runtime.progress import Job, Phase, Report
 
 X = AutoregressiveGaussian(features=12, rho=0.5).sample(300, random_state=0)
 Y = X[:, :6].sum(1) + np.random.default_rng(1).normal(size=len(X))

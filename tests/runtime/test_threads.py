@@ -12,7 +12,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from knockoffs import GaussianKnockoffs
-from knockoffs.runtime.threads import FEW_COLUMNS, one_thread, suited_threads
+from knockoffs.runtime.parallel import FEW_COLUMNS, one_thread, suited_threads
 
 
 def threads() -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from knockoffs.check.dry_run import Rate
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.arrays import Array
 from knockoffs.selection import statistic_choice as choice
-from knockoffs.selection.tossed import exchanged
+from knockoffs.selection.statistic_choice import exchanged
 from knockoffs.table.table import read_table
 
 LAW = AutoregressiveGaussian(features=20, rho=0.4)

@@ -18,9 +18,8 @@ from knockoffs.check.simulated import as_target
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.effects import describe_effects
 from knockoffs.effects.bins import bins_of
-from knockoffs.effects.hazard import cox_fit, hazard_ratio
+from knockoffs.effects.hazard import cox_fit, hazard_ratio, survival_curves
 from knockoffs.effects.result import HazardRatio
-from knockoffs.effects.survival_curves import survival_curves
 from knockoffs.schema.schema import Column
 from knockoffs.table.table import read_table
 from knockoffs.targets.survival import RiskSets, Times, kaplan_meier

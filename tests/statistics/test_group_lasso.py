@@ -7,8 +7,7 @@ import pytest
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.model_selection import KFold
 
-from knockoffs.statistics.group_lasso import Groups, _largest_penalty, _path, group_lasso
-from knockoffs.statistics.lasso_responses import Hazard, read_response
+from knockoffs.statistics.group_lasso import Groups, Hazard, _largest_penalty, _path, group_lasso, read_response
 from knockoffs.targets.survival import Times
 
 OF = np.array([0, 0, 0, 1, 2, 2, 3, 4, 4, 4])

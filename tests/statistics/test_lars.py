@@ -9,8 +9,8 @@ from sklearn.model_selection import KFold
 
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 from knockoffs.runtime.arrays import Array
-from knockoffs.statistics import lars
-from knockoffs.statistics.lars import lars_lasso
+from knockoffs.statistics import lasso
+from knockoffs.statistics.lasso import lars_lasso
 
 
 def problem(rows: int, columns: int, rho: float) -> tuple[Array, Array, list[tuple[Array, Array]]]:
@@ -31,7 +31,7 @@ def test_it_finds_what_the_whole_paths_find(rows: int, columns: int, rho: float)
 def test_paths_that_end_early_lead_to_the_same_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y, cv = problem(400, 100, 0.5)
     whole = lars_lasso(x, y, cv)
-    monkeypatch.setattr(lars, "FIRST_STEPS", 20)
+    monkeypatch.setattr(lasso, "FIRST_STEPS", 20)
     np.testing.assert_allclose(lars_lasso(x, y, cv), whole, atol=0.02 * np.abs(whole).max())
 
 

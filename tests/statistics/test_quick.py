@@ -11,7 +11,6 @@ from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.statistics import quick
 from knockoffs.statistics.crossfit import PENALTY
 from knockoffs.statistics.lasso import LassoStatistic
-from knockoffs.statistics.lassos import Lassos, Penalised
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.quick import (
     FOR_WIDE,
@@ -20,6 +19,8 @@ from knockoffs.statistics.quick import (
     RIDGE_PENALTIES,
     USUAL,
     WIDE,
+    Lassos,
+    Penalised,
     _folds,
     held_out_lines,
     lasso_coefficients,

@@ -30,7 +30,7 @@ from knockoffs.statistics import (
     Statistic,
 )
 from knockoffs.statistics.crossfit import Split
-from knockoffs.statistics.lars import lars_lasso
+from knockoffs.statistics.lasso import lars_lasso
 from knockoffs.statistics.models import make_model
 from knockoffs.statistics.problem import Problem
 from knockoffs.targets.target import Target

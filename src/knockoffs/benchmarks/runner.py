@@ -23,8 +23,8 @@ from knockoffs.check.expectation import expect
 from knockoffs.check.source import find_source
 from knockoffs.datasets.real import check_data_file
 from knockoffs.runtime.cautions import collect_cautions
-from knockoffs.runtime.reports import Report
-from knockoffs.runtime.threads import one_thread
+from knockoffs.runtime.parallel import one_thread
+from knockoffs.runtime.progress import Report
 from knockoffs.statistics.models import require_model
 from knockoffs.table.table import read_table
 

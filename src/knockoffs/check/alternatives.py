@@ -9,7 +9,7 @@ from knockoffs.check.dry_run import DryRun, Rate
 from knockoffs.check.source import Source
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.runtime.cautions import collect_cautions
-from knockoffs.runtime.reports import Report
+from knockoffs.runtime.progress import Report
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic

@@ -16,7 +16,7 @@ from knockoffs.filtering.filter import fdp, knockoff_select, power
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.reports import Report
+from knockoffs.runtime.progress import Report
 from knockoffs.statistics.base import is_statistic
 from knockoffs.table.design import expand
 from knockoffs.table.table import Table, read_table

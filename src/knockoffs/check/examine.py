@@ -11,7 +11,6 @@ import numpy as np
 
 from knockoffs.check.alternatives import Expect, find_alternatives
 from knockoffs.check.certificate import Certificate
-from knockoffs.check.columns import independent_pairs
 from knockoffs.check.divergence import Divergence, swap_divergence
 from knockoffs.check.dry_run import LEVELS, DryRun, simulate
 from knockoffs.check.exact import draw_signs
@@ -19,14 +18,13 @@ from knockoffs.check.expectation import expect
 from knockoffs.check.feature_tests import PerFeature, compare_features, near_duplicates
 from knockoffs.check.findings import Findings
 from knockoffs.check.joint_tests import SwapTest, compare_swaps, covariance_errors
+from knockoffs.check.pairs import independent_pairs
 from knockoffs.check.source import Source, find_source, may_run_aside
 from knockoffs.runtime.arrays import Flags, Indices
-from knockoffs.runtime.background import background
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_jobs
-from knockoffs.runtime.progress import Phase, job, progress_bars
+from knockoffs.runtime.parallel import background, suited_threads
+from knockoffs.runtime.progress import Phase, Report, job, progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.runtime.reports import Report
-from knockoffs.runtime.threads import suited_threads
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.table.design import aligned, copied_features

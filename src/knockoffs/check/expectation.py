@@ -16,7 +16,7 @@ from knockoffs.check.dry_run import DryRun, like
 from knockoffs.check.simulated import KINDS, as_target, simulated_response
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.reports import Report
+from knockoffs.runtime.progress import Report
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
 from knockoffs.statistics.lasso import LassoStatistic

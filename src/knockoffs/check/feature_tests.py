@@ -1,4 +1,4 @@
-"""Each feature beside its knockoff: distribution, likeness, and whether the two can be told apart."""
+"""Each feature beside its knockoff: how their distributions differ; and features that are twins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from knockoffs.check.exact import Signs
 from knockoffs.check.pairs import Pairs, inverse_root
 from knockoffs.runtime.arrays import TINY, Array, Indices
-from knockoffs.table.design import _unit_length, likeness
+from knockoffs.table.design import _unit_length, expand, likeness
+from knockoffs.table.table import Table
 
 SAME = 0.9  # correlation from which on two features count as near-duplicates
 NEIGHBOURS = 3  # of a feature, each of which its knockoff should follow as it does
@@ -163,3 +164,27 @@ def _partial_correlation(precision: Array, one: Indices, other: Indices) -> floa
 
 def _own_variance(precision: Array, columns: Indices) -> float:
     return float(np.diag(np.linalg.inv(precision[np.ix_(columns, columns)])).mean())
+
+
+ALIKE = 0.95  # correlation
+MOST_PAIRS = 50
+MOST_ROWS = 5_000
+MOST_COLUMNS = 2_000  # all pairs of more would take too much memory
+
+
+def find_twins(table: Table) -> list[tuple[str, str]]:
+    """Return pairs of features that are correlated almost perfectly, the most alike first.
+
+    Two nominal features are alike where each level of one stands for a level of the other, two groups of features
+    where columns of theirs are. Nothing is returned for tables of many columns.
+    """
+    some = np.linspace(0, len(table) - 1, min(len(table), MOST_ROWS)).astype(int)
+    design = expand(table.schema, table.codes[some])
+    if design.tables[0].shape[1] > MOST_COLUMNS:
+        return []
+    alike = np.triu(likeness(design.tables[0], design.unit), k=1)
+    names, unit = table.units.names, table.units.of
+    first, second = np.nonzero((alike >= ALIKE) & (unit[:, None] != unit))
+    order = np.argsort(-alike[first, second], kind="stable")
+    pairs = dict.fromkeys((names[unit[first[k]]], names[unit[second[k]]]) for k in order)
+    return list(pairs)[:MOST_PAIRS]

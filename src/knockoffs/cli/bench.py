@@ -91,7 +91,7 @@ def run(
     from knockoffs.benchmarks.runner import RunFailedError, run_experiment
     from knockoffs.benchmarks.store import Store
     from knockoffs.cli.bench_results import show_results
-    from knockoffs.density.hardware import torch_device
+    from knockoffs.density.devices import torch_device
     from knockoffs.runtime.progress import progress_bars
 
     experiment = _experiment(name)

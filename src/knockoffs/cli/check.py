@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
-from knockoffs.cli.choices import STATISTICS
 from knockoffs.cli.common import (
+    STATISTICS,
     as_in_fit,
     check_cores,
     groups_option,

@@ -1,4 +1,8 @@
-"""What the commands share: options, generators and tables."""
+"""What the commands share: options, generators and tables.
+
+Names that options accept are written down here, so that help and wrong usage need not wait for torch. A test holds
+these against the registries and types that they stand for.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +15,35 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 import numpy as np
 
-from knockoffs.cli.choices import GENERATORS
 from knockoffs.runtime.arrays import Flags
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_choice, check_count, check_jobs
 from knockoffs.schema.schema import CHOICES, Kind
 from knockoffs.schema.words import counted, listing
 
-if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
+if TYPE_CHECKING:
     import pandas as pd
 
     from knockoffs.generators.base import KnockoffGenerator
     from knockoffs.generators.table_model import TableModel
+
+GENERATORS = ("ddlk", "gaussian", "gaussian-mixture", "deep", "gan", "auto-encoding", "hmm")
+STATISTICS = (
+    "mixture",
+    "holdout",
+    "midpoint",
+    "boosting",
+    "linear+boosting",
+    "lightgbm",
+    "lasso",
+    "importance",
+    "sum",
+)
+AUTO = "auto"  # a statistic that is chosen by simulated responses
+TASKS = ("auto", "regression", "classification", "survival")
+VARIANTS = ("distilled", "holdout")  # of the randomisation test
+CORRECTIONS = ("bh", "by", "holm", "none")
+
 
 MOST_DRAWS = 10_000
 MOST_REPLICATES = 100_000

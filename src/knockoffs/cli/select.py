@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from knockoffs.cli.choices import AUTO, STATISTICS, TASKS
 from knockoffs.cli.common import (
+    AUTO,
+    STATISTICS,
+    TASKS,
     as_in_fit,
     cautions_kept,
     check_cores,

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from knockoffs.cli.choices import CORRECTIONS, TASKS, VARIANTS
 from knockoffs.cli.common import (
+    CORRECTIONS,
+    TASKS,
+    VARIANTS,
     as_in_fit,
     cautions_kept,
     check_cores,

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from knockoffs.density.distributions import GaussianMixture
+from knockoffs.density.distributions import GaussianMixture, MixtureHead
 from knockoffs.density.gradients import FURTHEST, Draw, LogProb, Masked, Stack, solve_in_blocks, solve_in_rounds
-from knockoffs.density.heads import MixtureHead
 from knockoffs.density.in_order import sample_in_order
 from knockoffs.density.nn import StackedLinear, StackedMLP
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from knockoffs.density.distributions import MixtureAt
-from knockoffs.density.heads import MixtureHead
+from knockoffs.density.distributions import MixtureAt, MixtureHead
 
 # Networks that see projections see them no further out than this (in standard deviations of the columns), so
 # that a row far from all others meets the answer for the last known place, not a network's extrapolation.

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from knockoffs.density.adam import Adam
 from knockoffs.density.nn import StackedLinear
 from knockoffs.density.ridge import Line
-from knockoffs.density.training import Schedule, train
+from knockoffs.density.training import Adam, Schedule, train
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # outputs [networks, outputs, rows], y [rows] to losses [networks, rows]
 

@@ -1,4 +1,4 @@
-"""The two stages of DDLK: fit q_joint by maximum likelihood, then q_knockoff against the worst swap."""
+"""The two stages of DDLK and their losses: likelihood, then swap divergence with an entropy term."""
 
 from __future__ import annotations
 
@@ -8,15 +8,45 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from knockoffs.density.adam import Adam
-from knockoffs.density.chunks import in_chunks
 from knockoffs.density.density import AutoregressiveDensity, Noise
-from knockoffs.density.losses import negative_log_likelihood, swap_loss
+from knockoffs.density.hardware import World, in_chunks
 from knockoffs.density.starts import network_weights
-from knockoffs.density.swaps import Swaps, UniformSwaps
-from knockoffs.density.training import SMALLEST_GAIN, History, Schedule, train
-from knockoffs.density.world import World
-from knockoffs.runtime.reports import Report
+from knockoffs.density.swaps import Swaps, UniformSwaps, swap
+from knockoffs.density.training import SMALLEST_GAIN, Adam, History, Schedule, train
+from knockoffs.runtime.progress import Report
+
+
+def negative_log_likelihood(q_joint: AutoregressiveDensity, x: Tensor) -> Tensor:
+    r"""$-\log \hat q_\text{joint}(x)$ per row."""
+    return -q_joint.log_prob(x)
+
+
+def swap_loss(
+    q_joint: AutoregressiveDensity,
+    q_knockoff: AutoregressiveDensity,
+    x: Tensor,
+    x_tilde: Tensor,
+    mask: Tensor,
+    entropy: float = 0.0,
+    *,
+    joint: Tensor | None = None,
+    knockoff: Tensor | None = None,
+) -> Tensor:
+    r"""The integrand of the DDLK objective, per row, for the swap H that `mask` stands for.
+
+    $\log \frac{\hat q_\text{joint}(x)\, \hat q_\text{knockoff}(\tilde x \mid x)^{1+\lambda}}
+    {\hat q_\text{joint}(u)\, \hat q_\text{knockoff}(\tilde u \mid u)}$ with
+    $[u, \tilde u] = [x, \tilde x]_{\text{swap}(H)}$ and λ = `entropy`. With λ = 0 its mean over
+    draws is the Kullback-Leibler divergence implied by the swap property: 0 for exact knockoffs. `joint` and
+    `knockoff` are $\log \hat q_\text{joint}(x)$ and $\log \hat q_\text{knockoff}(\tilde x \mid x)$ where they
+    are known already.
+    """
+    u, u_tilde = swap(x, x_tilde, mask)
+    joint = q_joint.log_prob(x) if joint is None else joint
+    knockoff = q_knockoff.log_prob(x_tilde, x) if knockoff is None else knockoff
+    swapped_joint, swapped_knockoff = q_joint.log_prob(u), q_knockoff.log_prob(u_tilde, u)
+    return joint + (1 + entropy) * knockoff - swapped_joint - swapped_knockoff
+
 
 # Projections that begin at good linear predictors move more slowly than the networks behind them.
 _PROJECTION_RATE = 0.3

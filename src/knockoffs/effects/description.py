@@ -8,13 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from knockoffs.effects.bins import Bins, bins_of, within_bins
-from knockoffs.effects.confounders import Confounders
 from knockoffs.effects.curves import Explained, curve_of, short
-from knockoffs.effects.hazard import hazard_ratio
+from knockoffs.effects.hazard import hazard_ratio, survival_curves
 from knockoffs.effects.intervals import LEVEL, level_for_discoveries
-from knockoffs.effects.regression import Adjustment
+from knockoffs.effects.regression import Adjustment, Confounders
 from knockoffs.effects.result import Curve, Effect, Effects, HazardRatio, SurvivalCurves
-from knockoffs.effects.survival_curves import survival_curves
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.schema.schema import Schema
 from knockoffs.table.design import Design, aligned, expand, pooled_schema

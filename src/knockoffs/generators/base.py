@@ -21,8 +21,8 @@ from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.checks import check_choice, check_count
 from knockoffs.runtime.memory import require_memory
 from knockoffs.runtime.model_files import read_model, refuse_damaged, write_model
+from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.runtime.threads import suited_threads
 from knockoffs.schema.schema import Kind
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.schema.words import listing

@@ -24,10 +24,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from knockoffs.density.chunks import in_chunks
 from knockoffs.density.density import AutoregressiveDensity, Noise
 from knockoffs.density.distributions import GaussianMixture
 from knockoffs.density.grids import GridDensity, refined_density
+from knockoffs.density.hardware import in_chunks
 from knockoffs.generators.rows import draw_noise
 from knockoffs.kinds.encoding import TableEncoding
 from knockoffs.kinds.feature_cells import FeatureCells

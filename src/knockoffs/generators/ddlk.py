@@ -11,16 +11,15 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from knockoffs.density.chunks import in_chunks
 from knockoffs.density.density import AutoregressiveDensity, Noise
-from knockoffs.density.hardware import DeviceName, torch_device
+from knockoffs.density.devices import DeviceName, torch_device
+from knockoffs.density.hardware import in_chunks
 from knockoffs.density.stages import JOINT, fit_knockoff
 from knockoffs.density.starts import random_density, start_density
 from knockoffs.density.swaps import SWAPS
 from knockoffs.density.training import History
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.clusters import knockoff_conditionals
-from knockoffs.generators.fit_rows import FitRows, draw_rows
 from knockoffs.generators.joint import JointDensity
 from knockoffs.generators.joint_model import (
     JointModel,
@@ -32,18 +31,16 @@ from knockoffs.generators.joint_model import (
     network_schedule,
     starts_memory,
 )
-from knockoffs.generators.network_sizes import training_memory
-from knockoffs.generators.rows import check_most_rows, draw_noise, some_rows
-from knockoffs.generators.saved_networks import network_arrays, restore_density, restore_history
+from knockoffs.generators.rows import FitRows, check_most_rows, draw_noise, draw_rows, some_rows
+from knockoffs.generators.saved_networks import network_arrays, restore_density, restore_history, training_memory
 from knockoffs.generators.swap_pairs import EncodedPairs, SwapDivergence
 from knockoffs.generators.views import silence_views, view_knockoffs
-from knockoffs.kinds.saved_scale import restore_scale, scale_arrays
+from knockoffs.kinds.scales import restore_scale, scale_arrays
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_number
 from knockoffs.runtime.model_files import take_array
-from knockoffs.runtime.progress import progress_bars
+from knockoffs.runtime.progress import Report, progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, torch_generator
-from knockoffs.runtime.reports import Report
 
 
 class DDLK(RowwiseGenerator):

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.covariance import empirical_covariance, ledoit_wolf
 
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.block_gaps import block_gaps, shrunk_between_groups
-from knockoffs.generators.gaps import least_variance, most_entropy, widest
+from knockoffs.generators.gaps import block_gaps, least_variance, most_entropy, shrunk_between_groups, widest
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.checks import check_choice

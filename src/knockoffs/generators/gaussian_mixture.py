@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.block_gaps import shrunk_between_groups
+from knockoffs.generators.gaps import shrunk_between_groups
 from knockoffs.generators.gaussian import (
     METHODS,
     KnockoffLaw,

@@ -14,8 +14,7 @@ from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import BY_KIND, DEFAULT, GENERATORS
 from knockoffs.generators.table_model import MIN_COLUMNS, MIN_ROWS
-from knockoffs.kinds.saved_scale import restore_scale, scale_arrays
-from knockoffs.kinds.scales import normal_scale
+from knockoffs.kinds.scales import normal_scale, restore_scale, scale_arrays
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_choice, check_count

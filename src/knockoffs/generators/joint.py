@@ -11,12 +11,11 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from knockoffs.density.chunks import in_chunks
 from knockoffs.density.density import Noise
-from knockoffs.density.hardware import DeviceName, torch_device
+from knockoffs.density.devices import DeviceName, torch_device
+from knockoffs.density.hardware import in_chunks
 from knockoffs.generators.base import SavedModel
 from knockoffs.generators.conditionals import FeatureConditional, TableConditionals
-from knockoffs.generators.fit_rows import FitRows, draw_rows
 from knockoffs.generators.joint_model import (
     JointModel,
     NetworkSettings,
@@ -27,19 +26,21 @@ from knockoffs.generators.joint_model import (
     network_schedule,
 )
 from knockoffs.generators.rows import (
+    FitRows,
     check_most_rows,
     draw_noise,
+    draw_rows,
     some_rows,
 )
 from knockoffs.generators.saved_networks import network_arrays, restore_density, restore_history
 from knockoffs.generators.table_model import TableModel
-from knockoffs.kinds.saved_scale import restore_scale, scale_arrays
+from knockoffs.kinds.scales import restore_scale, scale_arrays
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction
 from knockoffs.runtime.memory import require_memory
+from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.progress import progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.runtime.threads import suited_threads
 from knockoffs.schema.schema import Kind
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from knockoffs.density.chunks import in_chunks
 from knockoffs.density.density import AutoregressiveDensity, Views
+from knockoffs.density.hardware import in_chunks
 from knockoffs.density.stages import Phase, fit_joint
 from knockoffs.density.starts import random_density, start_density
 from knockoffs.density.training import History, Schedule
@@ -24,16 +24,16 @@ from knockoffs.generators.clusters import (
     fit_clustered,
     joint_conditionals,
 )
-from knockoffs.generators.fit_rows import FitRows
 from knockoffs.generators.linear import Estimator, LinearGaussian, Moments, fit_factor, fit_shrunk, fit_sparse
-from knockoffs.generators.network_sizes import training_memory
+from knockoffs.generators.rows import FitRows
+from knockoffs.generators.saved_networks import training_memory
 from knockoffs.generators.views import silence_views, view_joint
 from knockoffs.kinds.scales import Scale, normal_scale, standard_scale
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.checks import check_choice, check_count, check_number, check_widths
 from knockoffs.runtime.memory import FLOAT64
+from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import torch_generator
-from knockoffs.runtime.reports import Report
 
 Start = Literal["linear", "random"]
 ScaleName = Literal["auto", "standard", "normal"]

@@ -1,10 +1,10 @@
-"""Networks and training histories in model files."""
+"""Networks and training histories in model files, and how large networks are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from torch import nn
 
 from knockoffs.density.density import AutoregressiveDensity
 from knockoffs.density.training import History
-from knockoffs.generators.network_sizes import Network, without_weights
+from knockoffs.runtime.memory import FLOAT32
 from knockoffs.runtime.model_files import take_array
 from knockoffs.runtime.typed_json import as_record, as_type
 
@@ -75,3 +75,25 @@ def restore_density(
 def restore_history(header: Any) -> list[History]:
     """Make the histories of a fit's stages from their entries in a header."""
     return [as_record(History, entry) for entry in as_type(list[Any], header, "history")]
+
+
+Network = TypeVar("Network", bound=nn.Module)
+# The weights, their gradients, two moments of Adam, the running mean, the best so far, and two while a loss is
+# computed (masked weights and their gradients, or the weights that the running mean replaces).
+_COPIES = 8
+
+
+def without_weights(make: Callable[[], Network]) -> Network:
+    """Make a network that has shapes alone: its weights take no memory and have no values."""
+    with torch.device("meta"):
+        return make()
+
+
+def network_memory(*makers: Callable[[], nn.Module]) -> float:
+    """Return the bytes that the weights of these networks take."""
+    return FLOAT32 * sum(value.numel() for make in makers for value in without_weights(make).state_dict().values())
+
+
+def training_memory(*makers: Callable[[], nn.Module]) -> float:
+    """Estimate the bytes that these networks take in training, without their activations."""
+    return _COPIES * network_memory(*makers)

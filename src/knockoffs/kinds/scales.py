@@ -4,31 +4,88 @@ Knockoffs commute with such maps: if z̃ is a knockoff of z = g(x), then g⁻¹(
 the increasing g of each column. So the scale can be chosen for the model's convenience.
 
 Tables are arrays of numpy or tensors of torch, of double precision, and so is what comes out: networks learn from
-tensors, other models need no torch. The mathematics is written once, for both.
+tensors, other models need no torch. The mathematics is written once, for both: they have most functions under the
+same names, in the module that `library_of` returns. Torch is not imported: where there are tensors, it has been.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
-from knockoffs.kinds.either_library import (
-    Either,
-    Numbers,
-    columns_first,
-    find_interval,
-    interpolate,
-    library_of,
-    normal_cdf,
-    normal_quantile,
-    pick,
-    softplus,
-    sort_columns,
-)
+from knockoffs.runtime.model_files import take_array
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Numbers = TypeVar("Numbers", "NDArray[Any]", "Tensor")
+Either = Any  # the same inside of functions that call those of either library
+
+
+def library_of(x: Either) -> Any:
+    """Return numpy for its arrays, and torch for its tensors."""
+    return np if isinstance(x, np.ndarray) else sys.modules["torch"]
+
+
+def sort_columns(x: Either) -> Either:
+    """Return each column in increasing order."""
+    return np.sort(x, 0) if isinstance(x, np.ndarray) else library_of(x).msort(x)
+
+
+def columns_first(x: Either) -> Either:
+    """Return the transposed table, so that each column lies in one piece of memory."""
+    return np.ascontiguousarray(x.T) if isinstance(x, np.ndarray) else x.T.contiguous()
+
+
+def find_interval(edges: Either, points: Either) -> Either:
+    """Return, per point, its interval between edges, clipped to the inner ones; `[d, rows]`."""
+    xp = library_of(points)
+    if xp is np:
+        above = np.empty(points.shape, dtype=np.int64)
+        for found, own, at in zip(above, edges, points, strict=True):
+            found[:] = np.searchsorted(own, at, "right")
+    else:
+        above = xp.searchsorted(edges, points, right=True)
+    return xp.clip(above - 1, 0, edges.shape[1] - 2)
+
+
+def pick(x: Either, index: Either) -> Either:
+    """Return the entries of each row of x by their numbers there."""
+    return np.take_along_axis(x, index, 1) if isinstance(x, np.ndarray) else x.gather(1, index)
+
+
+def interpolate(first: Either, second: Either, share: Either) -> Either:
+    """Return what lies at this share of the way from the first to the second."""
+    xp = library_of(first)
+    return first + share * (second - first) if xp is np else xp.lerp(first, second, share)
+
+
+def softplus(x: Either) -> Either:
+    """Return log(1 + eˣ)."""
+    xp = library_of(x)
+    return np.logaddexp(0.0, x) if xp is np else xp.nn.functional.softplus(x, threshold=30.0)
+
+
+def normal_cdf(x: Either) -> Either:
+    """Return the probability that a standard normal number is below x."""
+    xp = library_of(x)
+    return ndtr(x) if xp is np else xp.special.ndtr(x)
+
+
+def normal_quantile(probability: float, like: Either) -> float:
+    """Return the inverse of `normal_cdf` by the library that `like` is of."""
+    xp = library_of(like)
+    if xp is np:
+        return float(ndtri(probability))
+    return xp.special.ndtri(xp.tensor(probability, dtype=xp.float64)).item()
+
 
 BASES = ("identity", "softplus", "log")
 _DECIDING_ROWS, _FITTED_ROWS = 5_000, 20_000
@@ -290,3 +347,29 @@ def _inverse_spline(y: Either, knots: Either, values: Either, slopes: Either) ->
     edge = xp.where(beyond > 0, knots[:, -1:], knots[:, :1])
     tail_slope = xp.where(beyond > 0, slopes[:, -1:], slopes[:, :1])
     return xp.where(beyond == 0, x, edge + beyond / tail_slope).T
+
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def scale_arrays(scale: Scale[Any]) -> Arrays:
+    """Return the arrays of a scale under the names of a model file."""
+    return {f"scale.{name}": np.asarray(part) for name, part in scale.tensors().items()}
+
+
+def restore_scale(arrays: Arrays, columns: int) -> Scale[NDArray[Any]]:
+    """Make the scale that `scale_arrays` wrote; raises a ValueError for maps that do not increase."""
+    base = take_array(arrays, "scale.base", (columns,), "i")
+    lowest = take_array(arrays, "scale.lowest", (columns,), finite=False)  # -inf where there is no bound
+    vectors = {name: take_array(arrays, f"scale.{name}", (columns,)) for name in _VECTORS}
+    knots = take_array(arrays, "scale.knots", (columns, None))
+    curves = {name: take_array(arrays, f"scale.{name}", knots.shape) for name in ("values", "slopes")}
+    increasing = (np.diff(knots) > 0).all() and (np.diff(curves["values"]) > 0).all()
+    positive = all((values > 0).all() for values in (vectors["unit"], vectors["spread"], curves["slopes"]))
+    known = np.isin(base, range(len(BASES))).all() and not (np.isnan(lowest) | (lowest == np.inf)).any()
+    if not (increasing and positive and known and knots.shape[1] > 1):
+        raise ValueError("the arrays of the scale do not describe increasing maps")
+    return Scale(base=base, lowest=lowest, knots=knots, **vectors, **curves)
+
+
+_VECTORS = ("unit", "floor", "centre", "spread")

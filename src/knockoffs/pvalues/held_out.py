@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
-from knockoffs.check.sequential import Found, sequential_pvalue
-from knockoffs.pvalues.columns import in_standard_units, standard_units
+from knockoffs.check.exact import Found, sequential_pvalue
+from knockoffs.pvalues.copies import in_standard_units, standard_units
 from knockoffs.runtime.arrays import Array, Indices
 
 PARTS = 5

@@ -7,9 +7,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from knockoffs.check.sequential import Found, sequential_pvalue
-from knockoffs.pvalues.columns import Columns, feature_columns, in_standard_units
-from knockoffs.pvalues.copies import COPIES, copies_of
+from knockoffs.check.exact import Found, sequential_pvalue
+from knockoffs.pvalues.copies import COPIES, Columns, copies_of, feature_columns, in_standard_units
 from knockoffs.pvalues.distilled import Distilled, Effect
 from knockoffs.pvalues.held_out import WORK, Part, holdout_pvalue
 from knockoffs.pvalues.redraws import Redraws

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 from sklearn.model_selection import KFold
 
-from knockoffs.pvalues.columns import Columns, in_standard_units, standard_units
+from knockoffs.pvalues.copies import Columns, in_standard_units, standard_units
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.parallel import in_parallel
 from knockoffs.targets.standard_units import standardise

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.check.hazards import warn_of_hazards
 from knockoffs.generators.base import is_ready
-from knockoffs.pvalues.advice import advice_after_tests
+from knockoffs.pvalues.advice import advice_after_tests, meaning_of_effects, upper_levels
 from knockoffs.pvalues.choices import (
     check_density,
     check_statistic,
@@ -22,11 +22,10 @@ from knockoffs.pvalues.choices import (
     warn_of_copies,
     warn_of_resolution,
 )
-from knockoffs.pvalues.columns import table_columns
+from knockoffs.pvalues.copies import table_columns
 from knockoffs.pvalues.corrections import Correction, adjust_pvalues
 from knockoffs.pvalues.heavy_tails import warn_of_heavy_tails
 from knockoffs.pvalues.held_out import forward_parts
-from knockoffs.pvalues.meaning import meaning_of_effects, upper_levels
 from knockoffs.pvalues.one_feature import Study, Tested, Variant
 from knockoffs.pvalues.redraws import Redraws, fitted_density, redraws_of
 from knockoffs.pvalues.residuals import Curves, Residuals, outputs
@@ -35,10 +34,9 @@ from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.runtime.notebook import described
-from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.parallel import in_parallel, suited_threads
 from knockoffs.runtime.progress import progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
-from knockoffs.runtime.threads import suited_threads
 from knockoffs.runtime.versions import versions_in_use
 from knockoffs.schema.schema import Kind
 from knockoffs.statistics.models import make_model

@@ -7,7 +7,7 @@ from typing import Any
 
 from knockoffs.effects.intervals import standard_errors
 from knockoffs.report.axes import MARGIN_BOTTOM, MARGIN_TOP, Axis, Chart, value_range, with_axes
-from knockoffs.report.skewness import suits_log
+from knockoffs.report.feature_pictures import suits_log
 
 APART = 46  # pixels for missing cells, to the right of a curve
 LEVEL_ROW = 24

@@ -1,4 +1,4 @@
-"""Features beside their knockoffs, as numbers to draw: histograms, shares of levels, and pairs of features."""
+"""Features beside their knockoffs, as numbers to draw: histograms, shares of levels, pairs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from knockoffs.report.skewness import suits_log
 from knockoffs.runtime.arrays import Array
 from knockoffs.schema.schema import Column, Schema
 from knockoffs.selection.kept_rows import Pictured
@@ -168,3 +167,16 @@ def rounded(values: Array) -> list[float]:
     span, most = (float(np.ptp(values)), float(np.abs(values).max())) if len(values) else (0.0, 0.0)
     beyond = max(0, math.ceil(math.log10(most / span))) if span > 0 and most > 0 else 0
     return [float(f"{value:.{min(DIGITS + beyond, 17)}g}") for value in values.tolist()]
+
+
+SKEWED = 8.0  # times the median
+
+
+def suits_log(values: Sequence[float]) -> bool:
+    """Return whether values above zero reach so far beyond their median that a straight axis would hide most.
+
+    >>> suits_log([1, 2, 3, 200]), suits_log([1, 2, 3, 4]), suits_log([0, 1, 200])
+    (True, False, False)
+    """
+    found = np.asarray(values, dtype=float)
+    return len(found) > 1 and bool(found.min() > 0) and bool(found.max() > SKEWED * np.median(found))

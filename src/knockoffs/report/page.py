@@ -1,18 +1,21 @@
-"""The report of a selection as one HTML file."""
+"""The report of a selection as one HTML file: no network, nothing that a column's name could run."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.report.charts import draw
 from knockoffs.report.summary import summarise, summarise_selection
-from knockoffs.report.template import filled_in
 from knockoffs.runtime.outputs import write_atomically
 from knockoffs.selection.result import Selection
 from knockoffs.selection.selector import KnockoffSelector
@@ -85,3 +88,31 @@ def render(summary: dict[str, Any], *, made: datetime | None = None) -> str:
     """Return the page of a summary."""
     content = {"summary": summary, "charts": draw(summary), "title": summary.get("title")}
     return filled_in("report.html.j2", made=made, **content)
+
+
+LOADER = PackageLoader("knockoffs.report")
+
+
+def filled_in(template: str, *, made: datetime | None = None, **content: Any) -> str:
+    """Fill in a template. All texts of the data are escaped; the one script is pinned by its hash.
+
+    Parameters
+    ----------
+    template : str
+        The name of the template.
+    made : datetime, default=None
+        When the page was made; now by default.
+    **content : object
+        What the template shows, by the names that it has there.
+    """
+    environment = Environment(
+        loader=LOADER, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    script, style = (LOADER.get_source(environment, name)[0] for name in ("report.js", "report.css"))
+    return environment.get_template(template).render(
+        content,
+        script=Markup(script),
+        style=Markup(style),
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        made=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+    )

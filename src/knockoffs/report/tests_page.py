@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from knockoffs.pvalues import RandomizationTest
 from knockoffs.report.axes import Axis
 from knockoffs.report.feature_pictures import columns_read
-from knockoffs.report.template import filled_in
+from knockoffs.report.page import filled_in
 from knockoffs.runtime.outputs import write_atomically
 
 MOST_EFFECTS = 40

@@ -1,18 +1,23 @@
-"""Tasks that do not depend on each other: in this process, on several cores, or on a cluster, by joblib."""
+"""Tasks on several cores, on a cluster or in a thread beside, and how many threads each takes."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from contextvars import copy_context
+from functools import cache
 from importlib import import_module
+from threading import Event
 from typing import Any, Generic, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_jobs
-from knockoffs.runtime.threads import one_thread, thread_count
+from knockoffs.runtime.progress import Report
 
 Result = TypeVar("Result")
 
@@ -65,3 +70,111 @@ class _Work(Generic[Result]):
 
 def _carry_out(work: _Work[Result], *task: Any) -> tuple[Result, list[str]]:
     return work(*task)
+
+
+T = TypeVar("T")
+
+
+class _GivenUpError(Exception):
+    """Nobody waits for the result any more."""
+
+
+@contextmanager
+def background(
+    work: Callable[[Report], T], *, threads: int, report: Report | None = None
+) -> Iterator[Callable[[], T]]:
+    """Begin work in a thread of its own where there are several, and yield what waits for its result.
+
+    With one thread the work is done when its result is asked for: the same bits, later. Cautions of the work are
+    the caller's once it has the result. Work whose caller leaves the block early ends at its next report.
+
+    Parameters
+    ----------
+    work : callable
+        What is to be done. It is given a report, which it calls now and then.
+    threads : int
+        How many threads may run side by side.
+    report : callable, default=None
+        Is told how far the work is, from that thread.
+    """
+    left = Event()
+
+    def told(stage: str, done: int, total: int, loss: float | None) -> None:
+        if left.is_set():
+            raise _GivenUpError
+        if report is not None:
+            report(stage, done, total, loss)
+
+    if threads < 2:
+        yield cache(lambda: work(told))
+        return
+
+    def carried_out() -> tuple[T, list[str]]:
+        with one_thread(), collect_cautions() as cautions:
+            return work(told), cautions
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(copy_context().run, carried_out)
+
+        @cache
+        def result() -> T:
+            found, cautions = future.result()
+            for message in cautions:
+                caution(message)
+            return found
+
+        try:
+            yield result
+        finally:
+            left.set()
+
+
+FEW_COLUMNS = 300
+
+
+@contextmanager
+def suited_threads(X: Any) -> Iterator[int]:
+    """Let each step of the work take one thread where a table has few columns, whatever the number of cores.
+
+    Steps are then so small that more threads gain nothing, and on a machine that is also used by others they wait
+    for each other: a selection from 100 columns took 29 s with one thread and with two, but 50 s and more with two
+    while another program kept a core busy. Whole parts of the work can be done side by side instead: yields the
+    number of threads for these, 1 where the steps take all threads, and where a GPU does the work.
+    """
+    shape = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[1] > FEW_COLUMNS:
+        yield 1
+        return
+    threads = 1 if _has_gpu() else thread_count()
+    with one_thread():
+        yield threads
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Work with one thread, on which the last bits depend.
+
+    That goes for torch where it is loaded already: load what needs it before.
+    """
+    torch, threads = sys.modules.get("torch"), thread_count()
+    if torch is not None:
+        torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        if torch is not None:
+            torch.set_num_threads(threads)
+
+
+def thread_count() -> int:
+    """Return how many threads a step of the work takes: by torch or, as long as nobody needs it, by numpy."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        return torch.get_num_threads()
+    return max((pool["num_threads"] for pool in threadpool_info()), default=1)
+
+
+def _has_gpu() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_available()

@@ -1,10 +1,10 @@
-"""Progress of long work on standard error: one bar for a whole job, or lines now and then without a terminal."""
+"""Progress of long work on standard error: one bar for a whole job, or lines now and then."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-from knockoffs.runtime.reports import Report
 
 FIRST_LINE = 10.0  # seconds before the first line; what takes less time needs none
 NEXT_LINE = 30.0  # seconds between lines of one phase
@@ -242,3 +240,6 @@ def _about(seconds: float | None) -> str:
     if seconds < 60:
         return f"about {10 * round(seconds / 10):.0f} s left"
     return f"about {seconds / 60:.0f} min left" if seconds < 3600 else f"about {seconds / 3600:.1f} h left"
+
+
+Report = Callable[[str, int, int, float | None], None]  # stage, steps done, steps at most, held-out loss

@@ -18,13 +18,12 @@ from knockoffs.generators.base import is_generator, unfrozen
 from knockoffs.generators.completion import complete_again
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.runtime.arrays import Flags, Indices
-from knockoffs.runtime.background import background
 from knockoffs.runtime.cautions import caution
-from knockoffs.runtime.progress import Job
+from knockoffs.runtime.parallel import background
+from knockoffs.runtime.progress import Job, Report
 from knockoffs.runtime.randomness import random_generator
-from knockoffs.runtime.reports import Report
-from knockoffs.selection.phases import COMPARE
-from knockoffs.selection.tossed import tossed_source
+from knockoffs.selection.parts import COMPARE
+from knockoffs.selection.statistic_choice import tossed_source
 from knockoffs.statistics.draws import Draws
 from knockoffs.table.table import Table
 from knockoffs.targets.target import Task

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.check.certificate import Certificate
 from knockoffs.check.dry_run import DryRun
+from knockoffs.check.feature_tests import find_twins
 from knockoffs.check.hazards import warn_of_few_features, warn_of_hazards
 from knockoffs.check.source import may_run_aside
-from knockoffs.check.twins import find_twins
 from knockoffs.effects import describe_effects
 from knockoffs.generators.base import is_ready, with_defaults
 from knockoffs.generators.completion import complete_rows, warn_of_stand_ins
@@ -23,9 +23,9 @@ from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_jobs
+from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.progress import Job, job, progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
-from knockoffs.runtime.threads import suited_threads
 from knockoffs.schema.schema import Kind
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.selection.conclusion import conclude, warn_of_certificate, warn_of_kept, warn_of_nothing
@@ -37,8 +37,7 @@ from knockoffs.selection.generator_choice import (
     row_handling,
 )
 from knockoffs.selection.kept_rows import pictured
-from knockoffs.selection.parts import by_name, check_parts, is_auto
-from knockoffs.selection.phases import CHOOSE, DESCRIBE, LEARN, selection_phases
+from knockoffs.selection.parts import CHOOSE, DESCRIBE, LEARN, by_name, check_parts, is_auto, selection_phases
 from knockoffs.selection.result import RowHandling
 from knockoffs.selection.selection_check import check_selection, compare, may_check
 from knockoffs.selection.statistic_choice import choose_statistic

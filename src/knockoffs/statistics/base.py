@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.runtime.parallel import suited_threads
+from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.runtime.reports import Report
-from knockoffs.runtime.threads import suited_threads
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.schema.words import counted, listing
 from knockoffs.statistics.problem import Problem

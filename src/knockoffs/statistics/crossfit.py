@@ -19,12 +19,12 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from knockoffs.density.hardware import DeviceName, torch_device
+from knockoffs.density.devices import DeviceName, torch_device
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction
 from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState
-from knockoffs.runtime.reports import Report
 from knockoffs.statistics.base import PredictiveStatistic, require_enough_for, require_estimator_for
 from knockoffs.statistics.models import NAMED, make_model
 from knockoffs.statistics.problem import GivenTarget, Problem

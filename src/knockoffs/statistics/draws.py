@@ -10,8 +10,7 @@ from joblib import effective_n_jobs
 
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.progress import report_of_draw
-from knockoffs.runtime.reports import Report
+from knockoffs.runtime.progress import Report, report_of_draw
 from knockoffs.statistics.base import PredictiveStatistic, is_statistic
 from knockoffs.table.table import Table
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from knockoffs.density.hardware import DeviceName, torch_device
+from knockoffs.density.devices import DeviceName, torch_device
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.checks import check_count, check_number

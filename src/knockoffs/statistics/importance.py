@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from knockoffs.runtime.arrays import Array
+from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState
-from knockoffs.runtime.reports import Report
 from knockoffs.statistics.base import Statistic, require_estimator_for
 from knockoffs.statistics.problem import Problem, in_random_pair_order
 from knockoffs.targets.target import ModelTask, TaskChoice

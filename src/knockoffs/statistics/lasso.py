@@ -1,23 +1,24 @@
-"""The lasso coefficient difference."""
+"""The lasso coefficient difference, and the lasso of a quantity along the exact paths of LARS."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegressionCV
+from sklearn.linear_model import LogisticRegressionCV, lars_path
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.checks import check_count
+from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState
-from knockoffs.runtime.reports import Report
 from knockoffs.statistics.base import Statistic, require_enough_for
-from knockoffs.statistics.group_lasso import Groups, group_lasso
+from knockoffs.statistics.group_lasso import Groups, group_lasso, response_of
 from knockoffs.statistics.importance import importances
-from knockoffs.statistics.lars import lars_lasso
-from knockoffs.statistics.lasso_responses import response_of
 from knockoffs.statistics.problem import Problem, in_random_pair_order
 from knockoffs.targets.target import TaskChoice
 
@@ -137,3 +138,73 @@ def _deviations(b: Array, groups: Groups, covariances: list[Array]) -> Array:
     parts = (b[groups.of == g] for g in range(len(groups.weight)))
     variances = [np.sum(part * (c @ part)) for part, c in zip(parts, covariances, strict=True)]
     return np.sqrt(np.maximum(variances, 0.0))
+
+
+FIRST_STEPS = 256  # of a path; it is followed further while its best penalty may still lie ahead
+BEHIND = 0.5  # share of a path, in steps, behind which its best penalty must lie
+PENALTIES = 200
+SMALLEST_PENALTY = 1e-6  # penalty, as a share of the largest
+
+
+class _Path(NamedTuple):
+    """Residuals of unseen rows along the path of a fold; between its penalties they are straight lines."""
+
+    penalties: Array  # falling
+    residuals: Array  # [rows, penalties]
+
+    def losses(self, penalties: Array) -> Array:
+        """The sum of squares of the residuals at other penalties, none of them beyond the end of the path."""
+        if len(self.penalties) == 1:
+            return np.full(len(penalties), (self.residuals**2).sum())
+        after = np.clip(np.searchsorted(-self.penalties, -penalties), 1, len(self.penalties) - 1)
+        before, gap = self.penalties[after - 1], self.penalties[after - 1] - self.penalties[after]
+        share = np.clip((before - penalties) / np.maximum(gap, np.finfo(float).tiny), 0, 1)
+        found = self.residuals[:, after - 1] * (1 - share) + self.residuals[:, after] * share
+        return (found**2).sum(0)
+
+
+def lars_lasso(x: Array, y: Array, cv: Sequence[tuple[Indices, Indices]], *, n_jobs: int | None = None) -> Array:
+    """Return the coefficients of the lasso at the penalty with the smallest loss over the folds.
+
+    A path is not followed to its end, where it has as many coefficients as there are columns or rows: it is
+    followed until its fold's loss was smallest in the first half of the steps. With strongly correlated columns a
+    grid of penalties that is set beforehand stops too early.
+    """
+    paths = list(in_parallel(_fold_path, cv, shared=(x, y), n_jobs=n_jobs))
+    largest = max(path.penalties[0] for path in paths)
+    if largest == 0:
+        return np.zeros(x.shape[1])
+    end = max(path.penalties[-1] for path in paths)
+    penalties = np.geomspace(largest, max(end, SMALLEST_PENALTY * largest), PENALTIES)
+    best = penalties[np.sum([path.losses(penalties) for path in paths], axis=0).argmin()]
+    _, coefficients = _follow(x - x.mean(0), y - y.mean(), steps=_most_steps(x), least=float(best))
+    return coefficients[:, -1]
+
+
+def _fold_path(x: Array, y: Array, train: Indices, test: Indices) -> _Path:
+    x_mean, y_mean = x[train].mean(0), y[train].mean()
+    seen, target = x[train] - x_mean, y[train] - y_mean
+    gram = seen.T @ seen if len(seen) > seen.shape[1] else None
+    most = _most_steps(x)
+    steps = min(FIRST_STEPS, most)
+    while True:
+        penalties, coefficients = _follow(seen, target, steps=steps, gram=gram)
+        residuals = (y[test] - y_mean)[:, None] - (x[test] - x_mean) @ coefficients
+        best = int((residuals**2).sum(0).argmin())
+        if best < BEHIND * steps or len(penalties) < steps or steps == most:
+            return _Path(penalties, residuals)
+        steps = min(2 * steps, most)
+
+
+def _most_steps(x: Array) -> int:
+    return 2 * x.shape[1] + 100
+
+
+def _follow(
+    x: Array, y: Array, *, steps: int, gram: Array | None = None, least: float = 0.0
+) -> tuple[Array, Array]:
+    """Penalties, falling, and the coefficients `[columns, penalties]` at them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # near-copies end a path early
+        penalties, _, coefficients = lars_path(x, y, Gram=gram, max_iter=steps, alpha_min=least, method="lasso")
+    return penalties, coefficients

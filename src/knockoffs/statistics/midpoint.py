@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from knockoffs.density.hardware import torch_device
+from knockoffs.density.devices import torch_device
 from knockoffs.runtime.arrays import Array
 from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
 from knockoffs.statistics.problem import Problem

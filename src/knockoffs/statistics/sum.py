@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from knockoffs.runtime.arrays import Array
+from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.runtime.reports import Report
 from knockoffs.statistics.base import PredictiveStatistic, Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic

@@ -1,4 +1,4 @@
-"""Codes such as 035, of three digits or more, which stay text where a file is read."""
+"""What stays exact where a file is read: codes such as 035, and whole numbers of many digits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from knockoffs.runtime.arrays import LARGEST_WHOLE
 from knockoffs.table.problems import too_many_levels
 
 _ZERO_FIRST = re.compile(r"(?<![\w.])0\d")
@@ -83,3 +84,44 @@ def as_text(frame: pd.DataFrame, columns: Collection[str]) -> pd.DataFrame:
         if name in frame.columns and not pd.api.types.is_bool_dtype(frame[name]) and _whole(frame[name]):
             found[name] = frame[name].astype("Int64").astype("string").astype(object)
     return found
+
+
+_WHOLE = re.compile(r"[-+]?[0-9]+")
+
+
+def with_long_numbers(frame: pd.DataFrame, text: str, read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    """Return the table of a text file with whole numbers exact that pandas has read as floats.
+
+    `read` reads the text as `pandas.read_csv` does, as it has read the table.
+    """
+    rounded = [j for j in range(frame.shape[1]) if _may_be_rounded(frame.iloc[:, j])]
+    if rounded:
+        texts = read(io.StringIO(text), usecols=rounded, dtype=str)
+        for name in texts.columns:
+            frame[name] = exact_numbers(texts[name], frame[name])
+    return frame
+
+
+def exact_numbers(texts: pd.Series[Any], numbers: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the numbers of a column of text, as integers where they are whole and floats have rounded them.
+
+    Those that no integer type holds stay text, as pandas leaves them.
+    """
+    if not _may_be_rounded(numbers):
+        return numbers
+    present = texts.notna()
+    cells = texts[present].astype(str).str.strip()
+    if not all(map(_WHOLE.fullmatch, cells)):
+        return numbers
+    whole = [int(cell) for cell in cells]
+    if all(int(float(value)) == value for value in whole):
+        return numbers
+    if max(map(abs, whole)) > np.iinfo(np.int64).max:
+        return texts
+    exact = np.zeros(len(texts), dtype=np.int64)  # not by assignment to a column, where pandas rounds as well
+    exact[present] = whole
+    return pd.Series(pd.arrays.IntegerArray(exact, ~present.to_numpy()), index=texts.index, name=texts.name)
+
+
+def _may_be_rounded(numbers: pd.Series[Any]) -> bool:
+    return pd.api.types.is_float_dtype(numbers) and bool((np.abs(numbers) > LARGEST_WHOLE).any())

@@ -25,13 +25,16 @@ from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.outputs import write_atomically
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.words import counted, listing
-from knockoffs.table.exact_text import are_codes, with_codes
-from knockoffs.table.file_formats import expanded
-from knockoffs.table.long_numbers import exact_numbers, with_long_numbers
+from knockoffs.table.exact_text import are_codes, exact_numbers, with_codes, with_long_numbers
+from knockoffs.table.file_formats import (
+    TableFileError,
+    check_lines,
+    expanded,
+    require_different,
+    require_memory_for,
+)
 from knockoffs.table.parquet import ParquetTable
 from knockoffs.table.problems import are_marks
-from knockoffs.table.table_files import TableFileError, require_different, require_memory_for
-from knockoffs.table.text_lines import check_lines
 
 PANDAS_NAMELESS = "Unnamed: 0"  # what pandas calls a first column without a name
 PARQUET = b"PAR1"  # the first bytes of such a file

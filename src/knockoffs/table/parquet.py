@@ -18,8 +18,8 @@ from knockoffs.runtime.arrays import LARGEST_WHOLE
 from knockoffs.runtime.outputs import replaced
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.words import counted, listing
+from knockoffs.table.file_formats import TableFileError, reason
 from knockoffs.table.parquet_files import dataset_in_memory, dataset_of
-from knockoffs.table.table_files import TableFileError, reason
 
 _WITH_GAPS = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
 

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs
 
 from knockoffs.schema.words import listing
-from knockoffs.table.table_files import TableFileError, reason, require_different
+from knockoffs.table.file_formats import TableFileError, reason, require_different
 
 FORMAT = ds.ParquetFileFormat(page_checksum_verification=True)  # where there are checksums
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how folders name a missing value

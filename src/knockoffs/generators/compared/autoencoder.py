@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -10,14 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from knockoffs.density.adam import Adam
-from knockoffs.density.hardware import DeviceName
-from knockoffs.density.training import History, Schedule, train
-from knockoffs.generators.compared.autoencoder_network import Autoencoder
+from knockoffs.density.devices import DeviceName
+from knockoffs.density.training import Adam, History, Schedule, train
 from knockoffs.generators.compared.neural import NeuralGenerator
+from knockoffs.generators.compared.noise_networks import mlp
 from knockoffs.runtime.checks import check_count, check_number, check_widths
+from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, torch_generator
-from knockoffs.runtime.reports import Report
 
 LATENT = tuple(range(10, 201, 10))
 COARSE = (10, 50, 100, 150, 200)
@@ -180,3 +180,34 @@ class AutoEncodingKnockoffs(NeuralGenerator):
 
         schedule = Schedule(epochs, self.batch_size, self.patience, self.averaging)
         return train(network, stage, len(x), step, validate, schedule, generator, report)
+
+
+class Autoencoder(nn.Module):
+    r"""Posterior $q(z \mid x) = \mathcal N(\mu_z(x), \sigma_z(x)^2)$, likelihood $p(x \mid z)$ likewise."""
+
+    def __init__(self, features: int, latent: int, hidden: Sequence[int], generator: torch.Generator) -> None:
+        super().__init__()
+        self.latent = latent
+        self.noise = latent + features
+        encoder, decoder = [features, *hidden, latent], [latent, *hidden, features]
+        self.z_mean, self.z_log_deviation = (mlp(encoder, nn.ReLU, generator) for _ in range(2))
+        self.x_mean, self.x_log_deviation = (mlp(decoder, nn.ReLU, generator) for _ in range(2))
+
+    def forward(self, x: Tensor, noise: Tensor) -> Tensor:
+        """x̃: z from the posterior given x, then a row from the likelihood given z."""
+        z = self.z_mean(x) + _bounded(self.z_log_deviation(x)).exp() * noise[:, : self.latent]
+        return self.x_mean(z) + _bounded(self.x_log_deviation(z)).exp() * noise[:, self.latent :]
+
+    def negative_elbo(self, x: Tensor, noise: Tensor) -> Tensor:
+        """Minus the evidence lower bound of each row, with one draw of z."""
+        mean, log_deviation = self.z_mean(x), _bounded(self.z_log_deviation(x))
+        z = mean + log_deviation.exp() * noise[:, : self.latent]
+        divergence = 0.5 * (mean.square() + (2 * log_deviation).exp() - 1).sum(1) - log_deviation.sum(1)
+        location, log_scale = self.x_mean(z), _bounded(self.x_log_deviation(z))
+        error = 0.5 * ((x - location) * (-log_scale).exp()).square() + log_scale + 0.5 * math.log(2 * math.pi)
+        return error.sum(1) + divergence
+
+
+def _bounded(log_deviation: Tensor) -> Tensor:
+    """Rows far from the data would overflow; standardised data are far from these bounds."""
+    return log_deviation.clamp(-10, 10)

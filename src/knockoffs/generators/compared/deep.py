@@ -8,17 +8,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from knockoffs.density.adam import Adam
-from knockoffs.density.hardware import DeviceName
-from knockoffs.density.training import History, Schedule, train
-from knockoffs.generators.compared.discrepancy import correlation_loss, kernel_swap_loss, second_order_loss
+from knockoffs.density.devices import DeviceName
+from knockoffs.density.training import Adam, History, Schedule, train
 from knockoffs.generators.compared.neural import NeuralGenerator
-from knockoffs.generators.compared.noise_networks import NoiseNetwork
+from knockoffs.generators.compared.noise_networks import (
+    NoiseNetwork,
+    correlation_loss,
+    kernel_swap_loss,
+    second_order_loss,
+)
 from knockoffs.generators.gaussian import gaussian_memory, knockoff_gaps
 from knockoffs.runtime.checks import check_count, check_number, check_widths
 from knockoffs.runtime.memory import FLOAT32
+from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, torch_generator
-from knockoffs.runtime.reports import Report
 
 
 class DeepKnockoffs(NeuralGenerator):

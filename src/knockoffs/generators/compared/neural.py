@@ -13,21 +13,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from knockoffs.density.chunks import in_chunks
-from knockoffs.density.hardware import DeviceName, torch_device
+from knockoffs.density.devices import DeviceName, torch_device
+from knockoffs.density.hardware import in_chunks
 from knockoffs.density.training import History
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.network_sizes import training_memory
 from knockoffs.generators.rows import split_rows
-from knockoffs.generators.saved_networks import network_arrays, restore_history, restore_network
+from knockoffs.generators.saved_networks import network_arrays, restore_history, restore_network, training_memory
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.checks import check_count, check_fraction, check_number
 from knockoffs.runtime.memory import FLOAT64
 from knockoffs.runtime.model_files import take_array
-from knockoffs.runtime.progress import progress_bars
+from knockoffs.runtime.progress import Report, progress_bars
 from knockoffs.runtime.randomness import torch_generator
-from knockoffs.runtime.reports import Report
 from knockoffs.runtime.typed_json import as_type
 from knockoffs.schema.words import listing
 
