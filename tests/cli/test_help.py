@@ -10,7 +10,7 @@ from typing import get_args
 import click
 import pytest
 
-from knockoffs.cli import COMMANDS, choices, main
+from knockoffs.cli import COMMANDS, common, main
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.pvalues.corrections import Correction
 from knockoffs.pvalues.one_feature import Variant
@@ -60,11 +60,11 @@ def test_nothing_slow_is_imported(arguments: list[str], code: int, said: str) ->
 
 
 def test_names_in_the_help_are_those_of_the_package() -> None:
-    assert tuple(GENERATORS) == choices.GENERATORS
-    assert tuple(STATISTICS) == choices.STATISTICS
-    assert get_args(TaskChoice) == choices.TASKS
-    assert get_args(Variant) == choices.VARIANTS
-    assert get_args(Correction) == choices.CORRECTIONS
+    assert tuple(GENERATORS) == common.GENERATORS
+    assert tuple(STATISTICS) == common.STATISTICS
+    assert get_args(TaskChoice) == common.TASKS
+    assert get_args(Variant) == common.VARIANTS
+    assert get_args(Correction) == common.CORRECTIONS
 
 
 def test_the_help_of_all_commands_is_their_own(invoke: Invoke) -> None:
