@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from joblib import parallel_config
 
 from knockoffs import LassoStatistic, fdp, knockoff_select, power

@@ -6,8 +6,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from knockoffs.check.exact import sequential_pvalue
 from knockoffs.pvalues.corrections import adjust_pvalues

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from knockoffs.check.dry_run import HIGHEST, SELECTING, Rate
 from knockoffs.check.feature_tests import PerFeature

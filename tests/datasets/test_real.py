@@ -21,8 +21,7 @@ from knockoffs.datasets import (
     symmetrised,
 )
 from knockoffs.datasets.real import CHECKSUMS, HOW_TO_GET, VARIABLE, check_data_file, position
-from tests.real_data import DATA
-from tests.real_data import folder_with as data
+from tests.real_data import DATA, folder_with as data
 
 # genes
 

@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from knockoffs.density.stages import swap_loss
 from knockoffs.density.starts import LinearConditionals, start_density

@@ -7,8 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from knockoffs import GaussianKnockoffs, KnockoffWarning, check_swap
 from knockoffs.kinds.encoding import TableEncoding

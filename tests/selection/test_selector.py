@@ -19,8 +19,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError

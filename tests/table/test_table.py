@@ -12,8 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from knockoffs.table.problems import UnusableColumnsError
