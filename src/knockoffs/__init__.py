@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from knockoffs.generators.loading import load_generator
     from knockoffs.pvalues import RandomizationResult, RandomizationTest
     from knockoffs.report import write_report
-    from knockoffs.report.tests_page import write_test_report
+    from knockoffs.report.page import write_test_report
     from knockoffs.runtime.cautions import KnockoffWarning
     from knockoffs.schema.schema import Column, Schema
     from knockoffs.selection.result import Selection
@@ -90,7 +90,7 @@ _MODULES = {
     "select_by_evalues": "knockoffs.filtering.filter",
     "smallest_levels": "knockoffs.filtering.filter",
     "write_report": "knockoffs.report",
-    "write_test_report": "knockoffs.report.tests_page",
+    "write_test_report": "knockoffs.report.page",
 }
 __all__ = [
     "DDLK",

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from knockoffs.check.dry_run import HIGHEST, SELECTING, Rate
 from knockoffs.check.feature_tests import PerFeature
-from knockoffs.check.findings import Findings
 from knockoffs.check.joint_tests import SwapTest
 from knockoffs.check.verdict import (
     ALPHA,
@@ -22,6 +21,7 @@ from knockoffs.check.verdict import (
     TOLD_APART,
     TOO_MANY,
     WORST,
+    Findings,
     Judgement,
     judge,
 )

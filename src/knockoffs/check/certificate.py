@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from knockoffs.check.dry_run import Rate
-from knockoffs.check.findings import Findings
-from knockoffs.check.verdict import RULE, Judgement, Verdict, judge
+from knockoffs.check.verdict import RULE, Findings, Judgement, judge
 from knockoffs.runtime.checks import check_count
 from knockoffs.runtime.notebook import html_table
 from knockoffs.runtime.typed_json import plain
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
+class Certificate(Judgement):
     """How many discoveries to expect to be false, and where knockoffs differ from exact ones.
 
     Attributes
@@ -67,33 +65,10 @@ class Certificate:
         headings = ("feature", "distance from its knockoff", "correlation with it")
         return html_table(f"Check of the knockoffs: {self.verdict}", lines, headings, rows)
 
-    @cached_property
-    def _judgement(self) -> Judgement:
-        return judge(self.found)
-
-    @property
-    def verdict(self) -> Verdict:
-        return self._judgement.verdict
-
-    @property
-    def validity(self) -> Verdict:
-        return self._judgement.validity
-
-    @property
-    def power(self) -> Verdict:
-        return self._judgement.power
-
-    @property
-    def p_value(self) -> float:
-        return self._judgement.p_value
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        return self._judgement.reasons
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        return self._judgement.advice
+    @classmethod
+    def of(cls, found: Findings) -> Certificate:
+        """Judge what was found."""
+        return cls(**vars(judge(found)), found=found)
 
     @property
     def expected(self) -> Rate | None:
@@ -113,7 +88,7 @@ class Certificate:
 
     def with_dry_run(self, rates: list[Rate]) -> Certificate:
         """The same with false discoveries and power of the statistic itself on simulated responses."""
-        return Certificate(self.found._replace(dry_run=tuple(rates)))
+        return Certificate.of(self.found._replace(dry_run=tuple(rates)))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per feature, the largest differences first; `attrs` has the verdict."""

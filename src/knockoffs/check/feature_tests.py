@@ -56,12 +56,13 @@ def compare_features(pairs: Pairs, signs: Signs) -> PerFeature:
     several = pairs.several_columns
     shifts[several] = np.maximum(shifts[several], _fits(pairs, several, signs))
     main = pairs.main_columns
+    z, z_tilde = _unit_length(pairs.raw[:, main]), _unit_length(pairs.raw_tilde[:, main])
     return PerFeature(
         ks=distances[:, 0].astype(np.float64),
         ks_p=_familywise(distances),
         shift=shifts[:, 0].astype(np.float64),
         shift_p=_familywise(shifts),
-        correlation=pairs.per_feature(_correlation(pairs.raw[:, main], pairs.raw_tilde[:, main])),
+        correlation=pairs.per_feature((z * z_tilde).sum(0)),
         freedom=2 * pairs.per_feature(pairs.half_variance[main]) / pairs.per_feature(pairs.own_variance[main]),
     )
 
@@ -133,11 +134,6 @@ def _familywise(statistics: Array) -> Array:
     largest = np.sort(statistics.max(0))
     slack = 1e-6 * largest[-1]
     return (len(largest) - np.searchsorted(largest, statistics[:, 0] - slack, side="left")) / len(largest)
-
-
-def _correlation(x: Array, x_tilde: Array) -> Array:
-    z, z_tilde = _unit_length(x), _unit_length(x_tilde)
-    return (z * z_tilde).sum(0)
 
 
 def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]]:

@@ -68,10 +68,6 @@ class Source(NamedTuple):
             swap_probability=None,
         )
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.table.units.names
-
 
 def find_source(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups = None) -> Source:
     """Read what was passed to `check_swap`."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from knockoffs.cli.errors import EXIT_CODES, plain_errors
-from knockoffs.cli.terminal import visible
+from knockoffs.cli.terminal import EXIT_CODES, plain_errors, visible
 
 # What each command does, in the order of the help, which is shown without loading their modules.
 COMMANDS = {

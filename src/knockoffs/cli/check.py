@@ -27,8 +27,8 @@ from knockoffs.cli.common import (
 )
 from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file
 from knockoffs.cli.paths import check_paths, named
+from knockoffs.cli.results import write_json
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
-from knockoffs.runtime.outputs import write_atomically
 from knockoffs.schema.words import counted, listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
@@ -114,7 +114,7 @@ def check(
         progress=shows_progress(quiet),
     )
     if out is not None:
-        write_atomically(out, json.dumps(found.to_dict(), indent=1).encode())
+        write_json(out, found)
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=1))
     elif not quiet:
@@ -167,13 +167,10 @@ def _subject(
 def show_certificate(certificate: Certificate) -> None:
     """Verdict, reasons and advice; the tests; the features that differ most."""
     terminal, found = console(), certificate.found
-    terminal.print(
-        text(f"{certificate.verdict.upper()}  ({found.subject}, {counted(found.rows, 'row')})", style="bold")
-    )
-    for sentence in certificate.reasons:
+    title = f"{certificate.verdict.upper()}  ({found.subject}, {counted(found.rows, 'row')})"
+    terminal.print(text(title, style="bold"))
+    for sentence in (*certificate.reasons, *(f"→ {advice}" for advice in certificate.advice)):
         terminal.print(text(f"  {sentence}"))
-    for sentence in certificate.advice:
-        terminal.print(text(f"  → {sentence}"))
     terminal.print(_tests_table(certificate))
     terminal.print(_features_table(certificate))
     if found.divergence is not None and found.divergence.telling:

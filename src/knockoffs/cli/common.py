@@ -98,6 +98,13 @@ kind_option = click.option(
     help=f"What a column holds, where its values do not tell: {', '.join(CHOICES[:-1])} or {CHOICES[-1]}; may be "
     "given several times.",
 )
+condition_option = click.option(
+    "--condition-on",
+    "condition_on",
+    multiple=True,
+    metavar="COL[,COL]",
+    help="Columns that are always taken into account and never tested, such as age,sex; may be repeated.",
+)
 run_options = options(
     click.option(
         "--seed",
@@ -245,17 +252,6 @@ def take_groups(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, 
         gaps = counted(labels.isna().sum(), "value")
         raise ValueError(f"--groups {column!r} lacks {gaps}. Fill them in or drop the rows.")
     return frame.drop(columns=[column]), labels
-
-
-def condition_option(command: Any) -> Any:
-    """Add --condition-on to a command."""
-    return click.option(
-        "--condition-on",
-        "condition_on",
-        multiple=True,
-        metavar="COL[,COL]",
-        help="Columns that are always taken into account and never tested, such as age,sex; may be repeated.",
-    )(command)
 
 
 def read_conditions(condition_on: Sequence[str], X: pd.DataFrame, *targets: str | None) -> list[str]:

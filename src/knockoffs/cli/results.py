@@ -1,12 +1,14 @@
-"""Results of a selection: its files and what the terminal says of it."""
+"""Results: their files and what the terminal says of them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
+from rich.text import Text
 
 from knockoffs.cli.paths import Named, named
 from knockoffs.cli.terminal import console, say, text
@@ -14,6 +16,9 @@ from knockoffs.runtime.outputs import write_atomically
 from knockoffs.schema.words import listing
 
 if TYPE_CHECKING:  # these take seconds to import
+    import pandas as pd
+
+    from knockoffs.pvalues import RandomizationResult
     from knockoffs.selection.result import Selection
     from knockoffs.selection.selector import KnockoffSelector
 
@@ -21,12 +26,26 @@ SHOWN = 30
 TABLE, JSON, CERTIFICATE = "selection.csv", "selection.json", "certificate.json"
 
 
-def result_files(out: str | None, report: str | None, model: str | None) -> list[Named]:
-    """Return all files that a selection may write, each with its option."""
-    others = named(report=report, save_model=model)
-    if out is None:
-        return others
-    return [*(Named("--out", str(Path(out, name))) for name in (TABLE, JSON, CERTIFICATE)), *others]
+def result_files(
+    out: str | None, report: str | None, model: str | None, names: Sequence[str] = (TABLE, JSON, CERTIFICATE)
+) -> list[Named]:
+    """Return all files that a command may write, by default a selection, each with its option."""
+    in_folder = [] if out is None else [Named("--out", str(Path(out, name))) for name in names]
+    return [*in_folder, *named(report=report, save_model=model)]
+
+
+def write_result(result: Selection | RandomizationResult, folder: Path, table: str, summary: str) -> None:
+    """Write the table and the plain values of a result into a folder, which is made where it is not there."""
+    from knockoffs.table.files import write_frame
+
+    folder.mkdir(parents=True, exist_ok=True)
+    write_frame(result.to_frame(), folder / table, escape_formulas=True)
+    write_json(folder / summary, result)
+
+
+def write_json(path: Path | str, result: Any) -> None:
+    """Write the plain values of a result."""
+    write_atomically(path, json.dumps(result.to_dict(), indent=1).encode())
 
 
 def write_results(
@@ -52,49 +71,51 @@ def write_results(
 
 
 def _write_selection(selector: KnockoffSelector, folder: Path) -> list[str]:
-    from knockoffs.table.files import write_frame
-
-    selection, certificate = selector.selection_, selector.certificate_
-    folder.mkdir(parents=True, exist_ok=True)
-    write_frame(selection.to_frame(), folder / TABLE, escape_formulas=True)
-    write_atomically(folder / JSON, json.dumps(selection.to_dict(), indent=1).encode())
-    if certificate is None:
+    write_result(selector.selection_, folder, TABLE, JSON)
+    if selector.certificate_ is None:
         (folder / CERTIFICATE).unlink(missing_ok=True)
         return [str(folder / TABLE), JSON]
-    write_atomically(folder / CERTIFICATE, json.dumps(certificate.to_dict(), indent=1).encode())
+    write_json(folder / CERTIFICATE, selector.certificate_)
     return [str(folder / TABLE), JSON, CERTIFICATE]
+
+
+def show_found(
+    frame: pd.DataFrame, table: Table, cells: Callable[[Any], Iterable[Text | str]], said: Iterable[str]
+) -> None:
+    """Print the features that were found, or the first few of all, and what is to be said of them."""
+    shown = frame[frame["selected"]] if frame["selected"].any() else frame[:5]
+    for row in shown[:SHOWN].itertuples():
+        table.add_row(*cells(row))
+    if len(shown) > SHOWN:
+        table.caption = f"and {len(shown) - SHOWN} more"
+    terminal = console()
+    terminal.print(table)
+    for sentence in said:
+        terminal.print(text(sentence))
 
 
 def show_selection(selection: Selection) -> None:
     """Print the discoveries as a table, or why there are none."""
-    terminal = console()
-    frame = selection.to_frame()
-    found = frame[frame["selected"]]
-    shown = found if len(found) else frame[:5]
-    title = "Discoveries" if len(found) else f"None selected; the largest {selection.ranked_by}"
     table = Table(caption_justify="left")
     several = selection.n_draws > 1
-    table.add_column("feature", overflow="fold")
-    if selection.feature_groups:
-        table.add_column("columns", overflow="fold")
+    for heading in ("feature", *(["columns"] if selection.feature_groups else [])):
+        table.add_column(heading, overflow="fold")
     for heading in (selection.ranked_by, "e-value", *(["frequency"] if several else [])):
         table.add_column(heading, justify="right")
     table.add_column("effect", overflow="fold")
-    said = {effect.feature: effect.said for effect in selection.effects}
-    for row in shown[:SHOWN].itertuples():
+    effects = {effect.feature: effect.said for effect in selection.effects}
+
+    def cells(row: Any) -> list[Text | str]:
         w = getattr(row, selection.ranked_by)
         numbers = [f"{w:.4g}", f"{row.evalue:.3g}", *([f"{row.frequency:.0%}"] if several else [])]
         columns = [text(_columns(selection, str(row.feature)))] if selection.feature_groups else []
-        table.add_row(text(row.feature), *columns, *numbers, text(said.get(str(row.feature), "")))
-    if len(shown) > SHOWN:
-        table.caption = f"and {len(shown) - SHOWN} more"
-    terminal.print(text(title, "table.title"))
-    terminal.print(table)
-    if said:
-        terminal.print(text(selection.effects.about_intervals))
-    terminal.print(text(selection.explanation))
-    for step in selection.advice:
-        terminal.print(text(f"→ {step}"))
+        return [text(row.feature), *columns, *numbers, text(effects.get(str(row.feature), ""))]
+
+    about = [selection.effects.about_intervals] if effects else []
+    none = f"None selected; the largest {selection.ranked_by}"
+    console().print(text("Discoveries" if selection.discoveries else none, "table.title"))
+    said = [*about, selection.explanation, *(f"→ {step}" for step in selection.advice)]
+    show_found(selection.to_frame(), table, cells, said)
 
 
 def _columns(selection: Selection, feature: str) -> str:
@@ -116,10 +137,8 @@ def say_verdict(selector: KnockoffSelector) -> None:
         found = selector.certificate_
         say(f"Check of the knockoffs: {found.verdict}. {found.reasons[0]}")
         if found.verdict != "pass":
-            for sentence in found.reasons[1:]:
+            for sentence in (*found.reasons[1:], *(f"→ {advice}" for advice in found.advice)):
                 say(f"  {sentence}")
-            for sentence in found.advice:
-                say(f"  → {sentence}")
 
 
 def say_where(written: dict[str, list[str]]) -> None:

@@ -29,12 +29,11 @@ from knockoffs.cli.common import (
     run_options,
     table_options,
 )
-from knockoffs.cli.errors import EXIT_CODES
 from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file
 from knockoffs.cli.paths import check_paths, named
 from knockoffs.cli.results import result_files, say_verdict, say_where, show_selection, write_results
 from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
-from knockoffs.cli.terminal import require_standard_output, shows_progress
+from knockoffs.cli.terminal import EXIT_CODES, require_standard_output, shows_progress
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     from knockoffs.targets.target import TaskChoice

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from knockoffs.effects.bins import MISSING, Bins, digits_apart
-from knockoffs.effects.intervals import Estimate, standard_errors
 from knockoffs.effects.result import HazardRatio, SurvivalCurves
+from knockoffs.effects.shape import Estimate, standard_errors
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.targets.survival import FARTHEST, RiskSets, Times, kaplan_meier
 
@@ -122,7 +122,9 @@ def cox_fit(
             step = step / 2
         b, before, loss = b + step, loss, new
         if before - loss <= TOLERANCE:
-            variance = likelihood.variance_of_first(b, groups) * _inflation(int(times.event.sum()), z.shape[1])
+            # coefficients vary more than the information says, as in regressions: by the degrees of freedom used
+            events = int(times.event.sum())
+            variance = likelihood.variance_of_first(b, groups) * (events / max(events - z.shape[1], 1))
             return float(b[0]), float(np.sqrt(max(variance, 0.0)))
     return None
 
@@ -153,11 +155,6 @@ class _Penalised(NamedTuple):
         by_group = np.bincount(groups, by_row)
         by_penalty = float(self.penalty @ covariance[0] ** 2)
         return float((by_group**2).sum()) * len(by_group) / max(len(by_group) - 1, 1) + by_penalty
-
-
-def _inflation(events: int, columns: int) -> float:
-    """Coefficients vary more than the information says, as in regressions: by the degrees of freedom used."""
-    return events / max(events - columns, 1)
 
 
 MOST_LEVELS = 4  # that have a curve

@@ -7,8 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from knockoffs.effects.bins import MISSING
-from knockoffs.effects.intervals import LEVEL, standard_errors
-from knockoffs.effects.shape import NO_CLAIMS, NO_DIFFERENCE, NO_DIRECTION, higher_at
+from knockoffs.effects.shape import (
+    LEVEL,
+    NO_CLAIMS,
+    NO_DIFFERENCE,
+    NO_DIRECTION,
+    higher_at,
+    standard_errors,
+)
 from knockoffs.runtime.notebook import html_table
 from knockoffs.runtime.typed_json import plain
 from knockoffs.schema.words import listing
