@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from knockoffs import Certificate, check_swap
-from knockoffs.check.divergence import Divergence
 from knockoffs.check.dry_run import Rate
+from knockoffs.check.joint_tests import Divergence
 from knockoffs.check.verdict import RULE
 
 from .conftest import exact_pair

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic, write_report
-from knockoffs.check.divergence import Divergence
+from knockoffs.check.joint_tests import Divergence
 from knockoffs.report.axes import Axis
 from knockoffs.report.charts import effect_charts
 from knockoffs.report.page import render

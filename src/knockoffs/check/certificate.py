@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from knockoffs.check.dry_run import Rate
 from knockoffs.check.verdict import RULE, Findings, Judgement, judge
@@ -14,7 +15,6 @@ from knockoffs.runtime.notebook import html_table
 from knockoffs.runtime.typed_json import plain
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -47,6 +47,8 @@ class Certificate(Judgement):
     'pass'
     """
 
+    rule: ClassVar[str] = RULE
+
     found: Findings
 
     def __repr__(self) -> str:
@@ -54,13 +56,12 @@ class Certificate(Judgement):
 
     def _repr_html_(self) -> str:
         lines = [*self.reasons, *(f"→ {sentence}" for sentence in self.advice)]
-        frame = self.to_frame()
         rows = [
             (
                 str(row.feature),
                 *("copy" if row.copied else f"{number:.3g}" for number in (row.ks, row.correlation)),
             )
-            for row in frame.itertuples()
+            for row in self.to_frame().itertuples()
         ]
         headings = ("feature", "distance from its knockoff", "correlation with it")
         return html_table(f"Check of the knockoffs: {self.verdict}", lines, headings, rows)
@@ -73,10 +74,6 @@ class Certificate(Judgement):
     @property
     def expected(self) -> Rate | None:
         return self.found.expected
-
-    @property
-    def rule(self) -> str:
-        return RULE
 
     def worst_swap(self, most: int = 5) -> list[tuple[str, float]]:
         """The features that the worst-case swap learned in the fit takes most often, and how often."""
@@ -92,17 +89,14 @@ class Certificate(Judgement):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per feature, the largest differences first; `attrs` has the verdict."""
-        import pandas as pd
-
         found = self.found
         columns: dict[str, Any] = {"feature": pd.Series(found.names, dtype=object), "copied": found.copied}
         columns |= found.per_feature._asdict()
         if found.null_wins is not None:
             columns["null_wins"] = found.null_wins[0]
         if found.divergence is not None:
-            columns["divergence"] = found.divergence.single
-            columns["divergence_error"] = found.divergence.single_error
-            columns["worst_swap"] = found.divergence.worst
+            single = {"divergence": found.divergence.single, "divergence_error": found.divergence.single_error}
+            columns |= single | {"worst_swap": found.divergence.worst}
         frame = pd.DataFrame(columns)
         frame = frame.sort_values(["shift_p", "shift"], ascending=[True, False], kind="stable", ignore_index=True)
         frame.attrs.update({"verdict": self.verdict, "rows": found.rows, "subject": found.subject})

@@ -10,7 +10,6 @@ from typing import Any, get_args
 import numpy as np
 
 from knockoffs.check.certificate import Certificate
-from knockoffs.check.divergence import swap_divergence
 from knockoffs.check.dry_run import LEVELS, DryRun, simulate
 from knockoffs.check.exact import draw_signs
 from knockoffs.check.expectation import Expect, expect, find_alternatives
@@ -235,11 +234,7 @@ def _tested(source: Source, rng: np.random.Generator, report: Report | None) -> 
     if not copied.all():
         pairs = independent_pairs(x, x_tilde, np.flatnonzero(~copied), source.groups, FEATURE_ROWS, rng)
         found = _compared(found, pairs, rng, report)
-    if source.swap_pairs is None:
-        return found
-    units, probability = source.table.units, source.swap_probability
-    divergence = swap_divergence(source.swap_pairs(seed), units, rng, swap_probability=probability)
-    return found._replace(divergence=divergence)
+    return found if source.divergence is None else found._replace(divergence=source.divergence(seed, rng))
 
 
 def _compared(found: Findings, pairs: Pairs, rng: np.random.Generator, report: Report | None) -> Findings:

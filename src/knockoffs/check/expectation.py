@@ -13,9 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from knockoffs.check.dry_run import DryRun, Rate, like
-from knockoffs.check.simulated import KINDS, as_target, simulated_response
-from knockoffs.check.source import Source
+from knockoffs.check.dry_run import KINDS, DryRun, Rate, as_target, simulated_response
+from knockoffs.check.source import Source, like
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import collect_cautions
@@ -79,7 +78,7 @@ def expect(
     report : callable, default=None
         Is told how far the work is.
     """
-    kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
+    kinds = (*KINDS,) * (RESPONSES // len(KINDS))
     seeds = np.random.default_rng(seed).integers(2**31, size=DRAWS).tolist()
     tasks = ((like(table, draw_knockoffs(own)), own) for own in seeds)
     shared = (table, table if truth is None else truth, kinds, statistics, task, shares, groups)
@@ -90,7 +89,7 @@ def expect(
         if report is not None:
             report("simulated responses", done, DRAWS, None)
     return [
-        DryRun(own, np.concatenate(truths), tuple(kinds * DRAWS), offset, statistic)
+        DryRun(own, np.concatenate(truths), kinds * DRAWS, offset, statistic)
         for own, statistic in zip(np.concatenate(ws, axis=1), statistics, strict=True)
     ]
 

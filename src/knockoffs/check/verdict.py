@@ -9,10 +9,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from knockoffs.check.divergence import Divergence
 from knockoffs.check.dry_run import Rate
 from knockoffs.check.feature_tests import PerFeature
-from knockoffs.check.joint_tests import SwapTest
+from knockoffs.check.joint_tests import Divergence, SwapTest
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.schema.words import listing
 

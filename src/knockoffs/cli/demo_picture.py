@@ -31,10 +31,7 @@ def place(name: str) -> tuple[int, int]:
 
 def pixel_flags(names: Iterable[str]) -> Flags:
     """Return an image that is true at the named pixels."""
-    flags = np.zeros((SIDE, SIDE), dtype=bool)
-    for name in names:
-        flags[place(name)] = True
-    return flags
+    return _image(dict.fromkeys(names, 1.0)) > 0
 
 
 def as_text(selected: Flags, used: Flags) -> str:
@@ -68,7 +65,7 @@ def as_png(pixels: pd.DataFrame, digits: pd.Series, selected: Flags) -> bytes:
     return file.getvalue()
 
 
-def _image(values: pd.Series) -> Array:
+def _image(values: pd.Series | dict[str, float]) -> Array:
     image = np.zeros((SIDE, SIDE))
     for name, value in values.items():
         image[place(str(name))] = value

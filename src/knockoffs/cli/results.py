@@ -1,18 +1,25 @@
-"""Results: their files and what the terminal says of them."""
+"""Results: paths to write them to, their files, and what the terminal says of them.
+
+Results can be written, no input is overwritten, and no two results share a file.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rich.console import OverflowMethod
 from rich.table import Table
 from rich.text import Text
 
-from knockoffs.cli.paths import Named, named
 from knockoffs.cli.terminal import console, say, text
-from knockoffs.runtime.outputs import write_atomically
+from knockoffs.runtime.outputs import is_stream, write_atomically
 from knockoffs.schema.words import listing
 
 if TYPE_CHECKING:  # these take seconds to import
@@ -22,8 +29,112 @@ if TYPE_CHECKING:  # these take seconds to import
     from knockoffs.selection.result import Selection
     from knockoffs.selection.selector import KnockoffSelector
 
+TABLES = ("FILE", "--knockoffs")  # inputs that may be folders of Parquet files
 SHOWN = 30
 TABLE, JSON, CERTIFICATE = "selection.csv", "selection.json", "certificate.json"
+
+
+class Named(NamedTuple):
+    """A path, and the option or argument of the command that names it."""
+
+    option: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.option} {self.path!r}"
+
+
+def named(**paths: str | None) -> list[Named]:
+    """Return the paths that were given, each with its option: `save_model` stands for `--save-model`.
+
+    Arguments have names in capitals, as in the help.
+    """
+    return [
+        Named(name if name.isupper() else f"--{name.replace('_', '-')}", path)
+        for name, path in paths.items()
+        if path is not None
+    ]
+
+
+def check_paths(inputs: Iterable[Named], outputs: Iterable[Named], *, new_folder: str | None = None) -> None:
+    """Find out before the work that all results can be written without loss; `new_folder` will be made by then.
+
+    No result may be among the files of a folder that is a table.
+    """
+    outputs = list(outputs)
+    for output in outputs:
+        try:
+            _require_writable(output.path, new_folder)
+        except OSError as error:
+            message = f"{output.path!r} cannot be written ({error.strerror}). Pass another path."
+            raise ValueError(message) from error
+    files = [output for output in outputs if not is_stream(output.path)]  # a stream has nothing to overwrite
+    for source, output in product(inputs, files):
+        if _same_file(source.path, output.path):
+            raise ValueError(
+                f"{output} is the same file as {source}, which it would overwrite. Pass another path to "
+                f"{output.option}."
+            )
+        if source.option in TABLES and source.path != "-" and _is_within(output.path, source.path):
+            raise ValueError(
+                f"{output} is in the folder {source}, whose files are the table: the next run would read it, "
+                f"too. Pass a path elsewhere to {output.option}."
+            )
+    for first, second in combinations(files, 2):
+        if _same_file(first.path, second.path):
+            raise ValueError(
+                f"{first} and {second} are the same file, so that one result would overwrite the other. Pass "
+                f"another path to {second.option}."
+            )
+
+
+def _is_within(path: str, folder: str) -> bool:
+    """Return whether a path leads into a folder, also by symbolic links and by folders that are not there yet."""
+    if not os.path.isdir(folder):
+        return False
+    return any(_same_file(folder, str(parent)) for parent in Path(os.path.realpath(path)).parents)
+
+
+def _same_file(first: str, second: str) -> bool:
+    """Return whether two paths lead to one file, also by other spellings, symbolic links and hard links."""
+    try:
+        if first == "-":
+            return os.path.samestat(os.fstat(sys.stdin.fileno()), os.stat(second))
+        return os.path.samefile(first, second)
+    except (OSError, ValueError, AttributeError):  # one of them is not there yet, or standard input is no file
+        return first != "-" and os.path.realpath(first) == os.path.realpath(second)
+
+
+def _require_writable(path: str, new_folder: str | None) -> None:
+    """Raise an error where no file of this name can be written; no file is touched."""
+    if Path(path).is_dir():
+        raise ValueError(f"{path!r} is a folder. Pass the name of a file in it.")
+    if is_stream(path):
+        if not os.access(path, os.W_OK):
+            raise ValueError(f"{path!r} cannot be written (closed, or no permission). Pass another path.")
+        return
+    folder = Path(os.path.realpath(path)).parent
+    is_new = new_folder is not None and folder == Path(os.path.realpath(new_folder))
+    _require_folder(path, folder, may_be_new=is_new)
+
+
+def check_folder(option: str, path: str) -> None:
+    """Find out before the work that files can be written to a folder, which may not be there yet."""
+    try:
+        _require_folder(path, Path(os.path.realpath(path)), may_be_new=True)
+    except OSError as error:
+        raise ValueError(
+            f"{option} {path!r} cannot be written ({error.strerror}). Pass another folder."
+        ) from error
+
+
+def _require_folder(path: str, folder: Path, *, may_be_new: bool) -> None:
+    if may_be_new:
+        folder = next(place for place in (folder, *folder.parents) if place.exists())
+    if not folder.is_dir():
+        raise ValueError(f"{path!r} cannot be written: {str(folder)!r} is not a folder. Make it first.")
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def result_files(
@@ -50,33 +161,50 @@ def write_json(path: Path | str, result: Any) -> None:
 
 def write_results(
     selector: KnockoffSelector, file: str, out: str | None, report: str | None, model: str | None
-) -> dict[str, list[str]]:
-    """Write each file complete or not at all, and return what was written, by kind; `file` held the table.
+) -> list[str]:
+    """Write each file complete or not at all, and return lines that say what was written; `file` held the table.
 
     A certificate of an earlier selection in the folder is removed where there is no new one: it says nothing about
     this selection.
     """
-    written: dict[str, list[str]] = {}
+    written = []
     if out is not None:
-        written["Selection"] = _write_selection(selector, Path(out))
-    if model is not None:
-        selector.generator_.save(model)
-        written["Model"] = [model]
+        written.append(f"Selection: {_write_selection(selector, Path(out))}")
     if report is not None:
         from knockoffs.report import write_report
 
         write_report(selector, report, source_name="standard input" if file == "-" else Path(file).name)
-        written["Report"] = [report]
+        written.append(f"Report: {report}")
+    if model is not None:
+        selector.generator_.save(model)
+        written.append(f"Model: {model}")
     return written
 
 
-def _write_selection(selector: KnockoffSelector, folder: Path) -> list[str]:
+def _write_selection(selector: KnockoffSelector, folder: Path) -> str:
     write_result(selector.selection_, folder, TABLE, JSON)
     if selector.certificate_ is None:
         (folder / CERTIFICATE).unlink(missing_ok=True)
-        return [str(folder / TABLE), JSON]
+        return f"{folder / TABLE} and {JSON}"
     write_json(folder / CERTIFICATE, selector.certificate_)
-    return [str(folder / TABLE), JSON, CERTIFICATE]
+    return f"{folder / TABLE}, {JSON} and {CERTIFICATE}"
+
+
+def titled_table(
+    title: str | Text,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Text | str]],
+    *,
+    left: Sequence[str],
+    overflow: OverflowMethod = "ellipsis",
+) -> Table:
+    """Return a table under a title; the columns `left` hold words, all others numbers."""
+    table = Table(title=title, title_justify="left", caption_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in left else "right", overflow=overflow)
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def show_found(
@@ -139,11 +267,3 @@ def say_verdict(selector: KnockoffSelector) -> None:
         if found.verdict != "pass":
             for sentence in (*found.reasons[1:], *(f"→ {advice}" for advice in found.advice)):
                 say(f"  {sentence}")
-
-
-def say_where(written: dict[str, list[str]]) -> None:
-    """Print the files that were written."""
-    for what in ("Selection", "Report", "Model"):
-        if what in written:
-            *others, last = written[what]
-            say(f"{what}: {', '.join(others)} and {last}" if others else f"{what}: {last}")

@@ -78,9 +78,9 @@ def shows_progress(quiet: bool) -> bool:
     return not quiet and sys.stderr is not None
 
 
-def require_standard_output(option: str) -> None:
+def require_standard_output(option: str, asked: bool = True) -> None:
     """Refuse to print a result where standard output is closed."""
-    if sys.stdout is None:
+    if asked and sys.stdout is None:
         raise ValueError(f"{option} prints to standard output, which is closed. Open it, or pass a file instead.")
 
 
@@ -120,7 +120,8 @@ def plain_errors() -> Iterator[None]:
         except (click.ClickException, click.exceptions.Exit, click.Abort):  # in plain words already
             raise
         except Exception as error:
-            if _reader_went_away(error):
+            # Standard output broke; the error of a named pipe among the outputs has the pipe's name.
+            if isinstance(error, BrokenPipeError) and error.filename is None:
                 abandon_output()
                 sys.exit(NO_READER)
             if _debugging():
@@ -170,11 +171,6 @@ def _lacks_memory(error: Exception) -> bool:
 def _debugging() -> bool:
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.find_root().params.get("debug"))
-
-
-def _reader_went_away(error: Exception) -> bool:
-    """Return whether standard output broke; the error of a named pipe among the outputs has the pipe's name."""
-    return isinstance(error, BrokenPipeError) and error.filename is None
 
 
 def _show_warning(shown: set[str], message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -27,8 +27,7 @@ from knockoffs.cli.common import (
     run_options,
     table_options,
 )
-from knockoffs.cli.paths import check_paths, named
-from knockoffs.cli.results import result_files, show_found, write_result
+from knockoffs.cli.results import check_paths, named, result_files, show_found, write_result
 from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
 from knockoffs.cli.terminal import EXIT_CODES, require_standard_output, say, shows_progress, text
 
@@ -121,12 +120,10 @@ def test(
     check_cores(n_jobs)
     if resamples > MOST_RESAMPLES:
         raise ValueError(f"--resamples {resamples} is not valid: pass at most {MOST_RESAMPLES:,}.")
-    if as_json:
-        require_standard_output("--json")
-    outputs = result_files(out, report, save_model, (TABLE, JSON))
-    check_paths(named(FILE=file, density=density), outputs, new_folder=out)
-    if density is not None:
-        refuse_kinds(kinds, density)
+    require_standard_output("--json", as_json)
+    files = result_files(out, report, save_model, (TABLE, JSON))
+    check_paths(named(FILE=file, density=density), files, new_folder=out)
+    refuse_kinds(kinds, density)
     with cautions_kept() as about_reading:
         frame = read_features(
             file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds

@@ -7,11 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from knockoffs.effects.bins import MISSING, Bins, bins_of, within_bins
+from knockoffs.effects.bins import (
+    LEVEL,
+    MISSING,
+    Bins,
+    Estimate,
+    bins_of,
+    level_for_discoveries,
+    shape_of,
+    standard_errors,
+    within_bins,
+)
 from knockoffs.effects.hazard import hazard_ratio, survival_curves
 from knockoffs.effects.regression import Adjusted, Adjustment, Confounders
 from knockoffs.effects.result import Curve, Effect, Effects
-from knockoffs.effects.shape import LEVEL, Estimate, level_for_discoveries, shape_of, standard_errors
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.table.design import Design, aligned, expand, pooled_schema
 from knockoffs.table.table import Table
@@ -242,8 +251,9 @@ def curve_of(found: Adjusted, bins: Bins, what: Explained, level: float) -> Curv
         sides.append((mean, covariance, shares, known))
     mean, covariance, shares, known = sides[0]
     limit = what.highest - what.lowest  # of differences
-    ordered = np.array(bins.ordered)
-    shape = shape_of(mean, covariance, shares, bins.labels, ordered, known, level=level, limit=limit)
+    shape = shape_of(
+        mean, covariance, shares, bins.labels, np.array(bins.ordered), known, level=level, limit=limit
+    )
     missing = _where_missing(mean, covariance, shares, bins, known, level, limit)
     (plain, errors), (plain_tilde, errors_tilde) = (
         (
@@ -283,7 +293,7 @@ def _where_missing(
         return None
     others = 1 / (1 - shares[-1])  # the mean over all rows is 0
     error = float(np.sqrt(max(covariance[-1, -1], 0.0))) * others
-    return Estimate(float(mean[-1]) * others, error, standard_errors(level), limit)
+    return Estimate.of(float(mean[-1]) * others, error, standard_errors(level), limit)
 
 
 def _known(values: Array, known: Flags) -> tuple[float | None, ...]:

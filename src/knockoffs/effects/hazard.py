@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.effects.bins import MISSING, Bins, digits_apart
+from knockoffs.effects.bins import MISSING, Bins, Estimate, digits_apart, in_deviations, standard_errors
 from knockoffs.effects.result import HazardRatio, SurvivalCurves
-from knockoffs.effects.shape import Estimate, standard_errors
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.targets.survival import FARTHEST, RiskSets, Times, kaplan_meier
 
@@ -69,20 +68,18 @@ def hazard_ratio(
     found = None if contrast is None else cox_fit(contrast.columns, times, others, groups)
     if contrast is None or found is None:
         return None
-    estimate = Estimate(*found, standard_errors(level, contrast.compared))
+    estimate = Estimate.of(*found, standard_errors(level, contrast.compared))
     if max(-estimate.low, estimate.high) >= FARTHEST:  # the feature and the times are in one order
         return None
-    ratio, low, high = (float(f"{np.exp(b):.{DIGITS}g}") for b in (estimate.value, estimate.low, estimate.high))
+    ratio, low, high = (float(f"{np.exp(b):.{DIGITS}g}") for b in (estimate.size, estimate.low, estimate.high))
     return HazardRatio(contrast.per, ratio, low, high, contrast.levels)
 
 
 def _per_deviation(values: Array) -> _Contrast | None:
-    gaps = np.isnan(values)
-    deviation = values[~gaps].std()
-    if not deviation > 0:
+    line = in_deviations(values)
+    if not line.any():
         return None
-    line = np.where(gaps, 0.0, (values - values[~gaps].mean()) / deviation)
-    return _Contrast(np.stack([line, gaps], axis=1), "standard deviation")
+    return _Contrast(np.stack([line, np.isnan(values)], axis=1), "standard deviation")
 
 
 def _between_levels(bins: Bins, mean: Array, times: Times) -> _Contrast | None:
@@ -169,9 +166,8 @@ def survival_curves(
     found = []
     for label, own, other in _parts(x, x_tilde, bins, ordered):
         if own.sum() and other.sum():
-            sides = (_steps(times.rows(np.flatnonzero(rows))) for rows in (own, other))
-            (time, share), (knockoff_time, knockoff) = sides
-            found.append(SurvivalCurves(label, int(own.sum()), time, share, knockoff_time, knockoff))
+            curves = [_steps(times.rows(np.flatnonzero(rows))) for rows in (own, other)]
+            found.append(SurvivalCurves(label, int(own.sum()), *curves[0], *curves[1]))
     return tuple(found)
 
 

@@ -96,6 +96,14 @@ def log_numbers(low: float, high: float) -> list[float]:
     return [value for value in found if low <= value <= high]
 
 
+def framed(
+    chart: Chart, x: tuple[float, float], y: tuple[float, float], log: Sequence[bool] = (False, False)
+) -> tuple[Chart, Axis, Axis]:
+    """Return the chart with an axis along its lower and one along its left edge, for these ranges of values."""
+    across = Axis(*x, chart.left, chart.right, log=log[0])
+    return chart, across, Axis(*y, chart.bottom, chart.top, log=log[1])
+
+
 def with_axes(chart: Chart, x: Axis, y: Axis, marks: list[dict[str, Any]], *, counts: bool = False) -> Chart:
     """Return the chart with its marks, and ticks along both axes; whole numbers along one of counts."""
     x_ticks = [tick for tick in x.ticks() if float(tick[1]).is_integer()] if counts else x.ticks(4)

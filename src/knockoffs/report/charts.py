@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from knockoffs.effects.shape import standard_errors
-from knockoffs.report.axes import MARGIN_BOTTOM, MARGIN_TOP, Axis, Chart, value_range, with_axes
+from knockoffs.effects.bins import standard_errors
+from knockoffs.report.axes import MARGIN_BOTTOM, MARGIN_TOP, Axis, Chart, framed, value_range, with_axes
 from knockoffs.report.summary import suits_log
 
 MOST_FREQUENCIES = 30
@@ -34,9 +35,9 @@ def statistics_chart(summary: dict[str, Any]) -> Chart:
     threshold = summary["thresholds"][0] if len(summary["thresholds"]) == 1 else None
     ws = [f["w"] for f in features]
     w = "w" if summary["settings"]["n_draws"] == 1 else "mean w"
-    chart = Chart(f"{w} of every feature, largest first", WIDTH, 320, "rank", w)
-    x = Axis(0, len(ws) + 1, chart.left, chart.right)
-    y = Axis(min(0.0, *ws, -(threshold or 0)), max(0.0, *ws, threshold or 0), chart.bottom, chart.top)
+    empty = Chart(f"{w} of every feature, largest first", WIDTH, 320, "rank", w)
+    ends = min(0.0, *ws, -(threshold or 0)), max(0.0, *ws, threshold or 0)
+    chart, x, y = framed(empty, (0, len(ws) + 1), ends)
     radius = 4 if len(ws) <= 150 else 2.5
     points = [
         {
@@ -57,24 +58,21 @@ def fdp_chart(summary: dict[str, Any]) -> Chart:
     """The filter's estimate of false ones along the number selected, against the level."""
     curves, level = summary["curves"], summary["settings"]["draw_level"]
     longest = max((max(c["selected"]) for c in curves if c["selected"]), default=1)
-    chart = Chart("Estimated share of false discoveries", WIDTH, 320, "features selected", "estimate")
-    x, y = Axis(0, longest, chart.left, chart.right), Axis(0, 1, chart.bottom, chart.top)
+    empty = Chart("Estimated share of false discoveries", WIDTH, 320, "features selected", "estimate")
+    chart, x, y = framed(empty, (0, longest), (0, 1))
     marks: list[dict[str, Any]] = [
         {"kind": "level", "y": y(level), "label": f"level {level:g}", "style": "threshold"}
     ]
-    for curve in curves:
-        points = [(x(k), y(e)) for k, e in zip(curve["selected"], curve["estimate"], strict=True)]
-        marks.append({"kind": "line", "points": points, "style": "data" if len(curves) == 1 else "data faint"})
+    style = "data" if len(curves) == 1 else "data faint"
+    marks += [_line(x, y, zip(c["selected"], c["estimate"], strict=True), style) for c in curves]
     return with_axes(chart, x, y, marks, counts=True)
 
 
 def frequency_charts(summary: dict[str, Any]) -> list[Chart]:
     """Chart the share of draws that select each feature, where there are several draws."""
-    if summary["settings"]["n_draws"] == 1:
-        return []
     features = sorted(summary["features"], key=lambda f: (-f["frequency"], -f["w"]))
     shown = [f for f in features if f["frequency"] > 0][:MOST_FREQUENCIES]
-    if not shown:
+    if summary["settings"]["n_draws"] == 1 or not shown:
         return []
     row = 18
     height = MARGIN_TOP + MARGIN_BOTTOM + row * len(shown)
@@ -95,6 +93,11 @@ def frequency_charts(summary: dict[str, Any]) -> list[Chart]:
     return [replace(chart, marks=[{"kind": "bars", "bars": bars}])]
 
 
+def _line(x: Axis, y: Axis, points: Iterable[tuple[float, float]], style: str) -> dict[str, Any]:
+    """A line through points in units of the data."""
+    return {"kind": "line", "points": [(x(a), y(b)) for a, b in points], "style": style}
+
+
 def dry_run_charts(summary: dict[str, Any]) -> list[Chart]:
     """False discoveries and power along the level, a line for each kind of simulated response."""
     rates = (summary["certificate"] or {}).get("dry_run")
@@ -103,30 +106,27 @@ def dry_run_charts(summary: dict[str, Any]) -> list[Chart]:
     most = max(r["level"] for r in rates)
     charts = []
     for name, title, highest in (("fdp", "false discoveries", 2 * most), ("power", "power", 1.0)):
-        chart = Chart("", 420, 240, "level", title)
-        x = Axis(0, most, chart.left, chart.right)
-        y = Axis(0, min(1.0, max(highest, *(r[name] for r in rates))), chart.bottom, chart.top)
+        top = min(1.0, max(highest, *(r[name] for r in rates)))
+        chart, x, y = framed(Chart("", 420, 240, "level", title), (0, most), (0, top))
         marks: list[dict[str, Any]] = []
         if name == "fdp":
-            marks.append({"kind": "line", "points": [(x(0), y(0)), (x(most), y(most))], "style": "threshold"})
+            marks.append(_line(x, y, [(0, 0), (most, most)], "threshold"))
         for response in dict.fromkeys(r["response"] for r in rates):
-            points = [(x(r["level"]), y(r[name])) for r in rates if r["response"] == response]
-            style = "data" if response == "linear" else "knockoffs"
-            marks.append({"kind": "line", "points": points, "style": style})
+            points = [(r["level"], r[name]) for r in rates if r["response"] == response]
+            marks.append(_line(x, y, points, "data" if response == "linear" else "knockoffs"))
         charts.append(with_axes(chart, x, y, marks))
     return charts
 
 
 def training_chart(phase: dict[str, Any]) -> Chart:
     """Losses along epochs; the first, of an untrained model, may be far off and is left out of the range."""
-    chart = Chart(phase["stage"], 280, 190, "epoch", "loss")
     values = [v for v in (*phase["train"][1:], *phase["held_out"]) if v is not None] or [0.0]
-    x = Axis(0, max(1, len(phase["held_out"]) - 1), chart.left, chart.right)
-    y = Axis(*value_range(values), chart.bottom, chart.top)
+    epochs = (0, max(1, len(phase["held_out"]) - 1))
+    chart, x, y = framed(Chart(phase["stage"], 280, 190, "epoch", "loss"), epochs, value_range(values))
     marks: list[dict[str, Any]] = [{"kind": "rule", "x": x(phase["best"]), "style": "mirror"}]
     for name, style in (("train", "faint data"), ("held_out", "knockoffs")):
-        points = [(x(k), y(v)) for k, v in enumerate(phase[name]) if v is not None and y.low <= v <= y.high]
-        marks.append({"kind": "line", "points": points, "style": style})
+        points = [(k, v) for k, v in enumerate(phase[name]) if v is not None and y.low <= v <= y.high]
+        marks.append(_line(x, y, points, style))
     return with_axes(chart, x, y, marks)
 
 
@@ -184,10 +184,9 @@ def _missing(marginal: dict[str, Any]) -> dict[str, str]:
 
 def pair_chart(pair: dict[str, Any]) -> Chart:
     """Two features against each other, data and knockoffs."""
-    chart = Chart("", 280, 240, pair["first"], pair["second"])
-    ends = [value_range([*pair["data"][k], *pair["knockoffs"][k]]) for k in (0, 1)]
-    x = Axis(*ends[0], chart.left, chart.right, log=pair["log"][0])
-    y = Axis(*ends[1], chart.bottom, chart.top, log=pair["log"][1])
+    first, second = (value_range([*pair["data"][k], *pair["knockoffs"][k]]) for k in (0, 1))
+    empty = Chart("", 280, 240, pair["first"], pair["second"])
+    chart, x, y = framed(empty, first, second, log=pair["log"])
     marks = [
         {"kind": "cloud", "style": name, "points": [(x(a), y(b)) for a, b in zip(*pair[name], strict=True)]}
         for name in ("data", "knockoffs")
@@ -256,16 +255,15 @@ def _curve(effect: dict[str, Any], curve: dict[str, Any], title: str) -> Chart:
 def _survival(effect: dict[str, Any]) -> Chart:
     """The share without the event along time of each part of the rows, and of those with such a knockoff."""
     parts = effect["survival"]
-    chart = Chart("share without the event", EFFECT_WIDTH, 200, "time")
     times = [0.0, *(part[side][-1] for part in parts for side in ("time", "knockoff_time"))]
-    x, y = Axis(*value_range(times), chart.left, chart.right), Axis(0, 1, chart.bottom, chart.top)
+    empty = Chart("share without the event", EFFECT_WIDTH, 200, "time")
+    chart, x, y = framed(empty, value_range(times), (0, 1))
 
     def line(times: list[float], shares: list[float], style: str) -> dict[str, Any]:
         """Shares change at a time, and stay until the next."""
-        points, before = [(x(0.0), y(1.0))], 1.0
-        for time, share in zip(times, shares, strict=True):
+        points = [(x(0.0), y(1.0))]
+        for time, before, share in zip(times, [1.0, *shares], shares, strict=False):
             points += [(x(time), y(before)), (x(time), y(share))]
-            before = share
         return {"kind": "line", "points": points, "style": style}
 
     dashed = list(zip(parts, DASHES, strict=False))

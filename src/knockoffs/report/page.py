@@ -158,7 +158,7 @@ def write_test_report(
     """
     check_is_fitted(test, "result_")
     summary = test.result_.to_dict() | {"columns_read": columns_read(test.schema_), "source": source_name}
-    write_atomically(path, render_tests(summary).encode())
+    write_atomically(path, filled_in("tests.html.j2", summary=summary, forest=forest(summary)).encode())
 
 
 def forest(summary: dict[str, Any]) -> dict[str, Any]:
@@ -186,8 +186,3 @@ def forest(summary: dict[str, Any]) -> dict[str, Any]:
         "lines": lines,
         "left_out": len(summary["features"]) - len(features),
     }
-
-
-def render_tests(summary: dict[str, Any], *, made: datetime | None = None) -> str:
-    """Return the page of a summary."""
-    return filled_in("tests.html.j2", made=made, summary=summary, forest=forest(summary))

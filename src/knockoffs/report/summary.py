@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -120,8 +122,8 @@ def nearly_selected(found: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the features that a level of at most twice the one asked for would select, with that level."""
     limit = min(NEAR * found["settings"]["fdr"], 0.999)
     near = [f for f in found["features"] if not f["selected"] and f["smallest_level"] <= limit]
-    near.sort(key=lambda f: (f["smallest_level"], -f["w"]))
-    return [{"feature": f["feature"], "level": rounded_up(f["smallest_level"])} for f in near[:MOST_NEAR]]
+    first = sorted(near, key=lambda f: (f["smallest_level"], -f["w"]))[:MOST_NEAR]
+    return [{"feature": f["feature"], "level": rounded_up(f["smallest_level"])} for f in first]
 
 
 def remark(feature: dict[str, Any], found: dict[str, Any]) -> str:
@@ -153,18 +155,16 @@ DIGITS = 6
 
 def marginals(pictured: Pictured, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the distribution of each pictured feature, under these names, and of its knockoff."""
-    found = []
-    for name, column, x, x_tilde in zip(names, pictured.schema, pictured.x.T, pictured.x_tilde.T, strict=True):
-        described = _levels if _has_levels(column) else _histogram
-        found.append(
-            {
-                "feature": name,
-                **described(column, x, x_tilde),
-                "missing": {"data": _share_missing(x), "knockoffs": _share_missing(x_tilde)},
-                "correlation": None if column.kind == "nominal" else _correlation(x, x_tilde),
-            }
-        )
-    return found[:MARGINALS]
+    columns = zip(names, pictured.schema, pictured.x.T, pictured.x_tilde.T, strict=True)
+    return [
+        {
+            "feature": name,
+            **(_levels if _has_levels(column) else _histogram)(column, x, x_tilde),
+            "missing": {"data": _share_missing(x), "knockoffs": _share_missing(x_tilde)},
+            "correlation": None if column.kind == "nominal" else _correlation(x, x_tilde),
+        }
+        for name, column, x, x_tilde in islice(columns, MARGINALS)
+    ]
 
 
 def pairs(pictured: Pictured, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -183,9 +183,7 @@ def pairs(pictured: Pictured, names: Sequence[str]) -> list[dict[str, Any]]:
 
 def columns_read(schema: Schema) -> dict[str, Any]:
     """Return what was read: columns by kind, and how many cells are missing."""
-    counts: dict[str, int] = {}
-    for column in schema:
-        counts[column.kind] = counts.get(column.kind, 0) + 1
+    counts = Counter(column.kind for column in schema)
     missing = [column.missing for column in schema]
     return {
         "kinds": dict(sorted(counts.items(), key=lambda kind: (-kind[1], kind[0]))),
