@@ -117,8 +117,13 @@ class Certificate(Judgement):
         from knockoffs.runtime.figures import certificate_figure
 
         check_count("most", most)
-        title = f"Check of the knockoffs: {self.verdict}"
-        return certificate_figure(self.found.tests, self.found.names, self.found.per_feature.ks, title, most=most)
+        return certificate_figure(
+            self.found.tests,
+            self.found.names,
+            self.found.per_feature.ks,
+            f"Check of the knockoffs: {self.verdict}",
+            most=most,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON; a number that does not exist is None."""

@@ -114,9 +114,9 @@ def _of_a_draw(
     ]
     targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
     problem, y = _problem(table, knockoffs, targets, groups)
-    copied = copied_features(table, knockoffs)
-    ws = [_stand_in(own)(problem, y, np.random.default_rng(seed)) for own in statistics]
-    return np.where(copied, 0.0, np.stack(ws)), np.stack([response.relevant for response in responses])
+    ws = np.stack([_stand_in(own)(problem, y, np.random.default_rng(seed)) for own in statistics])
+    relevant = np.stack([response.relevant for response in responses])
+    return np.where(copied_features(table, knockoffs), 0.0, ws), relevant
 
 
 def _stand_in(statistic: Any) -> Callable[[Problem, Array, np.random.Generator], Array]:

@@ -135,8 +135,12 @@ def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroup
         return knockoffs
 
     def divergence(seed: int, rng: np.random.Generator) -> Divergence:
-        worst = getattr(generator, "swap_probability_", None)
-        return swap_divergence(generator.swap_pairs(given, seed), table.units, rng, swap_probability=worst)
+        return swap_divergence(
+            generator.swap_pairs(given, seed),
+            table.units,
+            rng,
+            swap_probability=getattr(generator, "swap_probability_", None),
+        )
 
     return Source(
         table=table,

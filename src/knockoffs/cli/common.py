@@ -193,7 +193,11 @@ def read_features(
     from knockoffs.table.files import read_frame
 
     of_target = filter(None, (target, event, event and event.rpartition("=")[0]))  # 05 is a count there
-    numbers = [*of_target, *kinds_of_numbers(kinds)]
+    given = [pair.rpartition("=") for pair in kinds]
+    numbers = [
+        *of_target,
+        *(name for name, _, kind in given if kind in ("continuous", "semicontinuous", "ordinal")),
+    ]
     frame = read_frame(
         file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed, numbers=numbers
     )
@@ -309,12 +313,6 @@ def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | N
         if kinds.setdefault(name, cast(Kind, kind)) != kind:
             raise ValueError(f"--kind {name!r} is given as {kinds[name]!r} and as {kind!r}. Pass one of them.")
     return kinds or None
-
-
-def kinds_of_numbers(pairs: Sequence[str]) -> list[str]:
-    """Return the columns of which --kind says that they hold numbers, also where these begin with zeros."""
-    given = [pair.rpartition("=") for pair in pairs]
-    return [name for name, _, kind in given if kind in ("continuous", "semicontinuous", "ordinal")]
 
 
 def refuse_kinds(pairs: Sequence[str], model: str | None) -> None:

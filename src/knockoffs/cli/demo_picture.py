@@ -54,8 +54,7 @@ def as_png(pixels: pd.DataFrame, digits: pd.Series, selected: Flags) -> bytes:
     for axes, digit in zip(panels, classes, strict=False):
         axes.imshow(_image(pixels[digits == digit].mean()), cmap="Blues")
         for row, column in np.argwhere(selected):
-            corner = (column - 0.5, row - 0.5)
-            axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=FRAME, linewidth=2))
+            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=FRAME, linewidth=2))
         axes.set_title(str(digit), fontsize=11)
     for axes in panels:
         axes.set_axis_off()

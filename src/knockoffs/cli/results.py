@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -66,8 +67,9 @@ def check_paths(inputs: Iterable[Named], outputs: Iterable[Named], *, new_folder
         try:
             _require_writable(output.path, new_folder)
         except OSError as error:
-            message = f"{output.path!r} cannot be written ({error.strerror}). Pass another path."
-            raise ValueError(message) from error
+            raise ValueError(
+                f"{output.path!r} cannot be written ({error.strerror}). Pass another path."
+            ) from error
     files = [output for output in outputs if not is_stream(output.path)]  # a stream has nothing to overwrite
     for source, output in product(inputs, files):
         if _same_file(source.path, output.path):
@@ -159,35 +161,61 @@ def write_json(path: Path | str, result: Any) -> None:
     write_atomically(path, json.dumps(result.to_dict(), indent=1).encode())
 
 
+def written_files(
+    out: str | None,
+    report: str | None,
+    model: str | None,
+    *,
+    folder: Callable[[Path], str],
+    page: Callable[[str], None],
+    save: Callable[[str], None],
+) -> list[str]:
+    """Write each file complete or not at all, and return lines that say what was written.
+
+    `folder` writes the files of --out and says so, `page` the report, and `save` the model.
+    """
+    written = [] if out is None else [folder(Path(out))]
+    if report is not None:
+        page(report)
+        written.append(f"Report: {report}")
+    if model is not None:
+        save(model)
+        written.append(f"Model: {model}")
+    return written
+
+
+def source_name(file: str) -> str:
+    """Return where a table came from, for the report."""
+    return "standard input" if file == "-" else Path(file).name
+
+
 def write_results(
     selector: KnockoffSelector, file: str, out: str | None, report: str | None, model: str | None
 ) -> list[str]:
-    """Write each file complete or not at all, and return lines that say what was written; `file` held the table.
+    """Write the files of a selection from the table in `file`, and return lines that say so.
 
-    A certificate of an earlier selection in the folder is removed where there is no new one: it says nothing about
-    this selection.
+    A certificate of an earlier selection in the folder is removed where there is no new one: it
+    says nothing about this selection.
     """
-    written = []
-    if out is not None:
-        written.append(f"Selection: {_write_selection(selector, Path(out))}")
-    if report is not None:
-        from knockoffs.report import write_report
+    from knockoffs.report import write_report
 
-        write_report(selector, report, source_name="standard input" if file == "-" else Path(file).name)
-        written.append(f"Report: {report}")
-    if model is not None:
-        selector.generator_.save(model)
-        written.append(f"Model: {model}")
-    return written
+    return written_files(
+        out,
+        report,
+        model,
+        folder=partial(_write_selection, selector),
+        page=partial(write_report, selector, source_name=source_name(file)),
+        save=selector.generator_.save,
+    )
 
 
 def _write_selection(selector: KnockoffSelector, folder: Path) -> str:
     write_result(selector.selection_, folder, TABLE, JSON)
     if selector.certificate_ is None:
         (folder / CERTIFICATE).unlink(missing_ok=True)
-        return f"{folder / TABLE} and {JSON}"
+        return f"Selection: {folder / TABLE} and {JSON}"
     write_json(folder / CERTIFICATE, selector.certificate_)
-    return f"{folder / TABLE}, {JSON} and {CERTIFICATE}"
+    return f"Selection: {folder / TABLE}, {JSON} and {CERTIFICATE}"
 
 
 def titled_table(
@@ -248,10 +276,8 @@ def show_selection(selection: Selection) -> None:
 
 def _columns(selection: Selection, feature: str) -> str:
     """The number of columns of a group and their names; nothing for a column by itself."""
-    if feature not in selection.feature_groups:
-        return ""
-    columns = selection.columns_of(feature)
-    return f"{len(columns)}: {listing(list(columns))}"
+    columns = selection.columns_of(feature) if feature in selection.feature_groups else ()
+    return f"{len(columns)}: {listing(list(columns))}" if columns else ""
 
 
 def say_verdict(selector: KnockoffSelector) -> None:

@@ -88,7 +88,8 @@ def sample(
 
     model, X = make_generator(generator, X)
     own = saved is not None and getattr(model, "random_state", None) is not None
-    for_draws = None if own and not _seed_is_given() else seed
+    by_default = click.get_current_context().get_parameter_source("seed") is ParameterSource.DEFAULT
+    for_draws = None if own and by_default else seed
     if not model.__sklearn_is_fitted__():
         if "progress" in model.get_params():
             model.set_params(progress=shows_progress(quiet))
@@ -111,10 +112,6 @@ def sample(
         model.save(save_model)
     if not quiet and out != "-" and not is_stream(out):  # whoever reads the stream expects the table alone
         say(f"Knockoffs: {out}")
-
-
-def _seed_is_given() -> bool:
-    return click.get_current_context().get_parameter_source("seed") is not ParameterSource.DEFAULT
 
 
 def _require_streamable(out: str, groups: str | None) -> None:

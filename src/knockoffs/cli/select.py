@@ -172,8 +172,7 @@ def select(
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
     ).fit(X, y, groups=labels)
-    cautions = (*about_reading, *selector.selection_.cautions)
-    selector.selection_ = replace(selector.selection_, cautions=cautions)
+    selector.selection_ = replace(selector.selection_, cautions=(*about_reading, *selector.selection_.cautions))
     written = write_results(selector, file, out, report, save_model)
     if as_json:
         click.echo(json.dumps(selector.selection_.to_dict(), indent=1))

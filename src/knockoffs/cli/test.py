@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +28,22 @@ from knockoffs.cli.common import (
     run_options,
     table_options,
 )
-from knockoffs.cli.results import check_paths, named, result_files, show_found, write_result
+from knockoffs.cli.results import (
+    check_paths,
+    named,
+    result_files,
+    show_found,
+    source_name,
+    write_result,
+    written_files,
+)
 from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
 from knockoffs.cli.terminal import EXIT_CODES, require_standard_output, say, shows_progress, text
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     from knockoffs.generators.ddlk import DDLK
     from knockoffs.generators.joint import JointDensity
-    from knockoffs.pvalues import RandomizationResult, RandomizationTest
+    from knockoffs.pvalues import RandomizationResult
     from knockoffs.pvalues.corrections import Correction
     from knockoffs.pvalues.one_feature import Variant
     from knockoffs.targets.target import TaskChoice
@@ -131,6 +140,7 @@ def test(
         y, X, _ = split_columns(frame, target, event, None, task)
     from knockoffs.generators.joint import JointDensity
     from knockoffs.pvalues import RandomizationTest
+    from knockoffs.report.page import write_test_report
 
     asked = read_kinds(kinds, X)
     given = read_conditions(condition_on, X, target, event)
@@ -151,9 +161,15 @@ def test(
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
     ).fit(X, y)
-    found = test.result_
-    test.result_ = replace(found, cautions=(*about_reading, *found.cautions))
-    written = _write(test, file, out, report, save_model)
+    test.result_ = replace(test.result_, cautions=(*about_reading, *test.result_.cautions))
+    written = written_files(
+        out,
+        report,
+        save_model,
+        folder=partial(_write_tests, test.result_),
+        page=partial(write_test_report, test, source_name=source_name(file)),
+        save=test.density_.save,
+    )
     if as_json:
         click.echo(json.dumps(test.result_.to_dict(), indent=1))
     elif not quiet:
@@ -178,23 +194,9 @@ def _density(path: str) -> JointDensity | DDLK:
     return DDLK.load(path) if kind == DDLK.__name__ else JointDensity.load(path)
 
 
-def _write(
-    test: RandomizationTest, file: str, out: str | None, report: str | None, model: str | None
-) -> list[str]:
-    """Write each file complete or not at all, and return what was written."""
-    from knockoffs.report.page import write_test_report
-
-    written = []
-    if out is not None:
-        write_result(test.result_, Path(out), TABLE, JSON)
-        written.append(f"Tests: {Path(out) / TABLE} and {JSON}")
-    if report is not None:
-        write_test_report(test, report, source_name="standard input" if file == "-" else Path(file).name)
-        written.append(f"Report: {report}")
-    if model is not None:
-        test.density_.save(model)
-        written.append(f"Model: {model}")
-    return written
+def _write_tests(result: RandomizationResult, folder: Path) -> str:
+    write_result(result, folder, TABLE, JSON)
+    return f"Tests: {folder / TABLE} and {JSON}"
 
 
 def _show(result: RandomizationResult) -> None:

@@ -286,8 +286,11 @@ class Effects:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON."""
-        said = {"by_models": self.by_models, "about_intervals": self.about_intervals}
-        return said | {"each": [effect.to_dict() for effect in self.each]}
+        return {
+            "by_models": self.by_models,
+            "about_intervals": self.about_intervals,
+            "each": [effect.to_dict() for effect in self.each],
+        }
 
 
 def _said(curve: Curve) -> str:

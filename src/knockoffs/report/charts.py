@@ -38,7 +38,6 @@ def statistics_chart(summary: dict[str, Any]) -> Chart:
     empty = Chart(f"{w} of every feature, largest first", WIDTH, 320, "rank", w)
     ends = min(0.0, *ws, -(threshold or 0)), max(0.0, *ws, threshold or 0)
     chart, x, y = framed(empty, (0, len(ws) + 1), ends)
-    radius = 4 if len(ws) <= 150 else 2.5
     points = [
         {
             "x": x(rank),
@@ -50,7 +49,7 @@ def statistics_chart(summary: dict[str, Any]) -> Chart:
     ]
     levels = {"zero": 0.0} | ({} if threshold is None else {"threshold": threshold, "mirror": -threshold})
     marks = [{"kind": "level", "y": y(w), "label": "", "style": style} for style, w in levels.items()]
-    dots = {"kind": "dots", "points": points, "radius": radius}
+    dots = {"kind": "dots", "points": points, "radius": 4 if len(ws) <= 150 else 2.5}
     return with_axes(chart, x, y, [*marks, dots], counts=True)
 
 

@@ -90,8 +90,9 @@ def _fitted_selector(result: Any) -> KnockoffSelector:
 
 def render(summary: dict[str, Any], *, made: datetime | None = None) -> str:
     """Return the page of a summary."""
-    content = {"summary": summary, "charts": draw(summary), "title": summary.get("title")}
-    return filled_in("report.html.j2", made=made, **content)
+    return filled_in(
+        "report.html.j2", made=made, summary=summary, charts=draw(summary), title=summary.get("title")
+    )
 
 
 LOADER = PackageLoader("knockoffs.report")
