@@ -1,4 +1,4 @@
-"""Responses simulated on the rows of a table, so that false discoveries can be counted: a dry run."""
+"""Responses simulated on the rows of a table, so that false discoveries can be counted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _products(z: Array, rng: np.random.Generator) -> Array:
 
 
 def _steps(z: Array, rng: np.random.Generator) -> Array:
-    # The second largest value is a cut with values on both sides, also where most cells hold the largest.
+    # The second largest value has values on both sides, also where most cells hold the largest.
     highest = [column[column < column.max()].max() for column in z.T]
     cuts = [min(np.quantile(x, rng.uniform(0.3, 0.7)), most) for x, most in zip(z.T, highest, strict=True)]
     return np.where(z > cuts, 1.0, -1.0) @ _effects(z.shape[1], rng)

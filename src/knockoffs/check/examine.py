@@ -237,11 +237,17 @@ def _tested(source: Source, rng: np.random.Generator, report: Report | None) -> 
     return found if source.divergence is None else found._replace(divergence=source.divergence(seed, rng))
 
 
-def _compared(found: Findings, pairs: Pairs, rng: np.random.Generator, report: Report | None) -> Findings:
+def _compared(
+    found: Findings,
+    pairs: Pairs,
+    rng: np.random.Generator,
+    report: Report | None,
+) -> Findings:
     """Add the tests on the features that differ from their knockoffs."""
     differ = np.flatnonzero(~found.copied)
     compared = compare_features(pairs, draw_signs(rng, FEATURE_DRAWS, pairs.rows))
-    for values, own in zip(found.per_feature, compared, strict=True):  # nan stays where the knockoff is a copy
+    # What is nan stays so where the knockoff is a copy.
+    for values, own in zip(found.per_feature, compared, strict=True):
         values[differ] = own
     pairs = pairs.first(SWAP_ROWS)
     tests = []

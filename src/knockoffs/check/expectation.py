@@ -1,9 +1,9 @@
 """How many discoveries to expect to be false, and what else could be done about it.
 
-Many responses whose relevant features are known are simulated on the rows of the selection themselves,
-and selected for with fresh draws of its knockoffs. Straight lines stand in for the statistic, which
-take no time: one factorisation per model serves all responses. docs/how/certificate.md says how well
-they predict.
+Many responses whose relevant features are known are simulated on the rows of the selection
+themselves, and selected for with fresh draws of its knockoffs. Straight lines stand in for the
+statistic, which take no time: one factorisation per model serves all responses.
+docs/how/certificate.md says how well they predict.
 """
 
 from __future__ import annotations

@@ -153,9 +153,8 @@ def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]
 
 def _partial_correlation(precision: Array, one: Indices, other: Indices) -> float:
     """The largest canonical correlation of two sets of columns given all others."""
-    between = precision[np.ix_(one, other)]
-    roots = [inverse_root(precision[np.ix_(columns, columns)]) for columns in (one, other)]
-    return float(np.linalg.norm(roots[0] @ between @ roots[1], ord=2))
+    first, second = (inverse_root(precision[np.ix_(own, own)]) for own in (one, other))
+    return float(np.linalg.norm(first @ precision[np.ix_(one, other)] @ second, ord=2))
 
 
 def _own_variance(precision: Array, columns: Indices) -> float:

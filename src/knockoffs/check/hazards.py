@@ -43,7 +43,8 @@ def warn_of_hazards(table: Table, target: Target) -> None:
 def warn_of_few_features(units: Units, conditioned: Flags, *, fdr: float, offset: int, n_draws: int) -> None:
     """Warn of a level that can select little or nothing among the features that are tested.
 
-    A selection needs a number of features that stand out together; with few features that is much to ask.
+    A selection needs a number of features that stand out together; of few features that is much
+    to ask.
     """
     features = int((~units.all_of(conditioned)).sum())
     needed = math.ceil(1 / fdr - 1e-9)

@@ -152,11 +152,9 @@ def covariance_errors(pairs: Pairs) -> tuple[float, float]:
     z, z_tilde = x - x.mean(0), x_tilde - x_tilde.mean(0)
     covariance = z.T @ z / len(z)
     others = feature[:, None] != feature
-
-    def size(error: Array) -> float:
-        return float(np.sqrt(np.mean(error[others] ** 2)))
-
-    return size(z_tilde.T @ z_tilde / len(z) - covariance), size(z.T @ z_tilde / len(z) - covariance)
+    errors = (own.T @ z_tilde / len(z) - covariance for own in (z_tilde, z))
+    of_knockoffs, across = (float(np.sqrt(np.mean(error[others] ** 2))) for error in errors)
+    return of_knockoffs, across
 
 
 SINGLE_ROWS = 500  # for d single swaps, each as expensive as one swap of all

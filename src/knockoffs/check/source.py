@@ -32,8 +32,8 @@ class Source(NamedTuple):
     draw : callable
         Returns knockoffs of all rows by a seed.
     divergence : callable or None
-        Returns the swap divergence by the generator's densities, of knockoffs by a seed and of swaps by a
-        random generator; None without densities.
+        Returns the swap divergence by the generator's densities, of knockoffs by a seed and of swaps
+        by a random generator; None without densities.
     learned : bool
         Whether knockoffs come from a generator or a function.
     subject : str

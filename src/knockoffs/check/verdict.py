@@ -214,7 +214,8 @@ def _by_tests(found: Findings) -> _Opinion:
     verdict: Verdict = "pass"
     reasons = []
     if 2 * by_feature < ALPHA:
-        at_fault = _features_at_fault(found)
+        p = np.fmin(found.per_feature.ks_p, found.per_feature.shift_p)
+        at_fault = [j for j in _largest_first(found.per_feature.shift) if 4 * p[j] < ALPHA]
         verdict = "fail" if any(_matters(found, j) for j in at_fault) else "warn"
         reasons.append(_about_features(found, at_fault))
     if 2 * by_swap < ALPHA:
@@ -237,12 +238,6 @@ def _swap_p(tests: Sequence[SwapTest]) -> float:
 
 def _worst(*verdicts: Verdict) -> Verdict:
     return max(verdicts, key=WORST.index)
-
-
-def _features_at_fault(found: Findings) -> list[int]:
-    """Those that a test tells from their knockoffs, the largest differences first."""
-    p = np.fmin(found.per_feature.ks_p, found.per_feature.shift_p)
-    return [j for j in _largest_first(found.per_feature.shift) if 4 * p[j] < ALPHA]
 
 
 def _largest_first(values: Array) -> list[int]:

@@ -94,8 +94,13 @@ def _schema_table(schema: Schema, rows: int, unusable: Sequence[str]) -> Table:
         for column in schema
     ]
     shown += [(text(name), "cannot be used", "", "", "") for name in unusable]
-    headings = ("feature", "kind", "values", "missing", "examples")
-    table = titled_table(title, headings, shown, left=("feature", "kind", "examples"), overflow="fold")
+    table = titled_table(
+        title,
+        ("feature", "kind", "values", "missing", "examples"),
+        shown,
+        left=("feature", "kind", "examples"),
+        overflow="fold",
+    )
     table.caption = text(ORDINAL) if any(column.kind == "ordinal" for column in schema) else None
     return table
 

@@ -140,15 +140,23 @@ def _require_folder(path: str, folder: Path, *, may_be_new: bool) -> None:
 
 
 def result_files(
-    out: str | None, report: str | None, model: str | None, names: Sequence[str] = (TABLE, JSON, CERTIFICATE)
+    out: str | None,
+    report: str | None,
+    model: str | None,
+    names: Sequence[str] = (TABLE, JSON, CERTIFICATE),
 ) -> list[Named]:
     """Return all files that a command may write, by default a selection, each with its option."""
     in_folder = [] if out is None else [Named("--out", str(Path(out, name))) for name in names]
     return [*in_folder, *named(report=report, save_model=model)]
 
 
-def write_result(result: Selection | RandomizationResult, folder: Path, table: str, summary: str) -> None:
-    """Write the table and the plain values of a result into a folder, which is made where it is not there."""
+def write_result(
+    result: Selection | RandomizationResult,
+    folder: Path,
+    table: str,
+    summary: str,
+) -> None:
+    """Write the table and the plain values of a result into a folder, which may have to be made."""
     from knockoffs.table.files import write_frame
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -236,9 +244,12 @@ def titled_table(
 
 
 def show_found(
-    frame: pd.DataFrame, table: Table, cells: Callable[[Any], Iterable[Text | str]], said: Iterable[str]
+    frame: pd.DataFrame,
+    table: Table,
+    cells: Callable[[Any], Iterable[Text | str]],
+    said: Iterable[str],
 ) -> None:
-    """Print the features that were found, or the first few of all, and what is to be said of them."""
+    """Print the features that were found, or the first few of all, and what is said of them."""
     shown = frame[frame["selected"]] if frame["selected"].any() else frame[:5]
     for row in shown[:SHOWN].itertuples():
         table.add_row(*cells(row))

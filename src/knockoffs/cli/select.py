@@ -28,7 +28,14 @@ from knockoffs.cli.common import (
     run_options,
     table_options,
 )
-from knockoffs.cli.results import check_paths, named, result_files, say_verdict, show_selection, write_results
+from knockoffs.cli.results import (
+    check_paths,
+    named,
+    result_files,
+    say_verdict,
+    show_selection,
+    write_results,
+)
 from knockoffs.cli.targets import (
     feature_groups_option,
     read_groups_file,

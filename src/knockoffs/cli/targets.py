@@ -1,4 +1,4 @@
-"""What columns are for: the target, what is wrong with it, features that copy it, and groups of features."""
+"""What columns are for: the target, and what is wrong with it; and groups of features."""
 
 from __future__ import annotations
 

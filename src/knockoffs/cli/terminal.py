@@ -120,7 +120,7 @@ def plain_errors() -> Iterator[None]:
         except (click.ClickException, click.exceptions.Exit, click.Abort):  # in plain words already
             raise
         except Exception as error:
-            # Standard output broke; the error of a named pipe among the outputs has the pipe's name.
+            # Of standard output; the error of a named pipe among the outputs has the pipe's name.
             if isinstance(error, BrokenPipeError) and error.filename is None:
                 abandon_output()
                 sys.exit(NO_READER)

@@ -1,7 +1,7 @@
 """A feature and its knockoff in bins, and what means of y do along these, in words.
 
-Bins are levels where a feature has few, else tenths of its rows, and missing cells. Means rise, fall, turn, or
-differ between levels. Nothing is claimed that the interval beside it does not support.
+Bins are levels where a feature has few, else tenths of its rows, and missing cells. Means rise,
+fall, turn, or differ between levels. Nothing is claimed that the interval beside it does not support.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def within_bins(values: Array, which: Indices) -> Array:
 
 
 def in_deviations(values: Array) -> Array:
-    """Return values in standard deviations from their mean; 0 where one is missing, or where all are equal."""
+    """Return values in standard deviations from their mean; 0 if missing, or if all are equal."""
     present = values[~np.isnan(values)]
     deviation = present.std() if len(present) else 0.0
     return np.nan_to_num((values - present.mean()) / deviation) if deviation > 0 else np.zeros(len(values))
@@ -104,16 +104,13 @@ def _tenths(both: Array, x: Array, gaps: Flags) -> tuple[Indices, list[str], lis
     inside = [x[own == k] for k in range(len(ends) + 1)]
     places = [float(some.mean()) if len(some) else None for some in inside]
     lows, highs = (np.array([end(some) if len(some) else np.nan for some in inside]) for end in (np.min, np.max))
-    return which, _ranges(lows, highs), places
-
-
-def _ranges(lows: Array, highs: Array) -> list[str]:
-    """Ranges in words; no two begin or end alike, and none ends where it begins."""
-    digits = max(digits_apart(lows), digits_apart(highs), *map(digits_apart, np.stack([lows, highs], axis=1)))
-    return [
+    # No two ranges begin or end alike in words, and none ends where it begins.
+    digits = max(map(digits_apart, [lows, highs, *np.stack([lows, highs], axis=1)]))
+    labels = [
         f"{a:.{digits}g}" if a == b else f"{a:.{digits}g} to {b:.{digits}g}"
         for a, b in zip(lows.tolist(), highs.tolist(), strict=True)
     ]
+    return which, labels, places
 
 
 def digits_apart(values: Array, least: int = 4) -> int:

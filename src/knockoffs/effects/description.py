@@ -98,7 +98,7 @@ class _Observed:
     Attributes
     ----------
     x, x_tilde : Table
-        The rows and their knockoffs, with levels numbered alike; some of the rows where there are many.
+        The rows and their knockoffs, with levels numbered alike; of many rows a part.
     schema : Schema
         What the columns of both hold.
     y : array of shape (rows, outputs)
@@ -120,7 +120,12 @@ class _Observed:
     """
 
     def __init__(
-        self, table: Table, knockoffs: Table, target: Target, others: Array | None, groups: Indices | None
+        self,
+        table: Table,
+        knockoffs: Table,
+        target: Target,
+        others: Array | None,
+        groups: Indices | None,
     ) -> None:
         some = np.linspace(0, len(table) - 1, min(len(table), MOST_ROWS)).astype(int)
         self.x, self.x_tilde = aligned(table.rows(some), knockoffs.rows(some), who="effects")
@@ -150,7 +155,7 @@ class _Observed:
         return columns[order[:MOST_COLUMNS]].tolist()
 
     def along(self, column: int, feature: int, level: float) -> dict[str, Any]:
-        """Describe a feature along one of its columns, with intervals of this level, as fields of an `Effect`."""
+        """Describe a feature along one of its columns, as fields of an `Effect` of this level."""
         codes, codes_tilde = self.x.codes[:, column], self.x_tilde.codes[:, column]
         bins = bins_of(self.schema[column], codes, codes_tilde)
         count, ordered = len(bins.labels), sum(bins.ordered) > 2

@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.effects.bins import MISSING, Bins, Estimate, digits_apart, in_deviations, standard_errors
+from knockoffs.effects.bins import (
+    MISSING,
+    Bins,
+    Estimate,
+    digits_apart,
+    in_deviations,
+    standard_errors,
+)
 from knockoffs.effects.result import HazardRatio, SurvivalCurves
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.targets.survival import FARTHEST, RiskSets, Times, kaplan_meier
@@ -119,7 +126,8 @@ def cox_fit(
             step = step / 2
         b, before, loss = b + step, loss, new
         if before - loss <= TOLERANCE:
-            # coefficients vary more than the information says, as in regressions: by the degrees of freedom used
+            # Coefficients vary more than the information says, as in regressions: by the degrees of
+            # freedom used.
             events = int(times.event.sum())
             variance = likelihood.variance_of_first(b, groups) * (events / max(events - z.shape[1], 1))
             return float(b[0]), float(np.sqrt(max(variance, 0.0)))

@@ -97,9 +97,12 @@ def log_numbers(low: float, high: float) -> list[float]:
 
 
 def framed(
-    chart: Chart, x: tuple[float, float], y: tuple[float, float], log: Sequence[bool] = (False, False)
+    chart: Chart,
+    x: tuple[float, float],
+    y: tuple[float, float],
+    log: Sequence[bool] = (False, False),
 ) -> tuple[Chart, Axis, Axis]:
-    """Return the chart with an axis along its lower and one along its left edge, for these ranges of values."""
+    """Return the chart, with axes along its lower and its left edge for these ranges of values."""
     across = Axis(*x, chart.left, chart.right, log=log[0])
     return chart, across, Axis(*y, chart.bottom, chart.top, log=log[1])
 

@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from knockoffs.effects.bins import standard_errors
-from knockoffs.report.axes import MARGIN_BOTTOM, MARGIN_TOP, Axis, Chart, framed, value_range, with_axes
+from knockoffs.report.axes import (
+    MARGIN_BOTTOM,
+    MARGIN_TOP,
+    Axis,
+    Chart,
+    framed,
+    value_range,
+    with_axes,
+)
 from knockoffs.report.summary import suits_log
 
 MOST_FREQUENCIES = 30
@@ -142,10 +150,8 @@ def marginal_chart(marginal: dict[str, Any]) -> Chart:
         {"x": x(a), "y": y(n), "width": round(x(b) - x(a), 1), "height": round(chart.bottom - y(n), 1)}
         for a, b, n in zip(edges[:-1], edges[1:], data, strict=True)
     ]
-    outline = [(x(edges[0]), y(0))]
-    for a, b, n in zip(edges[:-1], edges[1:], knockoffs, strict=True):
-        outline += [(x(a), y(n)), (x(b), y(n))]
-    outline.append((x(edges[-1]), y(0)))
+    steps = [(x(end), y(n)) for k, n in enumerate(knockoffs) for end in (edges[k], edges[k + 1])]
+    outline = [(x(edges[0]), y(0)), *steps, (x(edges[-1]), y(0))]
     marks = [{"kind": "histogram", "bars": bars}, {"kind": "line", "points": outline, "style": "knockoffs"}]
     return replace(chart, x_ticks=x.ticks(2), marks=marks)
 
@@ -206,11 +212,10 @@ def effect_charts(effect: dict[str, Any], target: str | None) -> list[Chart]:
     picture = _curve if any(place is not None for place in effect["places"]) else _bars
     if effect["survival"]:
         return [picture(effect, effect["curves"][0], EXCESS), _survival(effect)]
-    return [picture(effect, curve, _title(curve, target)) for curve in effect["curves"]]
-
-
-def _title(curve: dict[str, Any], target: str | None) -> str:
-    return (target or "target") if curve["of"] is None else f"share of {curve['of']}"
+    return [
+        picture(effect, curve, (target or "target") if curve["of"] is None else f"share of {curve['of']}")
+        for curve in effect["curves"]
+    ]
 
 
 def _ends(curve: dict[str, Any], reach: float) -> tuple[float, float]:

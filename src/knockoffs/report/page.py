@@ -91,7 +91,11 @@ def _fitted_selector(result: Any) -> KnockoffSelector:
 def render(summary: dict[str, Any], *, made: datetime | None = None) -> str:
     """Return the page of a summary."""
     return filled_in(
-        "report.html.j2", made=made, summary=summary, charts=draw(summary), title=summary.get("title")
+        "report.html.j2",
+        made=made,
+        summary=summary,
+        charts=draw(summary),
+        title=summary.get("title"),
     )
 
 

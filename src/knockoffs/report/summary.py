@@ -169,7 +169,8 @@ def marginals(pictured: Pictured, names: Sequence[str]) -> list[dict[str, Any]]:
 
 def pairs(pictured: Pictured, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return some features against each other, and their knockoffs: quantities, in rows where both are there."""
-    quantities = [k for k, column in enumerate(pictured.schema) if _is_quantity(column)]
+    has_places = [column.levels is None and column.kind != "nominal" for column in pictured.schema]
+    quantities = np.flatnonzero(has_places)  # places on a line say something of their values
     found = []
     for first, second in zip(quantities[0::2], quantities[1::2], strict=False):
         sides = {"data": pictured.x, "knockoffs": pictured.x_tilde}
@@ -195,11 +196,6 @@ def columns_read(schema: Schema) -> dict[str, Any]:
 def _has_levels(column: Column) -> bool:
     few = column.discrete and len(column.values) <= LEVELS
     return column.levels is not None or few or column.kind == "nominal"
-
-
-def _is_quantity(column: Column) -> bool:
-    """Return whether places on a line say something of the column's values."""
-    return column.levels is None and column.kind != "nominal"
 
 
 def _histogram(column: Column, x: Array, x_tilde: Array) -> dict[str, Any]:
