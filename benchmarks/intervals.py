@@ -19,7 +19,7 @@ from sklearn.linear_model import Lasso
 
 from knockoffs import HoldoutStatistic, knockoff_select
 from knockoffs.effects import Curve, Effect, Effects, describe_effects
-from knockoffs.effects.intervals import LEVEL, standard_errors
+from knockoffs.effects.bins import LEVEL, standard_errors
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.table.table import Table, read_table

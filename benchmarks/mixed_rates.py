@@ -16,7 +16,7 @@ from rich.console import Console
 
 from benchmarks.mixed import GENERATORS, REAL
 from knockoffs import HoldoutStatistic, LassoStatistic, SumStatistic, fdp, knockoff_select, load_generator, power
-from knockoffs.check.simulated import feature_scores
+from knockoffs.check.dry_run import feature_scores
 from knockoffs.datasets import liang_response, linear_response, load_hiv
 from knockoffs.datasets.real import DataNotFoundError, position
 from knockoffs.runtime.arrays import Array, Flags

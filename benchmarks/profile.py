@@ -42,7 +42,7 @@ PHASES: dict[str, dict[str, str]] = {
         "simulated responses": "check/expectation.py:expect",
         "tests of single features": "check/feature_tests.py:compare_features",
         "tests of swaps": "check/joint_tests.py:compare_swaps",
-        "swap divergence": "check/divergence.py:swap_divergence",
+        "swap divergence": "check/joint_tests.py:swap_divergence",
     },
 }
 

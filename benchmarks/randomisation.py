@@ -24,7 +24,7 @@ from benchmarks.mixed import REAL
 from benchmarks.mixed_rates import respond
 from benchmarks.randomisation_suite import ALPHA, SUITE
 from knockoffs import DDLK, HoldoutStatistic, JointDensity, RandomizationTest, fdp, knockoff_select, power
-from knockoffs.check.simulated import feature_scores
+from knockoffs.check.dry_run import feature_scores
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula
 from knockoffs.datasets.real import DataNotFoundError
 from knockoffs.pvalues.corrections import adjust_pvalues

@@ -35,7 +35,7 @@ from knockoffs.pvalues import (
     RandomizationTest as RandomizationTest,
 )
 from knockoffs.report import write_report as write_report
-from knockoffs.report.tests_page import write_test_report as write_test_report
+from knockoffs.report.page import write_test_report as write_test_report
 from knockoffs.runtime.cautions import KnockoffWarning as KnockoffWarning
 from knockoffs.schema.schema import Column as Column, Schema as Schema
 from knockoffs.selection.result import Selection as Selection

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from knockoffs import Certificate, check_swap
-from knockoffs.check.divergence import Divergence
 from knockoffs.check.dry_run import Rate
+from knockoffs.check.joint_tests import Divergence
 from knockoffs.check.verdict import RULE
 
 from .conftest import exact_pair
@@ -80,7 +80,7 @@ def test_the_frame_begins_with_what_differs_most(certificate: Certificate) -> No
 
 
 def test_a_dry_run_gives_a_new_certificate() -> None:
-    before = Certificate(findings())
+    before = Certificate.of(findings())
     rate = Rate("linear", 0.1, 0.5, 0.01, 0.9, 0.01, 1.0, 0.5)
     after = before.with_dry_run([rate])
     assert (before.found.dry_run, after.found.dry_run) == ((), (rate,))
@@ -98,12 +98,12 @@ def test_it_is_frozen_and_can_be_kept(certificate: Certificate) -> None:
 def test_the_worst_swap_names_the_features_that_it_takes_most_often() -> None:
     x, x_tilde = exact_pair(100, 0)
     found = check_swap((x, x_tilde), random_state=0).found
-    assert Certificate(found).worst_swap() == []
+    assert Certificate.of(found).worst_swap() == []
     features = len(found.names)
     worst = np.linspace(0.1, 0.9, features)
     worst[-1] = np.nan  # a copy, which no swap can tell
     divergence = Divergence(0.1, 0.01, np.zeros(features), np.zeros(features), worst)
-    certificate = Certificate(found._replace(divergence=divergence))
+    certificate = Certificate.of(found._replace(divergence=divergence))
     names = [name for name, _ in certificate.worst_swap(most=2)]
     assert names == [found.names[-2], found.names[-3]]
     assert certificate.to_dict()["divergence"]["worst_swap"][0]["feature"] == found.names[-2]

@@ -19,8 +19,8 @@ from sklearn.frozen import FrozenEstimator
 from knockoffs import DDLK, GaussianKnockoffs, HoldoutStatistic, LassoStatistic, check_swap
 from knockoffs.check import examine as check
 from knockoffs.check.certificate import Certificate
+from knockoffs.check.dry_run import KINDS
 from knockoffs.check.expectation import DRAWS
-from knockoffs.check.simulated import KINDS
 from knockoffs.datasets import AutoregressiveGaussian, symmetrised
 from knockoffs.runtime.arrays import Array
 

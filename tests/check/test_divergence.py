@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from knockoffs import DDLK, GaussianKnockoffs, check_swap
-from knockoffs.check.divergence import SINGLE_ROWS, Divergence, has_densities, swap_divergence
+from knockoffs.check.joint_tests import SINGLE_ROWS, Divergence, has_densities, swap_divergence
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.gaussian import knockoff_gaps
 from knockoffs.generators.swap_pairs import EncodedPairs

@@ -10,8 +10,7 @@ from hypothesis import given, strategies as st
 from joblib import parallel_config
 
 from knockoffs import LassoStatistic, fdp, knockoff_select, power
-from knockoffs.check.dry_run import DryRun, calibrated_level, simulate
-from knockoffs.check.simulated import KINDS
+from knockoffs.check.dry_run import KINDS, DryRun, calibrated_level, simulate
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.arrays import Array
 

@@ -10,9 +10,8 @@ import pytest
 
 from knockoffs import HoldoutStatistic, LassoStatistic, MidpointStatistic, knockoff_select
 from knockoffs.check import expectation
-from knockoffs.check.dry_run import HIGHER, HIGHEST, DryRun
+from knockoffs.check.dry_run import HIGHER, HIGHEST, KINDS, DryRun
 from knockoffs.check.expectation import DRAWS, RESPONSES, expect
-from knockoffs.check.simulated import KINDS
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.arrays import Array
 from knockoffs.statistics.problem import Problem

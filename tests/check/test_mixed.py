@@ -14,13 +14,12 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, check_swap
-from knockoffs.check.dry_run import simulate
+from knockoffs.check.dry_run import KINDS, feature_scores, simulate, simulated_response
 from knockoffs.check.exact import draw_signs
 from knockoffs.check.expectation import DRAWS
 from knockoffs.check.feature_tests import PerFeature, compare_features, near_duplicates
 from knockoffs.check.joint_tests import compare_swaps
 from knockoffs.check.pairs import Pairs, independent_pairs
-from knockoffs.check.simulated import KINDS, feature_scores, simulated_response
 from knockoffs.datasets import AutoregressiveGaussian, symmetrised
 from knockoffs.datasets.responses import Response
 from knockoffs.runtime.arrays import Array, Flags

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from knockoffs.check.simulated import KINDS, MOST_RELEVANT, as_target, simulated_response
+from knockoffs.check.dry_run import KINDS, MOST_RELEVANT, as_target, simulated_response
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.datasets.responses import Response
 from knockoffs.runtime.arrays import Array

@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 
 from knockoffs.check.dry_run import HIGHEST, SELECTING, Rate
 from knockoffs.check.feature_tests import PerFeature
-from knockoffs.check.findings import Findings
 from knockoffs.check.joint_tests import SwapTest
 from knockoffs.check.verdict import (
     ALPHA,
@@ -21,6 +20,7 @@ from knockoffs.check.verdict import (
     TOLD_APART,
     TOO_MANY,
     WORST,
+    Findings,
     Judgement,
     judge,
 )

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, check_swap
-from knockoffs.check.simulated import KINDS
+from knockoffs.check.dry_run import KINDS
 from knockoffs.cli import COMMANDS
 from knockoffs.cli.check import check as check_command
 

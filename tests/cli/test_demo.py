@@ -41,8 +41,8 @@ def demo(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resul
     """The demo with few images and a quick generator and statistic."""
     monkeypatch.setattr(sklearn.datasets, "load_digits", small_digits)
     module = import_module("knockoffs.cli.demo")
-    monkeypatch.setattr(module, "demo_generator", GaussianKnockoffs)
-    monkeypatch.setattr(module, "demo_statistic", LassoStatistic)
+    monkeypatch.setattr(module, "GENERATOR", "gaussian")
+    monkeypatch.setattr(module, "STATISTIC", "lasso")
     return partial(invoke, "demo")
 
 

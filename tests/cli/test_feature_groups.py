@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from knockoffs import KnockoffSelector
-from knockoffs.cli.feature_groups import read_groups_file
+from knockoffs.cli.targets import read_groups_file
 
 from .conftest import FEATURES, Invoke
 

@@ -20,8 +20,8 @@ from knockoffs import (
     MidpointStatistic,
 )
 from knockoffs.effects import Effects, describe_effects
+from knockoffs.effects.bins import NO_CLAIMS, NO_DIFFERENCE, Shape, shape_of
 from knockoffs.effects.regression import Adjustment, Confounders
-from knockoffs.effects.shape import NO_CLAIMS, NO_DIFFERENCE, Shape, shape_of
 from knockoffs.table.table import read_table
 from knockoffs.targets.standard_units import standardise
 from knockoffs.targets.target import Target

@@ -18,10 +18,11 @@ from knockoffs.report.charts import (
     draw,
     fdp_chart,
     frequency_charts,
+    marginal_chart,
+    pair_chart,
     statistics_chart,
     training_chart,
 )
-from knockoffs.report.data_charts import marginal_chart, pair_chart
 from knockoffs.report.summary import summarise
 
 from .conftest import finished, standing_out

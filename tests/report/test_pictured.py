@@ -11,11 +11,9 @@ import pandas as pd
 import pytest
 
 from knockoffs import KnockoffSelector, infer_schema
-from knockoffs.report.charts import draw
-from knockoffs.report.data_charts import levels_chart, marginal_chart
-from knockoffs.report.feature_pictures import LEVELS, columns_read, marginals, pairs
+from knockoffs.report.charts import draw, levels_chart, marginal_chart
 from knockoffs.report.page import render
-from knockoffs.report.summary import summarise
+from knockoffs.report.summary import LEVELS, columns_read, marginals, pairs, summarise
 from knockoffs.table.table import read_table
 
 from .test_charts import require_inside

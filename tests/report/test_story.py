@@ -12,12 +12,11 @@ import pandas as pd
 import pytest
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic, write_report
-from knockoffs.check.divergence import Divergence
+from knockoffs.check.joint_tests import Divergence
 from knockoffs.report.axes import Axis
-from knockoffs.report.effect_charts import effect_charts
-from knockoffs.report.feature_pictures import marginals, pairs
+from knockoffs.report.charts import effect_charts
 from knockoffs.report.page import render
-from knockoffs.report.summary import answer, nearly_selected, remark, summarise
+from knockoffs.report.summary import answer, marginals, nearly_selected, pairs, remark, summarise
 
 from .conftest import finished, standing_out
 from .test_charts import require_inside

@@ -12,8 +12,7 @@ from hypothesis import given, strategies as st
 
 from knockoffs import KnockoffSelector, knockoff_select
 from knockoffs.density.training import History
-from knockoffs.report.feature_pictures import MARGINALS, PAIRS, POINTS
-from knockoffs.report.summary import summarise
+from knockoffs.report.summary import MARGINALS, PAIRS, POINTS, summarise
 
 from .conftest import finished
 

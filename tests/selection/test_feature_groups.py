@@ -31,7 +31,7 @@ from knockoffs import (
     power,
     write_report,
 )
-from knockoffs.check.divergence import swap_divergence
+from knockoffs.check.joint_tests import swap_divergence
 from knockoffs.generators.gaussian import KnockoffLaw, knockoff_gaps
 from knockoffs.runtime.arrays import Array
 from knockoffs.schema.swap_units import Units, read_feature_groups

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from knockoffs import GaussianKnockoffs, HoldoutStatistic, LassoStatistic
-from knockoffs.check.alternatives import BETTER, find_alternatives
 from knockoffs.check.dry_run import DryRun
-from knockoffs.check.expectation import DRAWS
+from knockoffs.check.expectation import BETTER, DRAWS, find_alternatives
 from knockoffs.check.source import find_source
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.arrays import Array

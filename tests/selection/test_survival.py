@@ -14,7 +14,7 @@ import pytest
 from scipy.optimize import minimize
 
 from knockoffs import KnockoffSelector, KnockoffWarning, RandomizationTest, check_swap, write_report
-from knockoffs.check.simulated import as_target
+from knockoffs.check.dry_run import as_target
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.effects import describe_effects
 from knockoffs.effects.bins import bins_of

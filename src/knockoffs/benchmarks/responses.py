@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from knockoffs.check.simulated import feature_scores
+from knockoffs.check.dry_run import feature_scores
 from knockoffs.datasets.responses import Response, liang_response
 from knockoffs.runtime.arrays import Array
 from knockoffs.table.design import expand

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from knockoffs.check.dry_run import Rate
-from knockoffs.check.findings import Findings
-from knockoffs.check.verdict import RULE, Judgement, Verdict, judge
+from knockoffs.check.verdict import RULE, Findings, Judgement, judge
 from knockoffs.runtime.checks import check_count
 from knockoffs.runtime.notebook import html_table
 from knockoffs.runtime.typed_json import plain
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
+class Certificate(Judgement):
     """How many discoveries to expect to be false, and where knockoffs differ from exact ones.
 
     Attributes
@@ -49,6 +47,8 @@ class Certificate:
     'pass'
     """
 
+    rule: ClassVar[str] = RULE
+
     found: Findings
 
     def __repr__(self) -> str:
@@ -56,52 +56,24 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         lines = [*self.reasons, *(f"→ {sentence}" for sentence in self.advice)]
-        frame = self.to_frame()
         rows = [
             (
                 str(row.feature),
                 *("copy" if row.copied else f"{number:.3g}" for number in (row.ks, row.correlation)),
             )
-            for row in frame.itertuples()
+            for row in self.to_frame().itertuples()
         ]
         headings = ("feature", "distance from its knockoff", "correlation with it")
         return html_table(f"Check of the knockoffs: {self.verdict}", lines, headings, rows)
 
-    @cached_property
-    def _judgement(self) -> Judgement:
-        return judge(self.found)
-
-    @property
-    def verdict(self) -> Verdict:
-        return self._judgement.verdict
-
-    @property
-    def validity(self) -> Verdict:
-        return self._judgement.validity
-
-    @property
-    def power(self) -> Verdict:
-        return self._judgement.power
-
-    @property
-    def p_value(self) -> float:
-        return self._judgement.p_value
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        return self._judgement.reasons
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        return self._judgement.advice
+    @classmethod
+    def of(cls, found: Findings) -> Certificate:
+        """Judge what was found."""
+        return cls(**vars(judge(found)), found=found)
 
     @property
     def expected(self) -> Rate | None:
         return self.found.expected
-
-    @property
-    def rule(self) -> str:
-        return RULE
 
     def worst_swap(self, most: int = 5) -> list[tuple[str, float]]:
         """The features that the worst-case swap learned in the fit takes most often, and how often."""
@@ -113,21 +85,18 @@ class Certificate:
 
     def with_dry_run(self, rates: list[Rate]) -> Certificate:
         """The same with false discoveries and power of the statistic itself on simulated responses."""
-        return Certificate(self.found._replace(dry_run=tuple(rates)))
+        return Certificate.of(self.found._replace(dry_run=tuple(rates)))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per feature, the largest differences first; `attrs` has the verdict."""
-        import pandas as pd
-
         found = self.found
         columns: dict[str, Any] = {"feature": pd.Series(found.names, dtype=object), "copied": found.copied}
         columns |= found.per_feature._asdict()
         if found.null_wins is not None:
             columns["null_wins"] = found.null_wins[0]
         if found.divergence is not None:
-            columns["divergence"] = found.divergence.single
-            columns["divergence_error"] = found.divergence.single_error
-            columns["worst_swap"] = found.divergence.worst
+            single = {"divergence": found.divergence.single, "divergence_error": found.divergence.single_error}
+            columns |= single | {"worst_swap": found.divergence.worst}
         frame = pd.DataFrame(columns)
         frame = frame.sort_values(["shift_p", "shift"], ascending=[True, False], kind="stable", ignore_index=True)
         frame.attrs.update({"verdict": self.verdict, "rows": found.rows, "subject": found.subject})
@@ -148,8 +117,13 @@ class Certificate:
         from knockoffs.runtime.figures import certificate_figure
 
         check_count("most", most)
-        title = f"Check of the knockoffs: {self.verdict}"
-        return certificate_figure(self.found.tests, self.found.names, self.found.per_feature.ks, title, most=most)
+        return certificate_figure(
+            self.found.tests,
+            self.found.names,
+            self.found.per_feature.ks,
+            f"Check of the knockoffs: {self.verdict}",
+            most=most,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON; a number that does not exist is None."""

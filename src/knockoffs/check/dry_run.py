@@ -1,26 +1,142 @@
-"""A dry run: responses simulated on the user's own rows, so that false discoveries can be counted."""
+"""Responses simulated on the rows of a table, so that false discoveries can be counted."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
-from knockoffs.check.simulated import KINDS, as_target, simulated_response
+from knockoffs.check.source import like
+from knockoffs.datasets.responses import Response
 from knockoffs.filtering.filter import fdp, knockoff_select, power
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.runtime.parallel import in_parallel
 from knockoffs.runtime.progress import Report
 from knockoffs.statistics.base import is_statistic
-from knockoffs.table.design import expand
+from knockoffs.table.design import Design, expand
 from knockoffs.table.table import Table, read_table
+from knockoffs.targets.standard_units import standardise
+from knockoffs.targets.survival import Times
 from knockoffs.targets.target import Target, Task
+
+LEAST_SHARE, MOST_SHARE, MOST_RELEVANT = 0.1, 0.4, 40  # of the features that a response depends on
+LEAST_EXPLAINED, MOST_EXPLAINED = 0.3, 0.8  # share of the variance of y that these explain
+
+
+def _linear(z: Array, rng: np.random.Generator) -> Array:
+    return z @ _effects(z.shape[1], rng)
+
+
+def _products(z: Array, rng: np.random.Generator) -> Array:
+    """Products of neighbours, and half as much of each feature by itself."""
+    pairs = z[:, 0:-1:2] * z[:, 1::2]
+    return pairs @ rng.choice([-1.0, 1.0], size=pairs.shape[1]) + z @ _effects(z.shape[1], rng) / 2
+
+
+def _steps(z: Array, rng: np.random.Generator) -> Array:
+    # The second largest value has values on both sides, also where most cells hold the largest.
+    highest = [column[column < column.max()].max() for column in z.T]
+    cuts = [min(np.quantile(x, rng.uniform(0.3, 0.7)), most) for x, most in zip(z.T, highest, strict=True)]
+    return np.where(z > cuts, 1.0, -1.0) @ _effects(z.shape[1], rng)
+
+
+def _smooth(z: Array, rng: np.random.Generator) -> Array:
+    """Saturating curves and parabolas in turn."""
+    curves = np.tanh(1.5 * z + rng.standard_normal(z.shape[1]))
+    bowl = (np.arange(z.shape[1]) % 2 == 0) & np.array([len(np.unique(column)) > 2 for column in z.T], dtype=bool)
+    return np.where(bowl, z**2 / 2, curves) @ _effects(z.shape[1], rng)
+
+
+KINDS: dict[str, Callable[[Array, np.random.Generator], Array]] = {
+    "linear": _linear,
+    "products": _products,
+    "steps": _steps,
+    "smooth": _smooth,
+}
+
+
+def simulated_response(
+    design: Design, kind: str, seed: int, groups: Indices | None = None, first: Flags | None = None
+) -> Response:
+    """Return a response of random features, of a random number and strength.
+
+    With `groups` (the group of each row) each group adds a normal number of its own to the response, as large as
+    the noise. Features flagged in `first` are chosen before any others.
+    """
+    scores = feature_scores(design, seed)
+    rng = np.random.default_rng(seed)
+    (standard,), _, deviations = standardise(scores)
+    varying = rng.permutation(np.flatnonzero(deviations > 0))
+    if first is not None:
+        varying = varying[np.argsort(~first[varying], kind="stable")]
+    share = min(rng.uniform(LEAST_SHARE, MOST_SHARE) * len(varying), MOST_RELEVANT)
+    chosen = varying[: max(1, min(len(varying) // 2, max(4, round(share))))]
+    z = standard[:, chosen]
+    signal = KINDS[kind](z, rng)
+    deviation = signal.std()
+    noise = np.sqrt(1 / rng.uniform(LEAST_EXPLAINED, MOST_EXPLAINED) - 1)
+    y = signal / (deviation if deviation > 0 else 1.0) + noise * rng.standard_normal(len(z))
+    if groups is not None:
+        y = y + noise * rng.standard_normal(groups.max() + 1)[groups]
+    return Response(y, np.isin(np.arange(scores.shape[1]), chosen))
+
+
+def as_target(y: Array, task: Task, shares: Sequence[float], seed: int) -> Target:
+    """Return a response as the task has it.
+
+    For classification it is cut into classes with these shares of the rows. For survival the event comes the
+    earlier the larger the response is, and times that do not depend on it censor the first of the `shares`. Only
+    the order of times matters to statistics, so minus the response is as good a time as any.
+    """
+    if task == "survival":
+        return Target.of_times(_censored(-y, shares[-1], np.random.default_rng([seed, len(y)])))
+    if task == "regression":
+        return Target(task, y)
+    cuts = np.quantile(y, np.minimum(np.cumsum(shares)[:-1], 1.0))
+    codes = np.searchsorted(cuts, y)
+    return Target(task, codes.astype(np.float64), tuple(map(str, range(len(shares)))))
+
+
+def _censored(time: Array, share: float, rng: np.random.Generator) -> Times:
+    """Times of events of which this share is seen: the others are censored at the shifted times of other rows."""
+    others = rng.permutation(time)
+    end = others + np.quantile(time - others, share)
+    seen = time <= end
+    first = np.minimum(time, end)
+    return Times(first - first.min(), seen)
+
+
+def feature_scores(design: Design, seed: int) -> Array:
+    """One number per cell for responses to depend on: a feature's column, or a random sum where it has several.
+
+    So a nominal feature has an effect of each level, and a quantity with missing cells one of its value and one
+    of being missing, and a group of features one of each of its columns. A feature's scores depend on that feature
+    alone, so one that is not relevant has no part in the response.
+    """
+    (columns,) = design.tables
+    if design.features == columns.shape[1]:
+        return columns
+    rng = np.random.default_rng([seed, len(design.unit)])
+    effects = rng.standard_normal(columns.shape[1])
+    deviation = standardise(columns).deviation
+    values = ~design.indicators & (deviation > 0)  # beside other columns, a value needs a unit of its own
+    terms = effects * (columns / np.where(values, deviation, 1.0))
+    alone = np.bincount(design.unit)[design.unit] == 1
+    terms[:, alone] = columns[:, alone]
+    starts = np.unique(design.unit, return_index=True)[1]
+    return np.add.reduceat(terms, starts, axis=1)
+
+
+def _effects(features: int, rng: np.random.Generator) -> Array:
+    return rng.choice([-1.0, 1.0], size=features) * rng.uniform(0.5, 1.5, size=features)
+
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)
 STEPS = 20  # levels that a calibration tries, up to the level that is asked for
@@ -95,10 +211,10 @@ class DryRun:
         """Return the rate over all responses, or over those of one kind."""
         runs = [k for k, own in enumerate(self.kinds) if kind in (own, EVERY_KIND)]
         selections = [knockoff_select(self.ws[k], level, offset=self.offset) for k in runs]
-        pairs = list(zip(selections, self.relevant[runs], strict=True))
-        selectable = (self.ws != 0).any(0)
-        false = np.array([fdp(*pair) for pair in pairs])
-        found = np.array([_power(selected, relevant & selectable) for selected, relevant in pairs])
+        truths = self.relevant[runs]
+        findable = truths & (self.ws != 0).any(0)
+        false = np.array([fdp(*pair) for pair in zip(selections, truths, strict=True)])
+        found = np.array([power(s, r) if r.any() else math.nan for s, r in zip(selections, findable, strict=True)])
         some = np.array([selected.any() for selected in selections])
         among = float(false[some].mean()) if some.any() else math.nan
         return Rate(kind, level, *_mean_and_error(false), *_mean_and_error(found), float(some.mean()), among)
@@ -111,10 +227,9 @@ class DryRun:
         rng = np.random.default_rng(0)
         found = []
         for w, relevant in zip(self.ws, self.relevant, strict=True):
-            for _ in range(COINS):
-                coins = rng.choice([-1.0, 1.0], size=len(w))
-                tossed = np.where(relevant, w, coins * np.abs(w))
-                found.append(fdp(knockoff_select(tossed, level, offset=self.offset), relevant))
+            coins = rng.choice([-1.0, 1.0], size=(COINS, len(w)))
+            tossed = np.where(relevant, w, coins * np.abs(w))
+            found += [fdp(knockoff_select(own, level, offset=self.offset), relevant) for own in tossed]
         return float(np.mean(found))
 
     def false_share(self, level: float) -> float:
@@ -191,30 +306,22 @@ def simulate(
     """
     table = read_table(X, who="dry run")
     design = expand(table.schema, table.codes, units=table.units)
-    tasks = [(kind, int(rng.integers(2**31))) for _ in range(replicates) for kind in KINDS]
-
-    def one(kind: str, seed: int) -> tuple[Table, Target, int]:
-        y, relevant = simulated_response(design, kind, seed, groups)
-        truths.append(relevant)
-        return like(table, draw_knockoffs(seed)), as_target(y, task, shares, seed), seed
-
+    kinds = (*KINDS,) * replicates
+    seeds = [int(rng.integers(2**31)) for _ in kinds]
+    responses = [simulated_response(design, kind, seed, groups) for kind, seed in zip(kinds, seeds, strict=True)]
+    tasks = (
+        (like(table, draw_knockoffs(seed)), as_target(response.y, task, shares, seed), seed)
+        for response, seed in zip(responses, seeds, strict=True)
+    )
     ws: list[Array] = []
-    truths: list[Flags] = []
-    some = AHEAD * effective_n_jobs(n_jobs)
-    for start in range(0, len(tasks), some):
-        own = (one(*task) for task in tasks[start : start + some])
-        for w in in_parallel(_replicate, own, shared=(table, statistic, groups), n_jobs=n_jobs):
+    ahead = AHEAD * effective_n_jobs(n_jobs)
+    for _ in range(0, len(kinds), ahead):
+        some = islice(tasks, ahead)
+        for w in in_parallel(_replicate, some, shared=(table, statistic, groups), n_jobs=n_jobs):
             ws.append(w)
             if report is not None:
-                report("dry run", len(ws), len(tasks), None)
-    return DryRun(np.stack(ws), np.stack(truths), tuple(kind for kind, _ in tasks), offset, statistic)
-
-
-def like(table: Table, drawn: Any) -> Table:
-    """Knockoffs as a table of the same kind, whatever kind they were drawn as."""
-    knockoffs = read_table(drawn, who="dry run: the knockoffs", categories=table.categories)
-    knockoffs = knockoffs.with_levels(table.levels)
-    return table.with_codes(knockoffs.codes) if knockoffs.levels == table.levels else knockoffs
+                report("dry run", len(ws), len(kinds), None)
+    return DryRun(np.stack(ws), np.stack([own.relevant for own in responses]), kinds, offset, statistic)
 
 
 def _replicate(
@@ -228,11 +335,6 @@ def _replicate(
         settings = {"random_state": seed, "task": target.task}
         own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)})
         return own.compute(table, knockoffs, y, groups=groups)
-
-
-def _power(selected: Flags, relevant: Flags) -> float:
-    """The power; nan where no feature that can be selected is relevant."""
-    return power(selected, relevant) if relevant.any() else math.nan
 
 
 def _mean_and_error(values: Array) -> tuple[float, float]:

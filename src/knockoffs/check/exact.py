@@ -11,7 +11,7 @@ h reach the observed one, or exactly h with the last among these, which has prob
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,7 @@ def quadratic_p_value(kernel: Array, signs: Signs) -> float:
 
 def quadratic(kernel: Array, signs: Signs) -> Array:
     """ε' K ε for each draw of signs ε."""
-    product: NDArray[Any] = kernel.astype(np.float32, copy=False) @ signs
-    return np.einsum("ib,ib->b", signs, product, dtype=np.float64)
+    return np.einsum("ib,ib->b", signs, kernel.astype(np.float32, copy=False) @ signs, dtype=np.float64)
 
 
 def p_value(statistics: Array) -> float:

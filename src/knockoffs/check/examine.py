@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from knockoffs.check.alternatives import Expect, find_alternatives
 from knockoffs.check.certificate import Certificate
-from knockoffs.check.divergence import Divergence, swap_divergence
 from knockoffs.check.dry_run import LEVELS, DryRun, simulate
 from knockoffs.check.exact import draw_signs
-from knockoffs.check.expectation import expect
+from knockoffs.check.expectation import Expect, expect, find_alternatives
 from knockoffs.check.feature_tests import PerFeature, compare_features, near_duplicates
-from knockoffs.check.findings import Findings
-from knockoffs.check.joint_tests import SwapTest, compare_swaps, covariance_errors
-from knockoffs.check.pairs import independent_pairs
+from knockoffs.check.joint_tests import compare_swaps, covariance_errors
+from knockoffs.check.pairs import Pairs, independent_pairs
 from knockoffs.check.source import Source, find_source, may_run_aside
-from knockoffs.runtime.arrays import Flags, Indices
+from knockoffs.check.verdict import Findings, judge
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.runtime.parallel import background, suited_threads
 from knockoffs.runtime.progress import Phase, Report, job, progress_bars
@@ -28,7 +25,6 @@ from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.table.design import aligned, copied_features
-from knockoffs.table.table import Table
 from knockoffs.targets.target import Task
 
 CHECK = "checking the knockoffs"  # the phase, in words
@@ -128,8 +124,7 @@ def check_swap(
     require_rows(source)
     rng = random_generator(random_state, stream=6)
     statistic = HoldoutStatistic() if statistic is None else statistic
-    if subject:
-        source = source._replace(subject=subject)
+    source = source._replace(subject=subject or source.subject)
     phases = [Phase(CHECK, stages=2), *([Phase("dry run", 10)] * dry_run)]
     with suited_threads(source.table) as most, job(progress, phases) as work, progress_bars(progress) as report:
         work.begin(CHECK)
@@ -143,9 +138,9 @@ def check_swap(
             n_jobs=n_jobs,
         )
         threads = most if may_run_aside(generator, n_jobs) else 1
-        _, found = expect_and_examine(
-            source, statistic, fdr, rng, expect_of=expect_of, threads=threads, report=report
-        )
+        simulated = partial(expect_of, source.draw, [statistic])
+        with background(lambda told: simulated(report=told)[0], threads=threads, report=report) as expected:
+            found = examine(source, expected, fdr, rng, expect_of=expect_of, report=report)
         if dry_run:
             work.begin("dry run")
             rates = simulate(
@@ -179,36 +174,6 @@ def _independent(source: Source) -> int:
     return len(source.table) if source.groups is None else int(source.groups.max()) + 1
 
 
-def expect_and_examine(
-    source: Source,
-    statistic: Any,
-    fdr: float,
-    rng: np.random.Generator,
-    *,
-    expect_of: Expect,
-    threads: int,
-    seen: Source | None = None,
-    exchangeable: bool = False,
-    calibrated: bool = False,
-    report: Report | None = None,
-) -> tuple[DryRun, Certificate]:
-    """Simulate responses for a statistic, beside the tests of `examine` where there are several `threads`."""
-    simulated = partial(expect_of, (seen or source).draw, [statistic])
-    with background(lambda told: simulated(report=told)[0], threads=threads, report=report) as expected:
-        certificate = examine(
-            source,
-            expected,
-            fdr,
-            rng,
-            expect_of=expect_of,
-            seen=seen,
-            exchangeable=exchangeable,
-            calibrated=calibrated,
-            report=report,
-        )
-        return expected(), certificate
-
-
 def examine(
     source: Source,
     expected: Callable[[], DryRun],
@@ -227,112 +192,74 @@ def examine(
     and of other knockoffs where the generator is `exchangeable`, for advice; a level that is `calibrated` is not
     advised to be. Responses are selected for with the rows of `seen`, by default those of the source.
     """
-    tested = _test(source, rng, report)
+    found = _tested(source, rng, report)
     expectation = expected()
-    certificate = _judged(source, tested, expectation, fdr)
-    if certificate.validity == "pass":
-        return certificate
-    others = find_alternatives(
-        expectation,
-        fdr,
-        source=seen or source,
-        expect_of=expect_of,
-        exchangeable=exchangeable,
-        calibrated=calibrated,
+    judged = expectation.judged(fdr)
+    found = found._replace(
+        expected=expectation.rate(fdr),
+        judged=judged,
+        of_exact=math.nan if judged is None else expectation.fdp_of_exact(judged.level),
+        simulated=len(expectation.ws),
+        null_wins=expectation.null_wins(),
     )
-    return Certificate(certificate.found._replace(alternatives=tuple(others)))
+    if judge(found).validity != "pass":
+        others = find_alternatives(
+            expectation,
+            fdr,
+            source=seen or source,
+            expect_of=expect_of,
+            exchangeable=exchangeable,
+            calibrated=calibrated,
+        )
+        found = found._replace(alternatives=tuple(others))
+    return Certificate.of(found)
 
 
-class _Compared(NamedTuple):
-    """What tests found, features counted among those that differ from their knockoffs."""
-
-    per_feature: PerFeature | None = None
-    tests: Sequence[SwapTest] = ()
-    covariance_errors: tuple[float, float] = (0.0, 0.0)
-    near_duplicates: Sequence[tuple[int, int]] = ()
-    several_columns: Sequence[int] = ()
-
-
-class _Tested(NamedTuple):
-    """What tests of the swap property found."""
-
-    copied: Flags
-    compared: _Compared
-    divergence: Divergence | None
-
-
-def _test(source: Source, rng: np.random.Generator, report: Report | None) -> _Tested:
+def _tested(source: Source, rng: np.random.Generator, report: Report | None) -> Findings:
     """Compare rows and one draw of their knockoffs with the same rows after swaps."""
     seed = int(rng.integers(2**31))
     x, x_tilde = aligned(source.table, source.draw(seed), who="check_swap")
     copied = copied_features(x, x_tilde)
-    compared = _compare(x, x_tilde, np.flatnonzero(~copied), source.groups, rng, report)
-    divergence = None
-    if source.swap_pairs is not None:
-        divergence = swap_divergence(
-            source.swap_pairs(seed), source.table.units, rng, swap_probability=source.swap_probability
-        )
-    return _Tested(copied, compared, divergence)
-
-
-def _judged(source: Source, tested: _Tested, expectation: DryRun, fdr: float) -> Certificate:
-    compared, copied = tested.compared, tested.copied
-    differ = np.flatnonzero(~copied)
-    judged = expectation.judged(fdr)
-    return Certificate(
-        Findings(
-            names=source.names,
-            copied=copied,
-            per_feature=_of_all_features(compared.per_feature, differ, len(copied)),
-            tests=tuple(compared.tests),
-            covariance_error=compared.covariance_errors[0],
-            cross_covariance_error=compared.covariance_errors[1],
-            near_duplicates=tuple((int(differ[j]), int(differ[k])) for j, k in compared.near_duplicates),
-            divergence=tested.divergence,
-            dry_run=(),
-            rows=len(source.table),
-            feature_rows=min(_independent(source), FEATURE_ROWS),
-            swap_rows=min(_independent(source), SWAP_ROWS),
-            subject=source.subject,
-            learned=source.learned,
-            share_of_fit=source.share_of_fit,
-            several_columns=tuple(int(differ[j]) for j in compared.several_columns),
-            expected=expectation.rate(fdr),
-            judged=judged,
-            of_exact=math.nan if judged is None else expectation.fdp_of_exact(judged.level),
-            simulated=len(expectation.ws),
-            null_wins=expectation.null_wins(),
-        )
+    found = Findings(
+        names=source.table.units.names,
+        copied=copied,
+        per_feature=PerFeature(*np.full((len(PerFeature._fields), len(copied)), np.nan)),
+        rows=len(source.table),
+        feature_rows=min(_independent(source), FEATURE_ROWS),
+        swap_rows=min(_independent(source), SWAP_ROWS),
+        subject=source.subject,
+        learned=source.learned,
+        share_of_fit=source.share_of_fit,
     )
+    if not copied.all():
+        pairs = independent_pairs(x, x_tilde, np.flatnonzero(~copied), source.groups, FEATURE_ROWS, rng)
+        found = _compared(found, pairs, rng, report)
+    return found if source.divergence is None else found._replace(divergence=source.divergence(seed, rng))
 
 
-def _compare(
-    x: Table,
-    x_tilde: Table,
-    features: Indices,
-    groups: Indices | None,
+def _compared(
+    found: Findings,
+    pairs: Pairs,
     rng: np.random.Generator,
     report: Report | None,
-) -> _Compared:
-    """Tests on the features that differ from their knockoffs."""
-    if len(features) == 0:
-        return _Compared()
-    pairs = independent_pairs(x, x_tilde, features, groups, FEATURE_ROWS, rng)
-    per_feature = compare_features(pairs, draw_signs(rng, FEATURE_DRAWS, pairs.rows))
+) -> Findings:
+    """Add the tests on the features that differ from their knockoffs."""
+    differ = np.flatnonzero(~found.copied)
+    compared = compare_features(pairs, draw_signs(rng, FEATURE_DRAWS, pairs.rows))
+    # What is nan stays so where the knockoff is a copy.
+    for values, own in zip(found.per_feature, compared, strict=True):
+        values[differ] = own
     pairs = pairs.first(SWAP_ROWS)
     tests = []
     for test in compare_swaps(pairs, draw_signs(rng, SWAP_DRAWS, pairs.rows), rng):
         tests.append(test)
         if report is not None:
             report("check of knockoffs", len(tests), 12, None)
-    several = pairs.several_columns.tolist()
-    return _Compared(per_feature, tests, covariance_errors(pairs), near_duplicates(pairs), several)
-
-
-def _of_all_features(found: PerFeature | None, columns: Any, features: int) -> PerFeature:
-    """Fill in nan for features whose knockoff is a copy, which is as alike as can be."""
-    whole = {name: np.full(features, np.nan) for name in PerFeature._fields}
-    if found is not None:
-        for name, values in found._asdict().items():
-            whole[name][columns] = values
-    return PerFeature(**whole)
+    of_knockoffs, across = covariance_errors(pairs)
+    return found._replace(
+        tests=tuple(tests),
+        covariance_error=of_knockoffs,
+        cross_covariance_error=across,
+        near_duplicates=tuple((int(differ[j]), int(differ[k])) for j, k in near_duplicates(pairs)),
+        several_columns=tuple(differ[pairs.several_columns].tolist()),
+    )

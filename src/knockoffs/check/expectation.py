@@ -1,24 +1,28 @@
-"""How many discoveries to expect to be false: many simulated responses, by statistics that take no time.
+"""How many discoveries to expect to be false, and what else could be done about it.
 
-Responses whose relevant features are known are simulated on the rows of the selection themselves, and selected for
-with fresh draws of its knockoffs. Straight lines stand in for the statistic: one factorisation per model
-serves all responses. docs/how/certificate.md says how well they predict.
+Many responses whose relevant features are known are simulated on the rows of the selection
+themselves, and selected for with fresh draws of its knockoffs. Straight lines stand in for the
+statistic, which take no time: one factorisation per model serves all responses.
+docs/how/certificate.md says how well they predict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from knockoffs.check.dry_run import DryRun, like
-from knockoffs.check.simulated import KINDS, as_target, simulated_response
+from knockoffs.check.dry_run import KINDS, DryRun, Rate, as_target, simulated_response
+from knockoffs.check.source import Source, like
+from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.runtime.parallel import in_parallel
 from knockoffs.runtime.progress import Report
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
+from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.quick import held_out_lines, lasso_coefficients, ridge_coefficients
@@ -74,7 +78,7 @@ def expect(
     report : callable, default=None
         Is told how far the work is.
     """
-    kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
+    kinds = (*KINDS,) * (RESPONSES // len(KINDS))
     seeds = np.random.default_rng(seed).integers(2**31, size=DRAWS).tolist()
     tasks = ((like(table, draw_knockoffs(own)), own) for own in seeds)
     shared = (table, table if truth is None else truth, kinds, statistics, task, shares, groups)
@@ -85,7 +89,7 @@ def expect(
         if report is not None:
             report("simulated responses", done, DRAWS, None)
     return [
-        DryRun(own, np.concatenate(truths), tuple(kinds * DRAWS), offset, statistic)
+        DryRun(own, np.concatenate(truths), kinds * DRAWS, offset, statistic)
         for own, statistic in zip(np.concatenate(ws, axis=1), statistics, strict=True)
     ]
 
@@ -110,9 +114,9 @@ def _of_a_draw(
     ]
     targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
     problem, y = _problem(table, knockoffs, targets, groups)
-    copied = copied_features(table, knockoffs)
-    ws = [_stand_in(own)(problem, y, np.random.default_rng(seed)) for own in statistics]
-    return np.where(copied, 0.0, np.stack(ws)), np.stack([response.relevant for response in responses])
+    ws = np.stack([_stand_in(own)(problem, y, np.random.default_rng(seed)) for own in statistics])
+    relevant = np.stack([response.relevant for response in responses])
+    return np.where(copied_features(table, knockoffs), 0.0, ws), relevant
 
 
 def _stand_in(statistic: Any) -> Callable[[Problem, Array, np.random.Generator], Array]:
@@ -139,3 +143,65 @@ def _problem(
         return problem, y
     x, x_tilde, y = (subtract_group_means(part, groups, 1.0) for part in (problem.x, problem.x_tilde, y))
     return problem._replace(x=x, x_tilde=x_tilde), y
+
+
+BETTER = 0.9  # times the expected share of false discoveries: an alternative must be at least that much better
+
+
+class Expect(Protocol):
+    """What says what to expect of statistics with draws of knockoffs by a seed."""
+
+    def __call__(
+        self, draw: Callable[[int], Any], statistics: list[Any], /, *, report: Report | None = None
+    ) -> list[DryRun]: ...
+
+
+def find_alternatives(
+    expectation: DryRun,
+    fdr: float,
+    *,
+    source: Source,
+    expect_of: Expect,
+    exchangeable: bool,
+    calibrated: bool = False,
+) -> Iterator[tuple[str, Rate]]:
+    """Yield alternatives that are expected to have fewer false discoveries: how to ask for them, and the rate.
+
+    Parameters
+    ----------
+    expectation : DryRun
+        What to expect as things are.
+    fdr : float
+        The level asked for; figures are those of the level that is judged, which is higher where that one seldom
+        selects anything.
+    source : Source
+        The rows and their knockoffs.
+    expect_of : callable
+        Returns what to expect of other knockoffs and statistics.
+    exchangeable : bool
+        Whether another generator could be used; these are tried for independent rows alone.
+    calibrated : bool, default=False
+        Whether the level of the filter is calibrated as it is, which is then no alternative.
+    """
+    now = expectation.judged(fdr) or expectation.rate(fdr)
+    lower = expectation.calibrated_level(fdr)
+    if not calibrated and lower < now.level == fdr:
+        yield f"a filter at level {lower:.2g} (calibrate=True, --calibrate)", expectation.rate(lower)
+    held_out = isinstance(expectation.statistic, CrossFitted)
+    other = LassoStatistic() if held_out else HoldoutStatistic()
+    rate = expect_of(source.draw, [other])[0].rate(now.level)
+    if _is_better(rate, now):
+        yield f"{type(other).__name__}() (--statistic {'lasso' if held_out else 'mixture'})", rate
+    if exchangeable and source.groups is None:
+        with collect_cautions():
+            model = GaussianKnockoffs().fit(source.table)
+
+            drawn = expect_of(lambda seed: model.sample(source.table, random_state=seed), [expectation.statistic])
+            rate = drawn[0].rate(now.level)
+        if _is_better(rate, now):
+            yield "GaussianKnockoffs() (--generator gaussian)", rate
+
+
+def _is_better(other: Rate, now: Rate) -> bool:
+    """Return whether fewer discoveries are false; to find nothing at all is no remedy."""
+    return other.selecting > 0 and other.fdp < BETTER * now.fdp

@@ -56,12 +56,13 @@ def compare_features(pairs: Pairs, signs: Signs) -> PerFeature:
     several = pairs.several_columns
     shifts[several] = np.maximum(shifts[several], _fits(pairs, several, signs))
     main = pairs.main_columns
+    z, z_tilde = _unit_length(pairs.raw[:, main]), _unit_length(pairs.raw_tilde[:, main])
     return PerFeature(
         ks=distances[:, 0].astype(np.float64),
         ks_p=_familywise(distances),
         shift=shifts[:, 0].astype(np.float64),
         shift_p=_familywise(shifts),
-        correlation=pairs.per_feature(_correlation(pairs.raw[:, main], pairs.raw_tilde[:, main])),
+        correlation=pairs.per_feature((z * z_tilde).sum(0)),
         freedom=2 * pairs.per_feature(pairs.half_variance[main]) / pairs.per_feature(pairs.own_variance[main]),
     )
 
@@ -135,11 +136,6 @@ def _familywise(statistics: Array) -> Array:
     return (len(largest) - np.searchsorted(largest, statistics[:, 0] - slack, side="left")) / len(largest)
 
 
-def _correlation(x: Array, x_tilde: Array) -> Array:
-    z, z_tilde = _unit_length(x), _unit_length(x_tilde)
-    return (z * z_tilde).sum(0)
-
-
 def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]]:
     """Pairs of features that hardly differ: correlated, also given the others, and with little variance left."""
     main = pairs.main_columns
@@ -157,9 +153,8 @@ def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]
 
 def _partial_correlation(precision: Array, one: Indices, other: Indices) -> float:
     """The largest canonical correlation of two sets of columns given all others."""
-    between = precision[np.ix_(one, other)]
-    roots = [inverse_root(precision[np.ix_(columns, columns)]) for columns in (one, other)]
-    return float(np.linalg.norm(roots[0] @ between @ roots[1], ord=2))
+    first, second = (inverse_root(precision[np.ix_(own, own)]) for own in (one, other))
+    return float(np.linalg.norm(first @ precision[np.ix_(one, other)] @ second, ord=2))
 
 
 def _own_variance(precision: Array, columns: Indices) -> float:

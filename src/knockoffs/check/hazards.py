@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -24,41 +23,34 @@ LEAST_PRESENT = 10  # cells of a column with gaps that must agree with the targe
 
 def warn_of_hazards(table: Table, target: Target) -> None:
     """Warn of doubtful columns, copies of the target, and few rows."""
-    for hazard in _hazards(table, target):
-        caution(hazard)
-
-
-def warn_of_few_features(units: Units, conditioned: Flags, *, fdr: float, offset: int, n_draws: int) -> None:
-    """Warn of a level that can select little or nothing among the features that are tested."""
-    tested = int((~units.all_of(conditioned)).sum())
-    for hazard in _too_few_features(tested, fdr, offset, n_draws):
-        caution(hazard)
-
-
-def _hazards(table: Table, target: Target) -> Iterator[str]:
     rows, features = table.shape
     nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
     doubtful = doubts(table, target.as_given[0])
     if doubtful is not None:
-        yield doubtful
+        caution(doubtful)
     copies = sorted({int(j) for y in target.as_given for j in copies_of_target(table.codes, y, nominal)})
     if copies:
         named = listing([column_name(table.names, j) for j in copies])
-        yield f"{named}: a copy of the target y. Drop it: it hides all other features."
+        caution(f"{named}: a copy of the target y. Drop it: it hides all other features.")
     if rows < features:
-        yield (
+        caution(
             f"X has {rows} rows and {features} columns. How columns depend on each other is learned roughly from "
             "fewer rows than columns, and the bound on false discoveries is rough with it. Add rows, or drop "
             "columns (not by y)."
         )
 
 
-def _too_few_features(features: int, fdr: float, offset: int, n_draws: int) -> Iterator[str]:
-    """A selection needs a number of features that stand out together; with few features that is much to ask."""
+def warn_of_few_features(units: Units, conditioned: Flags, *, fdr: float, offset: int, n_draws: int) -> None:
+    """Warn of a level that can select little or nothing among the features that are tested.
+
+    A selection needs a number of features that stand out together; of few features that is much
+    to ask.
+    """
+    features = int((~units.all_of(conditioned)).sum())
     needed = math.ceil(1 / fdr - 1e-9)
     if offset == 0 and n_draws == 1:
         if features < needed:
-            yield (
+            caution(
                 f"With offset=0, {NEXT_TO_NOTHING.format(needed=needed)}, and X has only "
                 f"{counted(features, 'feature')} to test. Pass offset=1, and {_more_room(features)}."
             )
@@ -73,13 +65,13 @@ def _too_few_features(features: int, fdr: float, offset: int, n_draws: int) -> I
     remedy = ", or ".join(remedies)
     settings = f"fdr={fdr:g} with offset={offset} and n_draws={n_draws}"
     if features < needed:
-        yield (
+        caution(
             f"{settings} needs at least {needed} selections, but X has only "
             f"{counted(features, 'feature')} to test, so none can be selected. {remedy[0].upper()}{remedy[1:]}."
         )
     else:
         together = "together" if n_draws == 1 else "together in almost every draw"
-        yield (
+        caution(
             f"{settings} needs at least {needed} of the {features} features to stand out {together}, or none is "
             f"selected. If fewer may be relevant, {remedy}."
         )

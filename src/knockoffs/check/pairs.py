@@ -46,41 +46,23 @@ class Pairs:
         self.raw, self.raw_tilde = x, x_tilde
         self.feature = np.arange(x.shape[1]) if feature is None else feature
         self.derived = np.zeros(x.shape[1], dtype=bool) if derived is None else derived
+        self.rows, self.columns = x.shape
+        self.features = int(self.feature.max()) + 1
+        self.label = 2 * self.feature + self.derived
+        self.main_columns = np.flatnonzero(~self.derived)  # those of the row itself
         both = np.concatenate([x, x_tilde])
         scores = ndtri((rankdata(both, axis=0) - 0.5) / len(both))
         scores /= np.maximum(scores.std(0), TINY)  # ties pull the scores together
         self.x, self.x_tilde = scores[: len(x)], scores[len(x) :]
+        self.middle, self.half = (self.x + self.x_tilde) / 2, (self.x - self.x_tilde) / 2
+        # About zero, since exact knockoffs have that mean and signs must not count.
+        self.half_variance = np.maximum((self.half**2).mean(0), TINY)
 
     def first(self, rows: int) -> Pairs:
         """The first rows alone, on a scale of their own."""
         if rows >= self.rows:
             return self
         return Pairs(self.raw[:rows], self.raw_tilde[:rows], self.feature, self.derived)
-
-    @property
-    def rows(self) -> int:
-        return self.x.shape[0]
-
-    @property
-    def columns(self) -> int:
-        return self.x.shape[1]
-
-    @property
-    def features(self) -> int:
-        return int(self.feature.max()) + 1
-
-    @cached_property
-    def middle(self) -> Array:
-        return (self.x + self.x_tilde) / 2
-
-    @cached_property
-    def half(self) -> Array:
-        return (self.x - self.x_tilde) / 2
-
-    @cached_property
-    def half_variance(self) -> Array:
-        """About zero, since exact knockoffs have that mean and signs must not count."""
-        return np.maximum((self.half**2).mean(0), TINY)
 
     @cached_property
     def middle_covariance(self) -> Array:
@@ -107,8 +89,7 @@ class Pairs:
     @cached_property
     def blocks(self) -> list[Indices]:
         """The columns of each feature that has several, those of the row and the derived ones apart."""
-        label = 2 * self.feature + self.derived
-        return [np.flatnonzero(label == one) for one in np.flatnonzero(np.bincount(label) > 1)]
+        return [np.flatnonzero(self.label == one) for one in np.flatnonzero(np.bincount(self.label) > 1)]
 
     @property
     def several_columns(self) -> Indices:
@@ -118,20 +99,10 @@ class Pairs:
     @cached_property
     def weight(self) -> Array:
         """The weight of each column in a distance of rows: a feature counts as one, whatever its columns."""
-        weight = np.ones(self.columns)
-        for block in self.blocks:
-            weight[block] = 1 / np.sqrt(len(block))
-        return weight
-
-    @cached_property
-    def main_columns(self) -> Indices:
-        """The columns of the row itself."""
-        return np.flatnonzero(~self.derived)
+        return 1 / np.sqrt(np.bincount(self.label)[self.label])
 
     def per_feature(self, values: Array) -> Array:
         """Means over the main columns of each feature of a number per main column."""
-        if len(values) == self.features:
-            return values
         feature = self.feature[self.main_columns]
         return np.bincount(feature, weights=values) / np.bincount(feature)
 

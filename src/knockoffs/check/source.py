@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 from joblib import effective_n_jobs
 
-from knockoffs.check.divergence import has_densities
+from knockoffs.check.joint_tests import Divergence, has_densities, swap_divergence
 from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.hierarchical import draw_knockoffs
-from knockoffs.generators.swap_pairs import EncodedPairs
-from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.schema.schema import Kind
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.schema.words import listing
@@ -31,10 +31,9 @@ class Source(NamedTuple):
         The rows.
     draw : callable
         Returns knockoffs of all rows by a seed.
-    swap_pairs : callable or None
-        Returns rows and knockoffs as the generator's densities see them, by a seed; None without densities.
-    swap_probability : array of float of shape (features,) or None
-        How often the worst-case swap of the fit takes each feature; None where none was learned.
+    divergence : callable or None
+        Returns the swap divergence by the generator's densities, of knockoffs by a seed and of swaps
+        by a random generator; None without densities.
     learned : bool
         Whether knockoffs come from a generator or a function.
     subject : str
@@ -49,8 +48,7 @@ class Source(NamedTuple):
 
     table: Table
     draw: Callable[[int], Table]
-    swap_pairs: Callable[[int], EncodedPairs] | None
-    swap_probability: Array | None
+    divergence: Callable[[int, np.random.Generator], Divergence] | None
     learned: bool
     subject: str
     groups: Indices | None
@@ -64,13 +62,8 @@ class Source(NamedTuple):
         # Densities know of no columns that are not swapped.
         return self._replace(
             draw=lambda seed: keep_conditioned(self.table, self.draw(seed), conditioned),
-            swap_pairs=None,
-            swap_probability=None,
+            divergence=None,
         )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.table.units.names
 
 
 def find_source(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups = None) -> Source:
@@ -81,8 +74,9 @@ def find_source(generator: Any, X: Any, groups: Any, feature_groups: FeatureGrou
         return _pair(generator[0], generator[1], groups, feature_groups)
     if X is None:
         raise ValueError("check_swap: X is missing. Pass rows that the generator was not fitted on.")
-    is_table = hasattr(generator, "shape")  # two tables, which were to be a pair
-    if isinstance(generator, type) or is_table or not (is_generator(generator) or callable(generator)):
+    makes_knockoffs = is_generator(generator) or callable(generator)
+    # Where there is a shape, two tables were to be a pair.
+    if isinstance(generator, type) or hasattr(generator, "shape") or not makes_knockoffs:
         raise ValueError(
             f"check_swap: generator of type {type(generator).__name__} is not valid: pass a fitted generator, a "
             "function f(X), or one pair (X, X_tilde)."
@@ -108,6 +102,13 @@ def table_for(generator: Any, table: Table) -> Any:
     return table if reads_tables(generator) else table.to_native()
 
 
+def like(table: Table, drawn: Any) -> Table:
+    """Knockoffs as a table of the same kind, whatever kind they were drawn as."""
+    knockoffs = read_table(drawn, who="dry run: the knockoffs", categories=table.categories)
+    knockoffs = knockoffs.with_levels(table.levels)
+    return table.with_codes(knockoffs.codes) if knockoffs.levels == table.levels else knockoffs
+
+
 def _pair(X: Any, X_tilde: Any, groups: Any, feature_groups: FeatureGroups) -> Source:
     table = read_table(X, who="check_swap").grouped(feature_groups, who="check_swap")
     knockoffs = read_table(X_tilde, who="check_swap: the knockoffs")
@@ -118,7 +119,7 @@ def _pair(X: Any, X_tilde: Any, groups: Any, feature_groups: FeatureGroups) -> S
             "them in one order."
         )
     labels = _labels(X, groups, len(table))
-    return Source(table, lambda seed: knockoffs, None, None, False, "a pair of tables", labels)
+    return Source(table, lambda seed: knockoffs, None, False, "a pair of tables", labels)
 
 
 def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups) -> Source:
@@ -133,11 +134,18 @@ def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroup
         _require_alike(table, knockoffs, given=given, drawn=drawn)
         return knockoffs
 
+    def divergence(seed: int, rng: np.random.Generator) -> Divergence:
+        return swap_divergence(
+            generator.swap_pairs(given, seed),
+            table.units,
+            rng,
+            swap_probability=getattr(generator, "swap_probability_", None),
+        )
+
     return Source(
         table=table,
         draw=draw,
-        swap_pairs=(lambda seed: generator.swap_pairs(given, seed)) if has_densities(generator) else None,
-        swap_probability=getattr(generator, "swap_probability_", None),
+        divergence=divergence if has_densities(generator) else None,
         learned=True,
         subject=type(inner).__name__ if is_generator(inner) else "a function",
         groups=_labels(X, groups, len(table)),

@@ -1,17 +1,94 @@
-"""From figures to a verdict, in words."""
+"""The figures of a check, and what follows from them: a verdict, in words."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from knockoffs.check.dry_run import Rate
 from knockoffs.check.feature_tests import PerFeature
-from knockoffs.check.findings import Findings
-from knockoffs.check.joint_tests import SwapTest
+from knockoffs.check.joint_tests import Divergence, SwapTest
+from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.schema.words import listing
+
+
+class Findings(NamedTuple):
+    """What was found about knockoffs of some rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The features of the table.
+    copied : array of bool of shape (features,)
+        Which knockoffs are copies of their features: these are valid, but cannot be selected.
+    per_feature : PerFeature
+        How each feature differs from its knockoff.
+    rows, feature_rows, swap_rows : int
+        How many rows were passed, and how many of them (a random part) the tests of each feature and the tests of
+        swaps used.
+    subject : str
+        What was checked, and on which rows.
+    learned : bool
+        Whether the knockoffs came from a generator, which could be another or be fitted again.
+    share_of_fit : float
+        The share of the rows that the generator was fitted on, as far as is known; nan where it is not.
+    tests : tuple of SwapTest
+        Rows against swapped rows.
+    covariance_error, cross_covariance_error : float
+        Root mean squares of the errors of cov(x̃) and of cov(x, x̃) between features, of normal scores; they hold
+        what chance gives, about 1 / √rows.
+    near_duplicates : tuple of pairs of int
+        Features that hardly differ from each other.
+    divergence : Divergence or None
+        The swap divergence by the generator's own densities, where it has any.
+    dry_run : tuple of Rate
+        False discoveries and power on simulated responses with the statistic itself, where asked for.
+    several_columns : tuple of int
+        The features that are compared by several columns: indicators of levels, or values and an indicator of
+        missing cells.
+    expected : Rate or None
+        False discoveries and power to expect at the level asked for, by quick statistics of `simulated` responses.
+    judged : Rate or None
+        The same at the level that is judged, which is higher where that one seldom selects anything; None where
+        there is no such level.
+    of_exact : float
+        The false discovery proportion that exact knockoffs would give at the level that is judged.
+    simulated : int
+        The number of simulated responses.
+    null_wins : pair of arrays or None
+        Per feature, how often it beats its knockoff in responses that do not depend on it, and the number of
+        these.
+    alternatives : tuple of pairs of str and Rate
+        What else could be done: how to ask for it, and the rate to expect.
+    """
+
+    names: tuple[str, ...]
+    copied: Flags
+    per_feature: PerFeature
+    rows: int
+    feature_rows: int
+    swap_rows: int
+    subject: str
+    learned: bool
+    share_of_fit: float = math.nan
+    tests: tuple[SwapTest, ...] = ()
+    covariance_error: float = 0.0
+    cross_covariance_error: float = 0.0
+    near_duplicates: tuple[tuple[int, int], ...] = ()
+    divergence: Divergence | None = None
+    dry_run: tuple[Rate, ...] = ()
+    several_columns: tuple[int, ...] = ()
+    expected: Rate | None = None
+    judged: Rate | None = None
+    of_exact: float = math.nan
+    simulated: int = 0
+    null_wins: tuple[Array, Array] | None = None
+    alternatives: tuple[tuple[str, Rate], ...] = ()
+
 
 Verdict = Literal["pass", "warn", "fail"]
 RULE = (
@@ -44,7 +121,8 @@ MEANING = {
 }
 
 
-class Judgement(NamedTuple):
+@dataclass(frozen=True)
+class Judgement:
     """What follows from the figures: verdicts, the p-value of all tests, and sentences."""
 
     verdict: Verdict
@@ -68,10 +146,10 @@ def judge(found: Findings) -> Judgement:
     if expected is not None:  # tests decide nothing then
         tests = tests._replace(verdict="pass")
     valid = [*([] if expected is None else [expected]), _by_null_wins(found), tests]
-    validity = max((opinion.verdict for opinion in valid), key=WORST.index)
+    validity = _worst(*(opinion.verdict for opinion in valid))
     opinions = sorted([*valid, _seen(found), power], key=lambda opinion: -WORST.index(opinion.verdict))
     return Judgement(
-        _worse(validity, power.verdict),
+        _worst(validity, power.verdict),
         validity,
         power.verdict,
         min(1.0, 2 * min(_feature_p(found.per_feature), _swap_p(found.tests))),
@@ -82,13 +160,11 @@ def judge(found: Findings) -> Judgement:
 
 def _seen(found: Findings) -> _Opinion:
     """Say how many of the rows the generator was fitted on."""
-    reasons = []
-    if found.share_of_fit > SEEN_ROWS:
-        reasons.append(
-            f"{found.share_of_fit:.0%} of these rows were used to fit the generator, and on such rows knockoffs "
-            "look better than they are. Check it on other rows."
-        )
-    return _Opinion("pass", reasons)
+    sentence = (
+        f"{found.share_of_fit:.0%} of these rows were used to fit the generator, and on such rows knockoffs "
+        "look better than they are. Check it on other rows."
+    )
+    return _Opinion("pass", [sentence] if found.share_of_fit > SEEN_ROWS else [])
 
 
 def _by_expectation(found: Findings) -> _Opinion | None:
@@ -99,9 +175,7 @@ def _by_expectation(found: Findings) -> _Opinion | None:
     higher = rate.level > asked.level
     allowed = OVER_EXACT * found.of_exact if higher else rate.level
     above = rate.fdp - ERRORS * rate.fdp_error > allowed
-    verdict: Verdict = "pass"
-    if above:
-        verdict = "fail" if rate.fdp > TOO_MANY * allowed else "warn"
+    exceeded: Verdict = "fail" if rate.fdp > TOO_MANY * allowed else "warn"
     norm = "what exact knockoffs would give" if higher else "what it allows"
     times = rate.fdp / max(found.of_exact if higher else rate.level, 1e-3)
     held = f"{times:.1f} times {norm}" if above else f"about {norm}, or less"
@@ -112,7 +186,7 @@ def _by_expectation(found: Findings) -> _Opinion | None:
     if higher:
         few = f"only {asked.selecting:.0%}" if asked.selecting else "none"
         sentence += f" At level {asked.level:.2g} {few} of these responses led to a selection at all."
-    return _Opinion(verdict, [sentence])
+    return _Opinion(exceeded if above else "pass", [sentence])
 
 
 def _by_null_wins(found: Findings) -> _Opinion:
@@ -120,8 +194,7 @@ def _by_null_wins(found: Findings) -> _Opinion:
     if found.null_wins is None:
         return _Opinion("pass", [])
     wins, counts = found.null_wins
-    order = np.argsort(-np.nan_to_num(wins), kind="stable")
-    winners = [int(j) for j in order if counts[j] >= COUNTED and wins[j] >= OFTEN]
+    winners = [j for j in _largest_first(wins) if counts[j] >= COUNTED and wins[j] >= OFTEN]
     if not winners:
         return _Opinion("pass", [])
     which = listing([repr(found.names[j]) for j in winners])
@@ -141,12 +214,13 @@ def _by_tests(found: Findings) -> _Opinion:
     verdict: Verdict = "pass"
     reasons = []
     if 2 * by_feature < ALPHA:
-        at_fault = _features_at_fault(found)
+        p = np.fmin(found.per_feature.ks_p, found.per_feature.shift_p)
+        at_fault = [j for j in _largest_first(found.per_feature.shift) if 4 * p[j] < ALPHA]
         verdict = "fail" if any(_matters(found, j) for j in at_fault) else "warn"
         reasons.append(_about_features(found, at_fault))
     if 2 * by_swap < ALPHA:
         told = [t for t in found.tests if 2 * len(found.tests) * t.p_value < ALPHA]
-        verdict = _worse(verdict, "fail" if max(t.told_apart for t in told) >= TOLD_APART else "warn")
+        verdict = _worst(verdict, "fail" if max(t.told_apart for t in told) >= TOLD_APART else "warn")
         reasons.append(_told_apart(max(told, key=lambda t: t.told_apart)))
     if verdict == "pass":
         reasons.append(_nothing_found(found, min(1.0, 2 * min(by_feature, by_swap))))
@@ -162,20 +236,17 @@ def _swap_p(tests: Sequence[SwapTest]) -> float:
     return min([1.0, *(len(tests) * test.p_value for test in tests)])
 
 
-def _worse(one: Verdict, other: Verdict) -> Verdict:
-    return max(one, other, key=WORST.index)
+def _worst(*verdicts: Verdict) -> Verdict:
+    return max(verdicts, key=WORST.index)
 
 
-def _features_at_fault(found: Findings) -> list[int]:
-    """Those that a test tells from their knockoffs, the largest differences first."""
-    p = np.fmin(found.per_feature.ks_p, found.per_feature.shift_p)
-    order = np.argsort(-np.nan_to_num(found.per_feature.shift), kind="stable")
-    return [int(j) for j in order if 4 * p[j] < ALPHA]
+def _largest_first(values: Array) -> list[int]:
+    return np.argsort(-np.nan_to_num(values), kind="stable").tolist()
 
 
 def _matters(found: Findings, j: int) -> bool:
-    rows = found.feature_rows
-    return found.per_feature.ks[j] >= DISTANT or found.per_feature.shift[j] / np.sqrt(rows) >= SHIFTED
+    moved = found.per_feature.shift[j] / np.sqrt(found.feature_rows)
+    return found.per_feature.ks[j] >= DISTANT or moved >= SHIFTED
 
 
 def _about_features(found: Findings, at_fault: list[int]) -> str:

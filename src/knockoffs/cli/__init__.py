@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from knockoffs.cli.errors import EXIT_CODES, plain_errors
-from knockoffs.cli.terminal import visible
+from knockoffs.cli.terminal import EXIT_CODES, plain_errors, visible
 
 # What each command does, in the order of the help, which is shown without loading their modules.
 COMMANDS = {
@@ -30,9 +29,8 @@ class _Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        return getattr(import_module(f"knockoffs.cli.{cmd_name}"), cmd_name)
+        known = cmd_name in COMMANDS
+        return getattr(import_module(f"knockoffs.cli.{cmd_name}"), cmd_name) if known else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

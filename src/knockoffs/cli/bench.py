@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 
 from knockoffs.cli.common import MOST_REPLICATES, check_cores
-from knockoffs.cli.paths import check_folder, check_paths, named
+from knockoffs.cli.results import check_folder, check_paths, named
 from knockoffs.cli.terminal import console, say, shows_progress
 from knockoffs.runtime.checks import check_choice, check_count
 

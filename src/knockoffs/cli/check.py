@@ -16,19 +16,16 @@ from knockoffs.cli.common import (
     check_cores,
     groups_option,
     kind_option,
-    kinds_of_numbers,
     read_features,
-    read_file,
     read_kinds,
     refuse_kinds,
     run_options,
     table_options,
     take_groups,
 )
-from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file
-from knockoffs.cli.paths import check_paths, named
+from knockoffs.cli.results import check_paths, named, titled_table, write_json
+from knockoffs.cli.targets import feature_groups_option, read_groups_file
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
-from knockoffs.runtime.outputs import write_atomically
 from knockoffs.schema.words import counted, listing
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
@@ -93,8 +90,7 @@ def check(
     are exact, so tests say where they differ.
     """
     check_cores(n_jobs)
-    if as_json:
-        require_standard_output("--json")
+    require_standard_output("--json", as_json)
     check_paths(named(FILE=file, model=model, knockoffs=knockoffs, feature_groups=feature_groups), named(out=out))
     feature_sets = read_groups_file(feature_groups)
     frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
@@ -114,7 +110,7 @@ def check(
         progress=shows_progress(quiet),
     )
     if out is not None:
-        write_atomically(out, json.dumps(found.to_dict(), indent=1).encode())
+        write_json(out, found)
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=1))
     elif not quiet:
@@ -146,8 +142,9 @@ def _subject(
         loaded = load_generator(model)
         X = as_in_fit(loaded, X, "--model", model)
         return loaded, X
-    numbers = kinds_of_numbers(kinds)
-    table = read_file(str(knockoffs), delimiter, na_values, max_rows=max_rows, seed=seed, numbers=numbers)
+    table = read_features(
+        str(knockoffs), delimiter, (), na_values, max_rows, seed, kinds=kinds, warn_of_absent=False
+    )
     absent = [name for name in X.columns if name not in table.columns]
     if absent:
         which = f"the column{'s' if len(absent) > 1 else ''} {listing([*map(repr, absent)])}"
@@ -167,13 +164,10 @@ def _subject(
 def show_certificate(certificate: Certificate) -> None:
     """Verdict, reasons and advice; the tests; the features that differ most."""
     terminal, found = console(), certificate.found
-    terminal.print(
-        text(f"{certificate.verdict.upper()}  ({found.subject}, {counted(found.rows, 'row')})", style="bold")
-    )
-    for sentence in certificate.reasons:
+    title = f"{certificate.verdict.upper()}  ({found.subject}, {counted(found.rows, 'row')})"
+    terminal.print(text(title, style="bold"))
+    for sentence in (*certificate.reasons, *(f"→ {advice}" for advice in certificate.advice)):
         terminal.print(text(f"  {sentence}"))
-    for sentence in certificate.advice:
-        terminal.print(text(f"  → {sentence}"))
     terminal.print(_tests_table(certificate))
     terminal.print(_features_table(certificate))
     if found.divergence is not None and found.divergence.telling:
@@ -188,30 +182,51 @@ def show_certificate(certificate: Certificate) -> None:
 
 
 def _tests_table(certificate: Certificate) -> Table:
-    table = Table(title="Rows against swapped rows (0.5: cannot be told apart)", title_justify="left")
-    for heading in ("test", "swap", "told apart", "95 % interval", "p"):
-        table.add_column(heading, justify="left" if heading in ("test", "swap") else "right")
-    for test in certificate.found.tests:
-        interval = "" if test.test != "classifier" else f"{test.low:.3f} to {test.high:.3f}"
-        table.add_row(test.test, test.swap, f"{test.told_apart:.3f}", interval, f"{test.p_value:.3g}")
-    return table
+    rows = [
+        (
+            test.test,
+            test.swap,
+            f"{test.told_apart:.3f}",
+            "" if test.test != "classifier" else f"{test.low:.3f} to {test.high:.3f}",
+            f"{test.p_value:.3g}",
+        )
+        for test in certificate.found.tests
+    ]
+    return titled_table(
+        "Rows against swapped rows (0.5: cannot be told apart)",
+        ("test", "swap", "told apart", "95 % interval", "p"),
+        rows,
+        left=("test", "swap"),
+    )
 
 
 def _features_table(certificate: Certificate) -> Table:
-    table = Table(title="The features that differ most from their knockoffs", title_justify="left")
-    for heading in ("feature", "z", "p", "KS", "p of KS", "correlation", "freedom"):
-        table.add_column(heading, justify="left" if heading == "feature" else "right", overflow="fold")
+    rows = []
     for row in certificate.to_frame()[:SHOWN].itertuples():
         numbers = (row.shift, row.shift_p, row.ks, row.ks_p, row.correlation, row.freedom)
-        table.add_row(text(str(row.feature)), *("copy" if row.copied else f"{number:.3g}" for number in numbers))
-    return table
+        rows.append([text(row.feature), *("copy" if row.copied else f"{number:.3g}" for number in numbers)])
+    return titled_table(
+        "The features that differ most from their knockoffs",
+        ("feature", "z", "p", "KS", "p of KS", "correlation", "freedom"),
+        rows,
+        left=["feature"],
+        overflow="fold",
+    )
 
 
 def _dry_run_table(certificate: Certificate) -> Table:
-    table = Table(title="Dry run: simulated responses of these rows (mean ± s.e.)", title_justify="left")
-    for heading in ("response", "level", "false discoveries", "power"):
-        table.add_column(heading, justify="left" if heading == "response" else "right")
-    for r in certificate.found.dry_run:
-        rates = (f"{r.fdp:.2f} ± {r.fdp_error:.2f}", f"{r.power:.2f} ± {r.power_error:.2f}")
-        table.add_row(r.response, f"{r.level:g}", *rates)
-    return table
+    rows = [
+        (
+            rate.response,
+            f"{rate.level:g}",
+            f"{rate.fdp:.2f} ± {rate.fdp_error:.2f}",
+            f"{rate.power:.2f} ± {rate.power_error:.2f}",
+        )
+        for rate in certificate.found.dry_run
+    ]
+    return titled_table(
+        "Dry run: simulated responses of these rows (mean ± s.e.)",
+        ("response", "level", "false discoveries", "power"),
+        rows,
+        left=["response"],
+    )

@@ -98,6 +98,13 @@ kind_option = click.option(
     help=f"What a column holds, where its values do not tell: {', '.join(CHOICES[:-1])} or {CHOICES[-1]}; may be "
     "given several times.",
 )
+condition_option = click.option(
+    "--condition-on",
+    "condition_on",
+    multiple=True,
+    metavar="COL[,COL]",
+    help="Columns that are always taken into account and never tested, such as age,sex; may be repeated.",
+)
 run_options = options(
     click.option(
         "--seed",
@@ -120,8 +127,11 @@ generator_options = options(
 )
 
 
-def make_generator(name: str) -> KnockoffGenerator:
-    """Return a generator by name, or a fitted one from a model file, with the seed that it was saved with."""
+def make_generator(name: str, X: pd.DataFrame) -> tuple[KnockoffGenerator, pd.DataFrame]:
+    """Return a generator by name, or a fitted one from a model file, and features as it takes them.
+
+    A fitted one has the seed that it was saved with.
+    """
     if name not in GENERATORS and not Path(name).exists():
         raise ValueError(
             f"--generator {name!r} is not valid: pass {', '.join(GENERATORS)}, or the path of a model file that "
@@ -130,7 +140,10 @@ def make_generator(name: str) -> KnockoffGenerator:
     from knockoffs.generators import registry
     from knockoffs.generators.loading import load_generator
 
-    return registry.GENERATORS[name]() if name in GENERATORS else load_generator(name)
+    if name in GENERATORS:
+        return registry.GENERATORS[name](), X
+    model = load_generator(name)
+    return model, as_in_fit(model, X, "--generator", name)
 
 
 def model_file(generator: str) -> str | None:
@@ -171,36 +184,28 @@ def read_features(
     target: str | None = None,
     event: str | None = None,
     kinds: Sequence[str] = (),
+    warn_of_absent: bool = True,
 ) -> pd.DataFrame:
-    """The table without the columns to drop, and without the marks of missing cells."""
+    """The table without the columns to drop, and with missing cells where --na-value says so.
+
+    A value that no cell has may be a slip.
+    """
+    from knockoffs.table.files import read_frame
+
     of_target = filter(None, (target, event, event and event.rpartition("=")[0]))  # 05 is a count there
-    numbers = [*of_target, *kinds_of_numbers(kinds)]
-    frame = read_file(
-        file, delimiter, na_values, warn_of_absent=True, max_rows=max_rows, seed=seed, numbers=numbers
+    given = [pair.rpartition("=") for pair in kinds]
+    numbers = [
+        *of_target,
+        *(name for name, _, kind in given if kind in ("continuous", "semicontinuous", "ordinal")),
+    ]
+    frame = read_frame(
+        file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed, numbers=numbers
     )
+    frame = with_gaps(frame, na_values, warn_of_absent=warn_of_absent, numbers=numbers)
     dropped = [column for column in drop if column != frame.index.name]  # row names are no feature anyway
     for column in dropped:
         require_column(frame, "--drop", column)
     return frame.drop(columns=dropped)
-
-
-def read_file(
-    file: str,
-    delimiter: str | None,
-    na_values: Sequence[str],
-    *,
-    warn_of_absent: bool = False,
-    max_rows: int | None = None,
-    seed: int = 0,
-    numbers: Sequence[str] = (),
-) -> pd.DataFrame:
-    """The table in a file, with missing cells where --na-value says so; a value that no cell has may be a slip."""
-    from knockoffs.table.files import read_frame
-
-    frame = read_frame(
-        file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed, numbers=numbers
-    )
-    return with_gaps(frame, na_values, warn_of_absent=warn_of_absent, numbers=numbers)
 
 
 def _one_character(delimiter: str | None) -> str | None:
@@ -245,17 +250,6 @@ def take_groups(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, 
         gaps = counted(labels.isna().sum(), "value")
         raise ValueError(f"--groups {column!r} lacks {gaps}. Fill them in or drop the rows.")
     return frame.drop(columns=[column]), labels
-
-
-def condition_option(command: Any) -> Any:
-    """Add --condition-on to a command."""
-    return click.option(
-        "--condition-on",
-        "condition_on",
-        multiple=True,
-        metavar="COL[,COL]",
-        help="Columns that are always taken into account and never tested, such as age,sex; may be repeated.",
-    )(command)
 
 
 def read_conditions(condition_on: Sequence[str], X: pd.DataFrame, *targets: str | None) -> list[str]:
@@ -321,15 +315,9 @@ def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | N
     return kinds or None
 
 
-def kinds_of_numbers(pairs: Sequence[str]) -> list[str]:
-    """Return the columns of which --kind says that they hold numbers, also where these begin with zeros."""
-    given = [pair.rpartition("=") for pair in pairs]
-    return [name for name, _, kind in given if kind in ("continuous", "semicontinuous", "ordinal")]
-
-
-def refuse_kinds(pairs: Sequence[str], model: str) -> None:
+def refuse_kinds(pairs: Sequence[str], model: str | None) -> None:
     """Refuse --kind beside a model file: a fitted model knows what its columns hold."""
-    if pairs:
+    if pairs and model is not None:
         raise ValueError(
             f"--kind {pairs[0]!r}: the model {model!r} has learned what its columns hold. Leave --kind out, or "
             "fit a new model."

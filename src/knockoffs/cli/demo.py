@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from knockoffs.cli.common import check_draws, run_options
-from knockoffs.cli.paths import Named, check_paths
-from knockoffs.cli.results import result_files, say_verdict, say_where, write_results
+from knockoffs.cli.results import Named, check_paths, result_files, say_verdict, write_results
 from knockoffs.cli.terminal import say, shows_progress
 from knockoffs.runtime.outputs import write_atomically
 
-if TYPE_CHECKING:
-    from knockoffs.generators.base import KnockoffGenerator
-    from knockoffs.statistics.base import Statistic
-
+GENERATOR = "ddlk"
+STATISTIC = "midpoint"  # it is exact, takes one model per fold, and finds curves
 IMAGES = 1200  # of 1,797, so that the demo ends within a minute
 LEAST_DEVIATION = 1.0  # of a pixel that is used: at the border nearly all images are blank
 PICTURE = "pixels.png"
-
-
-def demo_generator() -> KnockoffGenerator:
-    """Return the default generator."""
-    from knockoffs.generators.ddlk import DDLK
-
-    return DDLK()
-
-
-def demo_statistic() -> Statistic:
-    """Return a statistic that is exact, takes one model per fold, and finds curves."""
-    from knockoffs.statistics import MidpointStatistic
-
-    return MidpointStatistic()
 
 
 @click.command()
@@ -72,8 +54,8 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
             "nothing about the digit. This takes less than a minute …"
         )
     selector = KnockoffSelector(
-        demo_generator(),
-        demo_statistic(),
+        GENERATOR,
+        STATISTIC,
         fdr=fdr,
         n_draws=draws,
         random_state=seed,
@@ -94,4 +76,5 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
         f"({false / max(len(found), 1):.0%}; accepted: {fdr:.0%} on average)."
     )
     say(f"Picture: {picture}")
-    say_where(written)
+    for line in written:
+        say(line)

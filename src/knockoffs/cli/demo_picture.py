@@ -31,10 +31,7 @@ def place(name: str) -> tuple[int, int]:
 
 def pixel_flags(names: Iterable[str]) -> Flags:
     """Return an image that is true at the named pixels."""
-    flags = np.zeros((SIDE, SIDE), dtype=bool)
-    for name in names:
-        flags[place(name)] = True
-    return flags
+    return _image(dict.fromkeys(names, 1.0)) > 0
 
 
 def as_text(selected: Flags, used: Flags) -> str:
@@ -57,8 +54,7 @@ def as_png(pixels: pd.DataFrame, digits: pd.Series, selected: Flags) -> bytes:
     for axes, digit in zip(panels, classes, strict=False):
         axes.imshow(_image(pixels[digits == digit].mean()), cmap="Blues")
         for row, column in np.argwhere(selected):
-            corner = (column - 0.5, row - 0.5)
-            axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=FRAME, linewidth=2))
+            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=FRAME, linewidth=2))
         axes.set_title(str(digit), fontsize=11)
     for axes in panels:
         axes.set_axis_off()
@@ -68,7 +64,7 @@ def as_png(pixels: pd.DataFrame, digits: pd.Series, selected: Flags) -> bytes:
     return file.getvalue()
 
 
-def _image(values: pd.Series) -> Array:
+def _image(values: pd.Series | dict[str, float]) -> Array:
     image = np.zeros((SIDE, SIDE))
     for name, value in values.items():
         image[place(str(name))] = value

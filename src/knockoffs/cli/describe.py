@@ -10,6 +10,7 @@ import click
 from rich.table import Table
 
 from knockoffs.cli.common import kind_option, read_features, read_kinds, table_options
+from knockoffs.cli.results import titled_table
 from knockoffs.cli.terminal import console, require_standard_output, text
 from knockoffs.runtime.cautions import caution
 from knockoffs.schema.schema import Column, Schema
@@ -39,8 +40,7 @@ def describe(
     that cannot be used are named with the remedy, and so are those that may not mean what they say: spellings of
     one level, marks of missing cells, identifiers.
     """
-    if as_json:
-        require_standard_output("--json")
+    require_standard_output("--json", as_json)
     X = read_features(file, delimiter, drop, na_values, max_rows, kinds=kinds)
     from knockoffs.table.doubts import doubts
     from knockoffs.table.problems import UnusableColumnsError
@@ -83,15 +83,25 @@ def _as_dict(schema: Schema, rows: int) -> dict[str, Any]:
 
 def _schema_table(schema: Schema, rows: int, unusable: Sequence[str]) -> Table:
     title = text(f"{counted(rows, 'row')}, {counted(len(schema) + len(unusable), 'column')}", "table.title")
-    caption = text(ORDINAL) if any(column.kind == "ordinal" for column in schema) else None
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
-    for heading in ("feature", "kind", "values", "missing", "examples"):
-        table.add_column(heading, justify="right" if heading in ("values", "missing") else "left", overflow="fold")
-    for column in schema:
-        values = f"{len(column.values):,}" if column.discrete else ""
-        table.add_row(text(column.name), _kind(column), values, _share(column.missing), text(_examples(column)))
-    for name in unusable:
-        table.add_row(text(name), "cannot be used", "", "", "")
+    shown = [
+        (
+            text(column.name),
+            _kind(column),
+            f"{len(column.values):,}" if column.discrete else "",
+            _share(column.missing),
+            text(_examples(column)),
+        )
+        for column in schema
+    ]
+    shown += [(text(name), "cannot be used", "", "", "") for name in unusable]
+    table = titled_table(
+        title,
+        ("feature", "kind", "values", "missing", "examples"),
+        shown,
+        left=("feature", "kind", "examples"),
+        overflow="fold",
+    )
+    table.caption = text(ORDINAL) if any(column.kind == "ordinal" for column in schema) else None
     return table
 
 

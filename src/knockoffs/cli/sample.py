@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from knockoffs.cli.common import (
-    as_in_fit,
     generator_options,
     groups_option,
     kind_option,
@@ -24,8 +23,8 @@ from knockoffs.cli.common import (
     take_groups,
     with_gaps,
 )
-from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file, refuse_feature_groups
-from knockoffs.cli.paths import check_paths, named
+from knockoffs.cli.results import check_paths, named
+from knockoffs.cli.targets import feature_groups_option, read_groups_file, refuse_feature_groups
 from knockoffs.cli.terminal import require_standard_output, say, shows_progress
 from knockoffs.runtime.outputs import is_stream
 
@@ -77,21 +76,20 @@ def sample(
     if Path(file).is_dir():
         _require_streamable(out, groups)
     outputs = named(out=None if out == "-" else out, save_model=save_model)
-    check_paths(named(FILE=file, generator=model_file(generator), feature_groups=feature_groups), outputs)
-    if model_file(generator) is not None:
-        refuse_kinds(kinds, generator)
-        refuse_feature_groups(feature_groups, generator)
+    saved = model_file(generator)
+    check_paths(named(FILE=file, generator=saved, feature_groups=feature_groups), outputs)
+    refuse_kinds(kinds, saved)
+    refuse_feature_groups(feature_groups, saved)
     feature_sets = read_groups_file(feature_groups)
     frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
     X, labels = take_groups(frame, groups)
     asked = read_kinds(kinds, X)
     from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
 
-    model = make_generator(generator)
-    if model_file(generator) is not None:
-        X = as_in_fit(model, X, "--generator", generator)
-    own = model_file(generator) is not None and getattr(model, "random_state", None) is not None
-    for_draws = None if own and not _seed_is_given() else seed
+    model, X = make_generator(generator, X)
+    own = saved is not None and getattr(model, "random_state", None) is not None
+    by_default = click.get_current_context().get_parameter_source("seed") is ParameterSource.DEFAULT
+    for_draws = None if own and by_default else seed
     if not model.__sklearn_is_fitted__():
         if "progress" in model.get_params():
             model.set_params(progress=shows_progress(quiet))
@@ -114,10 +112,6 @@ def sample(
         model.save(save_model)
     if not quiet and out != "-" and not is_stream(out):  # whoever reads the stream expects the table alone
         say(f"Knockoffs: {out}")
-
-
-def _seed_is_given() -> bool:
-    return click.get_current_context().get_parameter_source("seed") is not ParameterSource.DEFAULT
 
 
 def _require_streamable(out: str, groups: str | None) -> None:

@@ -12,7 +12,6 @@ from knockoffs.cli.common import (
     AUTO,
     STATISTICS,
     TASKS,
-    as_in_fit,
     cautions_kept,
     check_cores,
     check_draws,
@@ -29,12 +28,23 @@ from knockoffs.cli.common import (
     run_options,
     table_options,
 )
-from knockoffs.cli.errors import EXIT_CODES
-from knockoffs.cli.feature_groups import feature_groups_option, read_groups_file
-from knockoffs.cli.paths import check_paths, named
-from knockoffs.cli.results import result_files, say_verdict, say_where, show_selection, write_results
-from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
-from knockoffs.cli.terminal import require_standard_output, shows_progress
+from knockoffs.cli.results import (
+    check_paths,
+    named,
+    result_files,
+    say_verdict,
+    show_selection,
+    write_results,
+)
+from knockoffs.cli.targets import (
+    feature_groups_option,
+    read_groups_file,
+    refuse_copies,
+    require_roles,
+    split_columns,
+    target_options,
+)
+from knockoffs.cli.terminal import EXIT_CODES, require_standard_output, say, shows_progress
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     from knockoffs.targets.target import TaskChoice
@@ -137,14 +147,10 @@ def select(
     require_roles(target, event, groups, drop)
     check_draws(draws)
     check_cores(n_jobs)
-    if as_json:
-        require_standard_output("--json")
-    outputs = result_files(out, report, save_model)
-    check_paths(
-        named(FILE=file, generator=model_file(generator), feature_groups=feature_groups), outputs, new_folder=out
-    )
-    if model_file(generator) is not None:
-        refuse_kinds(kinds, generator)
+    require_standard_output("--json", as_json)
+    inputs = named(FILE=file, generator=model_file(generator), feature_groups=feature_groups)
+    check_paths(inputs, result_files(out, report, save_model), new_folder=out)
+    refuse_kinds(kinds, model_file(generator))
     feature_sets = read_groups_file(feature_groups)
     with cautions_kept() as about_reading:
         frame = read_features(
@@ -155,9 +161,7 @@ def select(
 
     asked = read_kinds(kinds, X)
     refuse_copies(X, y, target, task, asked)
-    made = make_generator(generator)
-    if model_file(generator) is not None:
-        X = as_in_fit(made, X, "--generator", generator)
+    made, X = make_generator(generator, X)
     selector = KnockoffSelector(
         made,
         statistic,
@@ -175,12 +179,12 @@ def select(
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
     ).fit(X, y, groups=labels)
-    found = selector.selection_
-    selector.selection_ = replace(found, cautions=(*about_reading, *found.cautions))
+    selector.selection_ = replace(selector.selection_, cautions=(*about_reading, *selector.selection_.cautions))
     written = write_results(selector, file, out, report, save_model)
     if as_json:
         click.echo(json.dumps(selector.selection_.to_dict(), indent=1))
     elif not quiet:
         show_selection(selector.selection_)
         say_verdict(selector)
-        say_where(written)
+        for line in written:
+            say(line)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from knockoffs.cli.common import (
     CORRECTIONS,
@@ -26,20 +28,26 @@ from knockoffs.cli.common import (
     run_options,
     table_options,
 )
-from knockoffs.cli.errors import EXIT_CODES
-from knockoffs.cli.paths import Named, check_paths, named
+from knockoffs.cli.results import (
+    check_paths,
+    named,
+    result_files,
+    show_found,
+    source_name,
+    write_result,
+    written_files,
+)
 from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
-from knockoffs.cli.terminal import console, require_standard_output, say, shows_progress, text
+from knockoffs.cli.terminal import EXIT_CODES, require_standard_output, say, shows_progress, text
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     from knockoffs.generators.ddlk import DDLK
     from knockoffs.generators.joint import JointDensity
-    from knockoffs.pvalues import RandomizationResult, RandomizationTest
+    from knockoffs.pvalues import RandomizationResult
     from knockoffs.pvalues.corrections import Correction
     from knockoffs.pvalues.one_feature import Variant
     from knockoffs.targets.target import TaskChoice
 
-SHOWN = 30
 TABLE, JSON = "tests.csv", "tests.json"
 MOST_RESAMPLES = 10_000_000
 
@@ -121,14 +129,10 @@ def test(
     check_cores(n_jobs)
     if resamples > MOST_RESAMPLES:
         raise ValueError(f"--resamples {resamples} is not valid: pass at most {MOST_RESAMPLES:,}.")
-    if as_json:
-        require_standard_output("--json")
-    outputs = named(report=report, save_model=save_model)
-    if out is not None:
-        outputs = [*(Named("--out", str(Path(out, name))) for name in (TABLE, JSON)), *outputs]
-    check_paths(named(FILE=file, density=density), outputs, new_folder=out)
-    if density is not None:
-        refuse_kinds(kinds, density)
+    require_standard_output("--json", as_json)
+    files = result_files(out, report, save_model, (TABLE, JSON))
+    check_paths(named(FILE=file, density=density), files, new_folder=out)
+    refuse_kinds(kinds, density)
     with cautions_kept() as about_reading:
         frame = read_features(
             file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
@@ -136,6 +140,7 @@ def test(
         y, X, _ = split_columns(frame, target, event, None, task)
     from knockoffs.generators.joint import JointDensity
     from knockoffs.pvalues import RandomizationTest
+    from knockoffs.report.page import write_test_report
 
     asked = read_kinds(kinds, X)
     given = read_conditions(condition_on, X, target, event)
@@ -156,9 +161,15 @@ def test(
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
     ).fit(X, y)
-    found = test.result_
-    test.result_ = replace(found, cautions=(*about_reading, *found.cautions))
-    written = _write(test, file, out, report, save_model)
+    test.result_ = replace(test.result_, cautions=(*about_reading, *test.result_.cautions))
+    written = written_files(
+        out,
+        report,
+        save_model,
+        folder=partial(_write_tests, test.result_),
+        page=partial(write_test_report, test, source_name=source_name(file)),
+        save=test.density_.save,
+    )
     if as_json:
         click.echo(json.dumps(test.result_.to_dict(), indent=1))
     elif not quiet:
@@ -183,28 +194,9 @@ def _density(path: str) -> JointDensity | DDLK:
     return DDLK.load(path) if kind == DDLK.__name__ else JointDensity.load(path)
 
 
-def _write(
-    test: RandomizationTest, file: str, out: str | None, report: str | None, model: str | None
-) -> list[str]:
-    """Write each file complete or not at all, and return what was written."""
-    from knockoffs.report.tests_page import write_test_report
-    from knockoffs.runtime.outputs import write_atomically
-    from knockoffs.table.files import write_frame
-
-    written = []
-    if out is not None:
-        folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_frame(test.result_.to_frame(), folder / TABLE, escape_formulas=True)
-        write_atomically(folder / JSON, json.dumps(test.result_.to_dict(), indent=1).encode())
-        written.append(f"Tests: {folder / TABLE} and {JSON}")
-    if report is not None:
-        write_test_report(test, report, source_name="standard input" if file == "-" else Path(file).name)
-        written.append(f"Report: {report}")
-    if model is not None:
-        test.density_.save(model)
-        written.append(f"Model: {model}")
-    return written
+def _write_tests(result: RandomizationResult, folder: Path) -> str:
+    write_result(result, folder, TABLE, JSON)
+    return f"Tests: {folder / TABLE} and {JSON}"
 
 
 def _show(result: RandomizationResult) -> None:
@@ -212,22 +204,16 @@ def _show(result: RandomizationResult) -> None:
     import pandas as pd
 
     frame = result.to_frame()
-    found = frame[frame["selected"]]
-    shown = found if len(found) else frame[:5]
-    title = "Discoveries" if len(found) else "No discovery; the smallest p-values"
+    title = "Discoveries" if frame["selected"].any() else "No discovery; the smallest p-values"
     table = Table(title=title, title_justify="left", caption_justify="left")
     table.add_column("feature", overflow="fold")
     for heading in ("p", "adjusted p", "effect", "strength"):
         table.add_column(heading, justify="right")
-    for row in shown[:SHOWN].itertuples():
+
+    def cells(row: Any) -> list[Text | str]:
         effect = "" if pd.isna(row.effect) else f"{row.effect:+.3f}"
         name = f"{row.feature} ({row.effect_towards})" if getattr(row, "effect_towards", "") else row.feature
-        table.add_row(text(name), f"{row.p:.2g}", f"{row.adjusted_p:.2g}", effect, f"{row.strength:.1%}")
-    if len(shown) > SHOWN:
-        table.caption = f"and {len(shown) - SHOWN} more"
-    terminal = console()
-    terminal.print(table)
-    terminal.print(text(result.effect_meaning))
-    terminal.print(text(result.explanation))
-    for step in result.advice:
-        terminal.print(text(f"→ {step}"))
+        return [text(name), f"{row.p:.2g}", f"{row.adjusted_p:.2g}", effect, f"{row.strength:.1%}"]
+
+    said = [result.effect_meaning, result.explanation, *(f"→ {step}" for step in result.advice)]
+    show_found(frame, table, cells, said)

@@ -6,8 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knockoffs.effects.bins import MISSING, Bins, digits_apart
-from knockoffs.effects.intervals import Estimate, standard_errors
+from knockoffs.effects.bins import (
+    MISSING,
+    Bins,
+    Estimate,
+    digits_apart,
+    in_deviations,
+    standard_errors,
+)
 from knockoffs.effects.result import HazardRatio, SurvivalCurves
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.targets.survival import FARTHEST, RiskSets, Times, kaplan_meier
@@ -69,20 +75,18 @@ def hazard_ratio(
     found = None if contrast is None else cox_fit(contrast.columns, times, others, groups)
     if contrast is None or found is None:
         return None
-    estimate = Estimate(*found, standard_errors(level, contrast.compared))
+    estimate = Estimate.of(*found, standard_errors(level, contrast.compared))
     if max(-estimate.low, estimate.high) >= FARTHEST:  # the feature and the times are in one order
         return None
-    ratio, low, high = (float(f"{np.exp(b):.{DIGITS}g}") for b in (estimate.value, estimate.low, estimate.high))
+    ratio, low, high = (float(f"{np.exp(b):.{DIGITS}g}") for b in (estimate.size, estimate.low, estimate.high))
     return HazardRatio(contrast.per, ratio, low, high, contrast.levels)
 
 
 def _per_deviation(values: Array) -> _Contrast | None:
-    gaps = np.isnan(values)
-    deviation = values[~gaps].std()
-    if not deviation > 0:
+    line = in_deviations(values)
+    if not line.any():
         return None
-    line = np.where(gaps, 0.0, (values - values[~gaps].mean()) / deviation)
-    return _Contrast(np.stack([line, gaps], axis=1), "standard deviation")
+    return _Contrast(np.stack([line, np.isnan(values)], axis=1), "standard deviation")
 
 
 def _between_levels(bins: Bins, mean: Array, times: Times) -> _Contrast | None:
@@ -122,7 +126,10 @@ def cox_fit(
             step = step / 2
         b, before, loss = b + step, loss, new
         if before - loss <= TOLERANCE:
-            variance = likelihood.variance_of_first(b, groups) * _inflation(int(times.event.sum()), z.shape[1])
+            # Coefficients vary more than the information says, as in regressions: by the degrees of
+            # freedom used.
+            events = int(times.event.sum())
+            variance = likelihood.variance_of_first(b, groups) * (events / max(events - z.shape[1], 1))
             return float(b[0]), float(np.sqrt(max(variance, 0.0)))
     return None
 
@@ -155,11 +162,6 @@ class _Penalised(NamedTuple):
         return float((by_group**2).sum()) * len(by_group) / max(len(by_group) - 1, 1) + by_penalty
 
 
-def _inflation(events: int, columns: int) -> float:
-    """Coefficients vary more than the information says, as in regressions: by the degrees of freedom used."""
-    return events / max(events - columns, 1)
-
-
 MOST_LEVELS = 4  # that have a curve
 MOST_STEPS = 1000  # of a curve
 CURVE_DIGITS = 6
@@ -172,9 +174,8 @@ def survival_curves(
     found = []
     for label, own, other in _parts(x, x_tilde, bins, ordered):
         if own.sum() and other.sum():
-            sides = (_steps(times.rows(np.flatnonzero(rows))) for rows in (own, other))
-            (time, share), (knockoff_time, knockoff) = sides
-            found.append(SurvivalCurves(label, int(own.sum()), time, share, knockoff_time, knockoff))
+            curves = [_steps(times.rows(np.flatnonzero(rows))) for rows in (own, other)]
+            found.append(SurvivalCurves(label, int(own.sum()), *curves[0], *curves[1]))
     return tuple(found)
 
 

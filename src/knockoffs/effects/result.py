@@ -6,15 +6,22 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from knockoffs.effects.bins import MISSING
-from knockoffs.effects.intervals import LEVEL, standard_errors
-from knockoffs.effects.shape import NO_CLAIMS, NO_DIFFERENCE, NO_DIRECTION, higher_at
+import pandas as pd
+
+from knockoffs.effects.bins import (
+    LEVEL,
+    MISSING,
+    NO_CLAIMS,
+    NO_DIFFERENCE,
+    NO_DIRECTION,
+    higher_at,
+    standard_errors,
+)
 from knockoffs.runtime.notebook import html_table
 from knockoffs.runtime.typed_json import plain
 from knockoffs.schema.words import listing
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 NO_AGREEMENT = "has no direction that two models agree on"
@@ -239,8 +246,6 @@ class Effects:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per feature, bin and class: the adjusted mean of y, its standard error, and the knockoff's."""
-        import pandas as pd
-
         rows = [
             {
                 "feature": effect.feature,
@@ -258,8 +263,8 @@ class Effects:
             for curve in effect.curves
             for k in range(len(effect.bins))
         ]
-        columns = ["feature", "selected", "class", "bin", "place", "rows"]
-        return pd.DataFrame(rows, columns=[*columns, "mean", "error", "knockoff", "knockoff_error"])
+        names = ("mean", "error", "knockoff", "knockoff_error")
+        return pd.DataFrame(rows, columns=["feature", "selected", "class", "bin", "place", "rows", *names])
 
     def plot(self, *features: str, target: str = "y") -> Figure:
         """Draw the effects of some features, by default of all: adjusted means, and those of the knockoff in red.
@@ -281,8 +286,11 @@ class Effects:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON."""
-        said = {"by_models": self.by_models, "about_intervals": self.about_intervals}
-        return said | {"each": [effect.to_dict() for effect in self.each]}
+        return {
+            "by_models": self.by_models,
+            "about_intervals": self.about_intervals,
+            "each": [effect.to_dict() for effect in self.each],
+        }
 
 
 def _said(curve: Curve) -> str:
@@ -294,9 +302,9 @@ def _said(curve: Curve) -> str:
 
 def _said_of_hazard(curve: Curve, hazard: HazardRatio | None) -> str:
     """The curve of events beyond expectation in words, and the ratio of hazards where one number can say it."""
-    if hazard is None or ", then " in curve.shape:
-        return f"hazard {curve.shape}" + _said_of_missing(curve, sized=False)
-    return f"hazard {_agreed(curve, hazard)} ({hazard})" + _said_of_missing(curve, sized=False)
+    turns = ", then " in curve.shape
+    said = curve.shape if hazard is None or turns else f"{_agreed(curve, hazard)} ({hazard})"
+    return f"hazard {said}" + _said_of_missing(curve, sized=False)
 
 
 def _agreed(curve: Curve, hazard: HazardRatio) -> str:

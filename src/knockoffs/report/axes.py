@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 66, 16, 26, 36
 LETTER = 11  # pixels that a wide letter takes
@@ -18,6 +18,9 @@ class Chart:
     `missing` are the shares of missing cells of the data and of the knockoffs, where a cell is missing.
     """
 
+    left: ClassVar[int] = MARGIN_LEFT
+    top: ClassVar[int] = MARGIN_TOP
+
     title: str
     width: int
     height: int
@@ -29,16 +32,8 @@ class Chart:
     marks: list[dict[str, Any]] = field(default_factory=list)
 
     @property
-    def left(self) -> int:
-        return MARGIN_LEFT
-
-    @property
     def right(self) -> int:
         return self.width - MARGIN_RIGHT
-
-    @property
-    def top(self) -> int:
-        return MARGIN_TOP
 
     @property
     def bottom(self) -> int:
@@ -72,10 +67,6 @@ class Axis:
         widest = LETTER * max(len(label) for _, label in ticks) + 8
         return ticks[:: max(1, math.ceil(widest / (ticks[1][0] - ticks[0][0])))]
 
-    def whole_ticks(self) -> list[tuple[float, str]]:
-        """Return the ticks at whole numbers, for axes of counts."""
-        return [(place, label) for place, label in self.ticks() if float(label).is_integer()]
-
 
 def nice_numbers(low: float, high: float, count: int = 5) -> list[float]:
     """About `count` round numbers from low to high.
@@ -105,9 +96,20 @@ def log_numbers(low: float, high: float) -> list[float]:
     return [value for value in found if low <= value <= high]
 
 
+def framed(
+    chart: Chart,
+    x: tuple[float, float],
+    y: tuple[float, float],
+    log: Sequence[bool] = (False, False),
+) -> tuple[Chart, Axis, Axis]:
+    """Return the chart, with axes along its lower and its left edge for these ranges of values."""
+    across = Axis(*x, chart.left, chart.right, log=log[0])
+    return chart, across, Axis(*y, chart.bottom, chart.top, log=log[1])
+
+
 def with_axes(chart: Chart, x: Axis, y: Axis, marks: list[dict[str, Any]], *, counts: bool = False) -> Chart:
     """Return the chart with its marks, and ticks along both axes; whole numbers along one of counts."""
-    x_ticks = x.whole_ticks() if counts else x.ticks(4)
+    x_ticks = [tick for tick in x.ticks() if float(tick[1]).is_integer()] if counts else x.ticks(4)
     return replace(chart, x_ticks=x_ticks, y_ticks=y.ticks(), marks=marks)
 
 

@@ -7,18 +7,22 @@ import hashlib
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from knockoffs.report.axes import Axis
 from knockoffs.report.charts import draw
-from knockoffs.report.summary import summarise, summarise_selection
+from knockoffs.report.summary import columns_read, summarise, summarise_selection
 from knockoffs.runtime.outputs import write_atomically
 from knockoffs.selection.result import Selection
 from knockoffs.selection.selector import KnockoffSelector
+
+if TYPE_CHECKING:  # it brings torch
+    from knockoffs.pvalues import RandomizationTest
 
 
 def write_report(
@@ -86,8 +90,13 @@ def _fitted_selector(result: Any) -> KnockoffSelector:
 
 def render(summary: dict[str, Any], *, made: datetime | None = None) -> str:
     """Return the page of a summary."""
-    content = {"summary": summary, "charts": draw(summary), "title": summary.get("title")}
-    return filled_in("report.html.j2", made=made, **content)
+    return filled_in(
+        "report.html.j2",
+        made=made,
+        summary=summary,
+        charts=draw(summary),
+        title=summary.get("title"),
+    )
 
 
 LOADER = PackageLoader("knockoffs.report")
@@ -116,3 +125,69 @@ def filled_in(template: str, *, made: datetime | None = None, **content: Any) ->
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         made=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+MOST_EFFECTS = 40
+ENDS = ("effect_low", "effect", "effect_high")  # of an interval, and what is between them
+ROW = 24  # pixels of one feature
+LEFT, RIGHT, TOP, BOTTOM = 250, 150, 18, 44
+WIDTH = 880
+
+
+def write_test_report(
+    test: RandomizationTest, path: str | os.PathLike[str], *, source_name: str | None = None
+) -> None:
+    """Write what a fitted randomisation test found as one HTML page.
+
+    Parameters
+    ----------
+    test : RandomizationTest
+        The fitted test.
+    path : str or path
+        Where to write the page.
+    source_name : str, default=None
+        Where the table came from, such as the name of its file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from knockoffs import JointDensity, RandomizationTest
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0).fit(X, X[:, 0] > 0)
+    >>> path = Path(tempfile.mkdtemp()) / "tests.html"
+    >>> write_test_report(test, path)
+    >>> path.exists()
+    True
+    """
+    check_is_fitted(test, "result_")
+    summary = test.result_.to_dict() | {"columns_read": columns_read(test.schema_), "source": source_name}
+    write_atomically(path, filled_in("tests.html.j2", summary=summary, forest=forest(summary)).encode())
+
+
+def forest(summary: dict[str, Any]) -> dict[str, Any]:
+    """Place a forest plot: effects with their intervals, those with the smallest p-values first."""
+    features = summary["features"][:MOST_EFFECTS]
+    reached = [f[end] for f in features for end in (ENDS[0], ENDS[-1]) if f[end] is not None]
+    low, high = (min(0.0, *reached), max(0.0, *reached)) if reached else (-1, 1)
+    x = Axis(low, high, LEFT, WIDTH - RIGHT)
+    lines = [
+        {
+            "label": f["feature"] + (f" ({f['effect_towards']})" if f.get("effect_towards") else ""),
+            "note": f"p = {f['p']:.2g}",
+            "y": TOP + (k + 0.5) * ROW,
+            "ends": [None if f[end] is None else x(f[end]) for end in ENDS],
+            "selected": f["selected"],
+        }
+        for k, f in enumerate(features)
+    ]
+    return {
+        "width": WIDTH,
+        "bottom": TOP + ROW * len(lines),
+        "height": TOP + ROW * len(lines) + BOTTOM,
+        "zero": x(0.0),
+        "ticks": x.ticks(),
+        "lines": lines,
+        "left_out": len(summary["features"]) - len(features),
+    }

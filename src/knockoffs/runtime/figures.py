@@ -29,12 +29,10 @@ def statistics_figure(
     order = np.argsort(-w, kind="stable")[:most][::-1]
     figure = Figure(figsize=(6.4, 0.8 + 0.24 * len(order)), layout="constrained")
     axes = figure.subplots()
-    bars = axes.barh(np.arange(len(order)), w[order], color=[SELECTED if selected[j] else OTHER for j in order])
-    for bar, j in zip(bars, order, strict=True):
-        if names[j] in kept:
-            bar.set_hatch("///")
-    axes.set_yticks(np.arange(len(order)))
-    axes.set_yticklabels([names[j] for j in order], parse_math=False)
+    colours = [SELECTED if selected[j] else OTHER for j in order]
+    hatches = ["///" if names[j] in kept else "" for j in order]
+    axes.barh(np.arange(len(order)), w[order], color=colours, hatch=hatches)
+    axes.set_yticks(np.arange(len(order)), [names[j] for j in order], parse_math=False)
     axes.axvline(0, color="black", linewidth=0.8)
     if np.isfinite(threshold):
         axes.axvline(threshold, color=SELECTED, linestyle="--", linewidth=1, label=f"threshold {threshold:.3g}")
@@ -64,14 +62,12 @@ def effects_figure(effects: Sequence[Any], target: str) -> Figure:
 
 
 def _effect(axes: Axes, effect: Any, curve: Any) -> None:
-    mean, error, knockoff = (
-        np.array([np.nan if value is None else value for value in values])
-        for values in (curve.mean, curve.error, curve.knockoff)
-    )
+    mean, error, knockoff, places = (
+        np.array(values, dtype=float) for values in (curve.mean, curve.error, curve.knockoff, effect.places)
+    )  # None is nan there
     axes.axhline(0, color="black", linewidth=0.6)
-    placed = np.array([place is not None for place in effect.places])
+    placed = ~np.isnan(places)
     if placed.any():
-        places = np.array([np.nan if place is None else place for place in effect.places])
         axes.fill_between(
             places[placed],
             (mean - effect.reach * error)[placed],
@@ -86,8 +82,7 @@ def _effect(axes: Axes, effect: Any, curve: Any) -> None:
     at = np.arange(len(mean))
     axes.bar(at - 0.2, mean, width=0.4, yerr=effect.reach * error, color=DATA, alpha=0.7)
     axes.bar(at + 0.2, knockoff, width=0.4, color=KNOCKOFF, alpha=0.7)
-    axes.set_xticks(at)
-    axes.set_xticklabels(effect.bins, rotation=45, ha="right", fontsize=7, parse_math=False)
+    axes.set_xticks(at, effect.bins, rotation=45, ha="right", fontsize=7, parse_math=False)
 
 
 def certificate_figure(
@@ -102,12 +97,10 @@ def certificate_figure(
         if np.isfinite(test.low):
             left.plot([test.low, test.high], [place, place], color=DATA, linewidth=1)
     left.axvline(0.5, color="black", linewidth=0.8)
-    left.set_yticks(np.arange(len(tests)))
-    left.set_yticklabels([f"{test.test}, {test.swap} swap" for test in tests])
+    left.set_yticks(np.arange(len(tests)), [f"{test.test}, {test.swap} swap" for test in tests])
     left.set_xlabel("rows distinguished from swapped rows (0.5: not at all)")
     right.barh(np.arange(len(order)), distances[order][::-1], color=KNOCKOFF)
-    right.set_yticks(np.arange(len(order)))
-    right.set_yticklabels([names[j] for j in order[::-1]], parse_math=False)
+    right.set_yticks(np.arange(len(order)), [names[j] for j in order[::-1]], parse_math=False)
     right.set_xlabel("distance of a feature from its knockoff (Kolmogorov-Smirnov)")
     figure.suptitle(title, fontsize=10)
     for axes in (left, right):

@@ -11,7 +11,7 @@ import numpy as np
 
 from knockoffs.check.certificate import Certificate
 from knockoffs.check.dry_run import DryRun
-from knockoffs.check.examine import CHECK, MIN_ROWS, expect_and_examine
+from knockoffs.check.examine import CHECK, MIN_ROWS, examine
 from knockoffs.check.expectation import expect
 from knockoffs.check.source import Source, find_source
 from knockoffs.generators.base import is_generator, unfrozen
@@ -75,7 +75,7 @@ def check_selection(
     # These are the rows that matter here, whether the generator was fitted on them or not.
     source = source._replace(subject=_subject(generator, learned, source.groups), share_of_fit=math.nan)
     rng = random_generator(seed)
-    simulated = partial(
+    simulate = partial(
         expect,
         offset=offset,
         seed=int(rng.integers(2**31)),
@@ -87,7 +87,7 @@ def check_selection(
     seen = source
     if learned and gaps is not None:
         seen = _completed_again(source, gaps, generator, conditioned, seed)
-    expect_of = partial(simulated, seen.table, truth=seen.truth)
+    expect_of = partial(simulate, seen.table, truth=seen.truth)
     level = fdr
     if calibrated:
         chosen = seen
@@ -96,25 +96,26 @@ def check_selection(
             chosen = tossed_source(generator, table, knockoffs, groups=groups, conditioned=conditioned, rng=toss)
             if gaps is not None:
                 chosen = _completed_again(chosen, gaps, generator, conditioned, seed)
-        (expected,) = simulated(chosen.table, chosen.draw, [statistic], truth=chosen.truth, report=report)
+        (expected,) = simulate(chosen.table, chosen.draw, [statistic], truth=chosen.truth, report=report)
         level = expected.calibrated_level(fdr)
     if not enough_rows(table, groups):
         (expectation,) = expect_of(seen.draw, [statistic], report=report)
         return SelectionCheck(expectation, level, None)
     exchangeable = learned and not isinstance(unfrozen(generator), GaussianKnockoffs) and not conditioned.any()
-    expectation, certificate = expect_and_examine(
-        source,
-        statistic,
-        fdr,
-        rng,
-        expect_of=expect_of,
-        seen=seen,
-        threads=threads,
-        exchangeable=exchangeable,
-        calibrated=calibrated,
-        report=report,
-    )
-    return SelectionCheck(expectation, level, certificate)
+    simulated = partial(expect_of, seen.draw, [statistic])
+    with background(lambda told: simulated(report=told)[0], threads=threads, report=report) as expected:
+        certificate = examine(
+            source,
+            expected,
+            fdr,
+            rng,
+            expect_of=expect_of,
+            seen=seen,
+            exchangeable=exchangeable,
+            calibrated=calibrated,
+            report=report,
+        )
+        return SelectionCheck(expected(), level, certificate)
 
 
 def _completed_again(source: Source, gaps: Flags, generator: Any, conditioned: Flags, seed: int) -> Source:
