@@ -152,6 +152,8 @@ def damaged_array(model: ModelFile, how: Checksum, rng: np.random.Generator) -> 
 
 
 def _with_other_number(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if array.size == 0:
+        return np.zeros(1, dtype=array.dtype)
     flat = array.ravel().copy()
     place = rng.integers(len(flat))
     if array.dtype.kind == "f" and rng.random() < 0.7:

@@ -11,11 +11,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from knockoffs.kinds.feature_cells import FeatureCells
-from knockoffs.kinds.feature_units import FeatureUnit, Intervals, WithGaps
 from knockoffs.kinds.joined import Joint, joined
 from knockoffs.kinds.latent import DRAW_SWEEPS, draw_latents, start_latents
 from knockoffs.kinds.relations import Context
-from knockoffs.kinds.value_units import Exact, Measured, Plain, Recoded, Spread
+from knockoffs.kinds.units import Exact, FeatureUnit, Intervals, Measured, Plain, Recoded, Spread, WithGaps
 from knockoffs.runtime.arrays import Array, Flags, Indices
 
 SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent

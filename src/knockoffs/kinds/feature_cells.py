@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from knockoffs.kinds.feature_units import FeatureUnit, Intervals, WithGaps
-from knockoffs.kinds.value_units import Measured
+from knockoffs.kinds.units import FeatureUnit, Intervals, Measured, WithGaps
 from knockoffs.runtime.arrays import Array, Flags, Indices
 
 

@@ -7,15 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from knockoffs.kinds.encoding import Classed, TableEncoding, Unit
-from knockoffs.kinds.feature_units import (
-    Constant,
-    FeatureUnit,
-    WithGaps,
-    continuous_intervals,
-    discrete_intervals,
-    gap_threshold,
-    level_boxes,
-)
 from knockoffs.kinds.joined import find_joints, joined, joined_schema
 from knockoffs.kinds.latent import fit_correlation
 from knockoffs.kinds.nominal import nominal_boxes
@@ -28,7 +19,19 @@ from knockoffs.kinds.relations import (
     find_contexts,
     find_kept_states,
 )
-from knockoffs.kinds.value_units import Exact, Plain, Spread, measured
+from knockoffs.kinds.units import (
+    Constant,
+    Exact,
+    FeatureUnit,
+    Plain,
+    Spread,
+    WithGaps,
+    continuous_intervals,
+    discrete_intervals,
+    gap_threshold,
+    level_boxes,
+    measured,
+)
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.fingerprints import one_pattern
 from knockoffs.schema.schema import Column, Schema

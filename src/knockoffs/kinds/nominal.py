@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from knockoffs.kinds.feature_units import FARTHEST, Boxes, gap_threshold, scores
+from knockoffs.kinds.units import FARTHEST, Boxes, gap_threshold, scores
 from knockoffs.runtime.arrays import Array, Indices
 
 PRIOR_ROWS = 10.0  # by which the means of rare levels are pulled to the mean of all rows

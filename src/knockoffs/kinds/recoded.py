@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knockoffs.kinds.encoding import TableEncoding
-from knockoffs.kinds.feature_units import GRID
 from knockoffs.kinds.relations import LEAST_ROWS
-from knockoffs.kinds.value_units import Recoded
+from knockoffs.kinds.units import GRID, Recoded
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.fingerprints import one_pattern
 

@@ -18,7 +18,7 @@ from safetensors.numpy import save
 from knockoffs.runtime.outputs import write_atomically
 
 FORMAT = "knockoffs"
-VERSION = 2
+VERSION = 3
 
 
 class ModelFileError(ValueError):
