@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from knockoffs import GaussianKnockoffs, KnockoffWarning, check_swap
 from knockoffs.kinds.encoding import TableEncoding
-from knockoffs.kinds.fit_encoding import exact_encoding, first_alike, fit_encoding, spread_encoding
+from knockoffs.kinds.fit_encoding import exact_encoding, first_alike, fit_encoding, nominal_boxes, spread_encoding
 from knockoffs.kinds.latent import start_latents
-from knockoffs.kinds.nominal import nominal_boxes
 from knockoffs.kinds.units import (
     FARTHEST,
     Boxes,

@@ -10,8 +10,8 @@ import pytest
 
 from knockoffs import DDLK, GaussianKnockoffs, KnockoffWarning
 from knockoffs.generators.joint import JointDensity
+from knockoffs.kinds.dependence import first_recoded
 from knockoffs.kinds.fit_encoding import fit_encoding
-from knockoffs.kinds.recoded import first_recoded
 from knockoffs.kinds.saved_units import unpack_encoding
 from knockoffs.runtime.typed_json import packed
 from knockoffs.table.table import read_table

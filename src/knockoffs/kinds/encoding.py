@@ -10,11 +10,11 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from knockoffs.kinds.dependence import Joint, joined
 from knockoffs.kinds.feature_cells import FeatureCells
-from knockoffs.kinds.joined import Joint, joined
 from knockoffs.kinds.latent import DRAW_SWEEPS, draw_latents, start_latents
 from knockoffs.kinds.relations import Context
-from knockoffs.kinds.units import Exact, FeatureUnit, Intervals, Measured, Plain, Recoded, Spread, WithGaps
+from knockoffs.kinds.units import FARTHEST, Exact, FeatureUnit, Measured, Plain, Recoded, Spread, WithGaps
 from knockoffs.runtime.arrays import Array, Flags, Indices
 
 SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent
@@ -103,10 +103,8 @@ class TableEncoding:
     @cached_property
     def unit(self) -> Indices:
         """The feature that each internal column belongs to; those of contexts have numbers beyond the features."""
-        unit = np.empty(self.width, dtype=np.intp)
-        for j, place in enumerate(self._places):
-            unit[place] = j
-        return unit
+        widths = [place.stop - place.start for place in self._places]
+        return np.repeat(np.arange(len(widths)), widths)
 
     @property
     def swap_unit(self) -> Indices:
@@ -179,20 +177,19 @@ class TableEncoding:
     @cached_property
     def _measured(self) -> list[tuple[int, Measured]]:
         """The internal columns of measured quantities with missing cells."""
-        own = [
-            (unit, place)
-            for unit, place in zip(self.units, self._places, strict=False)
-            if place.stop > place.start
-        ]
-        found = ((place.start, _only_measured(unit)) for unit, place in own)
-        return [(column, unit) for column, unit in found if unit is not None]
+        places = zip(self.units, self._places, strict=False)
+        found = ((place.start, _only_measured(unit)) for unit, place in places if place.stop > place.start)
+        return [(column, quantity) for column, quantity in found if quantity is not None]
 
     def _in_own_units(self, z: Array) -> Array:
         """Give scores the form that generators see: uncorrelated, and quantities in the units of their values.
 
-        Then the margins of a quantity with gaps are left to the generator, as are those of other quantities.
+        The columns of a feature are swapped together, so any invertible map of these is allowed. With uncorrelated
+        ones generators that keep a distance column by column can keep a larger one. The margins of a quantity with
+        gaps are left to the generator, as are those of other quantities.
         """
-        z = self._uncorrelated(z)  # which leaves the first column of each feature as it is
+        for place, root in self._roots:  # which leaves the first column of each feature as it is
+            z[:, place] = np.linalg.solve(root, z[:, place].T).T
         for column, unit in self._measured:
             z[:, column] = unit.value_at(z[:, column])
         return z
@@ -202,20 +199,6 @@ class TableEncoding:
         z = z.copy()
         for column, unit in self._measured:
             z[:, column] = unit.score_of(z[:, column])
-        return self._correlated(z)
-
-    def _uncorrelated(self, z: Array) -> Array:
-        """Make the columns of each feature uncorrelated.
-
-        The columns of a feature are swapped together, so any invertible map of these is allowed. With uncorrelated
-        ones generators that keep a distance column by column can keep a larger one.
-        """
-        for place, root in self._roots:
-            z[:, place] = np.linalg.solve(root, z[:, place].T).T
-        return z
-
-    def _correlated(self, z: Array) -> Array:
-        """Undo `_uncorrelated`."""
         for place, root in self._roots:
             z[:, place] = z[:, place] @ root.T
         return z
@@ -231,18 +214,30 @@ class TableEncoding:
         return self._bounds(joined(core, self.joints))
 
     def _bounds(self, core: Array) -> tuple[Array, Array]:
-        low, high = np.empty((len(core), self.width)), np.empty((len(core), self.width))
-        classes = [context.classes(core) for context in self.contexts]
-        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
-            if place.stop == place.start:
-                continue
-            if isinstance(unit, Classed):
-                low[:, place], high[:, place] = _classed_bounds(unit, core[:, j], classes[unit.context])
-            else:
-                low[:, place], high[:, place] = unit.bounds(core[:, j])
+        low = np.full((len(core), self.width), -FARTHEST)  # a class of rows leaves free what it does not use
+        high = np.full((len(core), self.width), FARTHEST)
+        for column, quantity in self._measured:
+            low[:, column], high[:, column] = quantity.scores[0], quantity.scores[-1]
+        classes = self._classes(core)
+        for j, unit, rows in self._descriptions(classes):
+            place = self._places[j]
+            if place.stop > place.start:
+                own = slice(place.start, place.start + unit.width)
+                low[rows, own], high[rows, own] = unit.bounds(core[rows, j])
         for own, unit, place in zip(classes, self.context_units, self._places[len(self.units) :], strict=True):
             low[:, place], high[:, place] = unit.bounds(own.astype(np.float64))
         return low, high
+
+    def _classes(self, core: Array) -> list[Indices]:
+        return [context.classes(core) for context in self.contexts]
+
+    def _descriptions(self, classes: list[Indices]) -> Iterator[tuple[int, FeatureUnit, Flags | slice]]:
+        """Each feature with what describes it, and the rows in which it does: all, or those of a class."""
+        for j, unit in enumerate(self.units):
+            if isinstance(unit, Classed):
+                yield from ((j, own, classes[unit.context] == k) for k, own in enumerate(unit.within))
+            else:
+                yield j, unit, slice(None)
 
     def decode(self, encoded: Array, original: Array | None = None) -> Array:
         """Cells of all features: new rows, or knockoffs of the `original` rows, whose classes they keep.
@@ -257,16 +252,12 @@ class TableEncoding:
                 for unit, p in zip(self.context_units, places, strict=True)
             ]
         else:
-            seen = joined(original, self.joints)
-            classes = [context.classes(seen) for context in self.contexts]
+            classes = self._classes(joined(original, self.joints))
         cells = np.empty((len(encoded), len(self.units)))
-        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
-            if self.alike[j] != j:
-                continue
-            if isinstance(unit, Classed):
-                cells[:, j] = _classed_decode(unit, encoded[:, place], classes[unit.context])
-            else:
-                cells[:, j] = unit.decode(encoded[:, place])
+        for j, unit, rows in self._descriptions(classes):
+            if self.alike[j] == j:
+                start = self._places[j].start
+                cells[rows, j] = unit.decode(encoded[rows, start : start + unit.width])
         for joint in self.joints:
             cells[:, joint.columns] = joint.cells(cells[:, joint.columns[0]])
         for j, (unit, first) in enumerate(zip(self.units, self.alike, strict=True)):
@@ -297,16 +288,9 @@ class TableEncoding:
     def knows(self, core: Array) -> Flags:
         """Which cells have a value that the fit has seen, or that lies between such values; `[rows, features]`."""
         core = joined(core, self.joints)
-        known = np.empty(core.shape, dtype=bool)
-        classes = [context.classes(core) for context in self.contexts]
-        for j, unit in enumerate(self.units):
-            if isinstance(unit, Classed):
-                known[:, j] = False
-                for k, within in enumerate(unit.within):
-                    rows = classes[unit.context] == k
-                    known[rows, j] = within.knows(core[rows, j])
-            else:
-                known[:, j] = unit.knows(core[:, j])
+        known = np.zeros(core.shape, dtype=bool)
+        for j, unit, rows in self._descriptions(self._classes(core)):
+            known[rows, j] = unit.knows(core[rows, j])
         for joint in self.joints:
             known[:, joint.columns] = known[:, joint.columns[:1]]
         return known
@@ -320,24 +304,3 @@ def _only_measured(unit: Unit) -> Measured | None:
     if isinstance(unit, WithGaps):
         return _only_measured(unit.present)
     return unit if isinstance(unit, Measured) else None
-
-
-def _classed_bounds(unit: Classed, codes: Array, classes: Indices) -> tuple[Array, Array]:
-    """Bounds by the description within each row's class; internal columns that it does not use are free."""
-    free = Intervals(np.zeros(1), np.ones(1), np.ones(1, dtype=bool)).bounds(np.full(len(codes), np.nan))
-    low, high = (np.repeat(ends, unit.width, axis=1) for ends in free)
-    if (quantity := _only_measured(unit)) is not None:
-        low[:, 0], high[:, 0] = quantity.scores[0], quantity.scores[-1]
-    for k, within in enumerate(unit.within):
-        rows = classes == k
-        own = within.bounds(codes[rows])
-        low[rows, : within.width], high[rows, : within.width] = own
-    return low, high
-
-
-def _classed_decode(unit: Classed, z: Array, classes: Indices) -> Array:
-    cells = np.empty(len(z))
-    for k, within in enumerate(unit.within):
-        rows = classes == k
-        cells[rows] = within.decode(z[rows, : within.width])
-    return cells
