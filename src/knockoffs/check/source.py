@@ -17,9 +17,8 @@ from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.schema.schema import Kind
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.schema.words import listing
-from knockoffs.table.conditioning import keep_conditioned
-from knockoffs.table.row_labels import require_same_order
-from knockoffs.table.table import Table, group_labels, read_table
+from knockoffs.table.row_structure import require_same_order
+from knockoffs.table.table import Table, group_labels, keep_conditioned, read_table
 
 
 class Source(NamedTuple):

@@ -1,7 +1,6 @@
 """Data for tests and benchmarks: distributions that are known, responses that are simulated, real tables."""
 
 from knockoffs.datasets.mixed import load_acic2016, load_nhefs, load_support2
-from knockoffs.datasets.nulls import add_null_columns
 from knockoffs.datasets.patients import Patients, make_patients
 from knockoffs.datasets.real import (
     DataNotFoundError,
@@ -11,7 +10,7 @@ from knockoffs.datasets.real import (
     load_icu,
     symmetrised,
 )
-from knockoffs.datasets.responses import Response, liang_response, linear_response
+from knockoffs.datasets.responses import Response, add_null_columns, liang_response, linear_response
 from knockoffs.datasets.synthetic import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula, JoeCopula
 
 __all__ = [

@@ -8,7 +8,8 @@ the joint states that occur.
 A feature may be another one in other units or codes: a logarithm, a square, a number beside each
 name. Where each value of one stands for a value of the other, a swap of one alone would break the
 relation, so exact knockoffs of both are copies, however many values there are. To the model one of
-them says it all."""
+them says it all.
+"""
 
 from __future__ import annotations
 

@@ -17,11 +17,9 @@ from knockoffs.runtime.cautions import caution
 from knockoffs.schema.swap_units import Units
 from knockoffs.schema.words import column_name, listing
 from knockoffs.selection.result import UNBOUNDED, RowHandling
-from knockoffs.table.conditioning import keep_conditioned
 from knockoffs.table.design import aligned, copied_features
-from knockoffs.table.row_labels import require_same_order
-from knockoffs.table.row_structure import RowStructure
-from knockoffs.table.table import Table, read_table
+from knockoffs.table.row_structure import RowStructure, require_same_order
+from knockoffs.table.table import Table, keep_conditioned, read_table
 
 
 def generator_for(generator: Any, rows: RowStructure, *, given_groups: bool) -> Any:

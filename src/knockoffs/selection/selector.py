@@ -46,11 +46,9 @@ from knockoffs.statistics.base import is_statistic
 from knockoffs.statistics.draws import Draws, compute_draws
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.table.column_output import TypedSelectorMixin
-from knockoffs.table.conditioning import conditioned_columns
 from knockoffs.table.row_structure import RowStructure, row_structure
-from knockoffs.table.table import Table
-from knockoffs.targets.inputs import read_inputs
-from knockoffs.targets.target import Target, TaskChoice, task_of
+from knockoffs.table.table import Table, conditioned_columns
+from knockoffs.targets.target import Target, TaskChoice, read_inputs, task_of
 
 WHO = "KnockoffSelector"
 

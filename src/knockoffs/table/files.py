@@ -25,13 +25,15 @@ from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.outputs import write_atomically
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.words import counted, listing
-from knockoffs.table.exact_text import are_codes, exact_numbers, with_codes, with_long_numbers
 from knockoffs.table.file_formats import (
     TableFileError,
+    are_codes,
     check_lines,
+    exact_numbers,
     expanded,
     require_different,
     require_memory_for,
+    with_exact_text,
 )
 from knockoffs.table.parquet import ParquetTable
 from knockoffs.table.problems import are_marks
@@ -281,8 +283,7 @@ def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collec
             frame = read(io.StringIO(text))
             if delimiter != "," and _has_decimal_commas(frame):
                 frame = _with_points(read(io.StringIO(text), decimal=","))
-            frame = with_long_numbers(frame, text, read)
-            frame = with_codes(frame, text, read, numbers=numbers)
+            frame = with_exact_text(frame, text, read, numbers=numbers)
     except pd.errors.ParserWarning:
         raise TableFileError(
             f"{name} has lines with more cells than its first line has names ({len(header)}). Name every column; "

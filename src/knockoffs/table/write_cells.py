@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from knockoffs.runtime.arrays import Array
@@ -147,16 +148,12 @@ def _written_with(decimals: int, codes: Array, gap: Any) -> list[Any]:
 
 
 def _arrow_column(like: nw.Series[Any], cells: list[Any], dtype: Any) -> nw.Series[Any]:
-    import pyarrow as pa
-
     column = pa.chunked_array([pa.array(cells, type=dtype)])
     return nw.from_native(column, series_only=True).alias(like.name)
 
 
 def _dictionary(like: Any, codes: Array, levels: Levels) -> Any:
     """A column of pyarrow's categories that lists the levels of `like`, and others only where they occur."""
-    import pyarrow as pa
-
     dtype, used = like.type, _used(codes, levels)
     others = (level for level in levels if level in used)
     listed = levels if dtype.ordered else tuple(dict.fromkeys((*listed_levels(like), *others)))
