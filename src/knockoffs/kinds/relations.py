@@ -86,7 +86,7 @@ def find_kept_states(codes: Array, columns: Sequence[Column]) -> dict[int, Array
     """
     rows = codes[:: max(1, len(codes) // SAMPLED_ROWS)]
     states_of = [(j, value) for j, column in enumerate(columns) for value in _possible_states(column)]
-    events = [_event(rows[:, j], value) for j, value in states_of]
+    events = [np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in states_of]
     counts = np.array([event.sum() for event in events], dtype=np.intp)
     fewer = np.minimum(counts, len(rows) - counts)
     enough = np.flatnonzero(fewer >= LEAST_ROWS)
@@ -111,10 +111,6 @@ def _possible_states(column: Column) -> list[float]:
     """States that may be kept while others of the same feature are drawn anew; nan for a missing cell."""
     values = list(column.values) if column.kind != "continuous" and 2 < len(column.values) <= MANY_VALUES else []
     return [*values, *([np.nan] if column.missing > 0 else [])]
-
-
-def _event(column: Array, value: float) -> Flags:
-    return np.isnan(column) if np.isnan(value) else column == value
 
 
 def context_of_states(feature: int, column: Array, atoms: Array) -> Context:

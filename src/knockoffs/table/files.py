@@ -50,6 +50,11 @@ OTHER_FORMATS = {
     ".json": "JSON",
     ".html": "HTML",
 }
+NOT_READ: dict[type[OSError], str] = {
+    FileNotFoundError: "does not exist. Check the path.",
+    IsADirectoryError: "is a folder. Pass one file in it.",
+    PermissionError: "may not be read. Ask for the permission to read it.",
+}
 DECIMAL_COMMA = re.compile(r"[-+]?\d+(?:,\d+)?(?:[eE][-+]?\d+)?")
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+")
 # Spreadsheets take a cell that begins with one of these for a formula, and may carry it out
@@ -172,22 +177,16 @@ def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str], *, escape_for
     kind, gzipped = table_format(path)
     if escape_formulas and kind != ".parquet":
         frame = without_formulas(frame)
-    if kind == ".parquet":
-        buffer = io.BytesIO()
-        frame.to_parquet(buffer)
-        content = buffer.getvalue()
-    else:
-        content = csv_text(frame, "\t" if kind == ".tsv" else ",").encode()
+    delimiter = "\t" if kind == ".tsv" else ","
+    content = frame.to_parquet() if kind == ".parquet" else csv_text(frame, delimiter).encode()
     write_atomically(path, gzip.compress(content, mtime=0) if gzipped else content)
 
 
 def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with an apostrophe before each text that a spreadsheet would take for a formula."""
     escaped = frame.rename(columns=_escaped)
-    for column in escaped.columns:
-        if not pd.api.types.is_numeric_dtype(escaped[column]):
-            escaped[column] = escaped[column].map(_escaped)
-    return escaped
+    texts = [name for name in escaped.columns if not pd.api.types.is_numeric_dtype(escaped[name])]
+    return escaped.assign(**{name: escaped[name].map(_escaped) for name in texts})
 
 
 def _escaped(value: Any) -> Any:
@@ -218,25 +217,14 @@ def table_format(path: str | os.PathLike[str]) -> tuple[str, bool]:
 
 def _content(path: str, name: str) -> bytes:
     try:
-        if path == "-":
-            return _standard_input()
-        if _is_endless(path):
+        if path == "-" and sys.stdin is None:
+            raise TableFileError("standard input is closed. Send a table to it, or pass the name of a file.")
+        if path != "-" and _is_endless(path):
             raise TableFileError(f"{name} is a device. Pass a file, a pipe, or - for standard input.")
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        raise TableFileError(f"{name} does not exist. Check the path.") from None
-    except IsADirectoryError:
-        raise TableFileError(f"{name} is a folder. Pass one file in it.") from None
-    except PermissionError:
-        raise TableFileError(f"{name} may not be read. Ask for the permission to read it.") from None
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        raise TableFileError(f"{name} cannot be read: {error.strerror}.") from None
-
-
-def _standard_input() -> bytes:
-    if sys.stdin is None:
-        raise TableFileError("standard input is closed. Send a table to it, or pass the name of a file.")
-    return sys.stdin.buffer.read()
+        problem = NOT_READ.get(type(error), f"cannot be read: {error.strerror}.")
+        raise TableFileError(f"{name} {problem}") from None
 
 
 def _is_endless(path: str) -> bool:

@@ -40,6 +40,8 @@ class Table:
         Kinds of columns that are given: by the user, or by the type of the column.
     precisions : tuple of dtype, int or None
         What the numbers of a column are rounded to when they are written: short floats, or decimals.
+    like : table
+        The table that was read, which has the names and types of the columns.
     feature_groups : mapping of int to str
         The name of the group of features that a column belongs to, for those that are in one.
     """
@@ -49,14 +51,9 @@ class Table:
     levels: tuple[Levels | None, ...]
     kinds: Mapping[int, Kind]
     precisions: tuple[Precision, ...]
-    _like: Any  # the table that was read
+    like: Any
     _rows: Indices | None = None  # which of its rows these are; None for all
     feature_groups: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def like(self) -> Any:
-        """The table that was read, which has the names and types of the columns."""
-        return self._like
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -125,7 +122,7 @@ class Table:
 
     def to_native(self) -> Any:
         """A table of the kind that was read, with its columns, types and index."""
-        like = self._like if self._rows is None else _safe_indexing(self._like, self._rows)
+        like = self.like if self._rows is None else _safe_indexing(self.like, self._rows)
         columns = [np.ascontiguousarray(column) for column in self.codes.T]
         if isinstance(like, pd.DataFrame):  # by its own types, of which narwhals keeps only the kind
             table = like.copy()
@@ -266,8 +263,7 @@ def given_kinds(
 ) -> dict[int, Kind]:
     """Return the kinds that a user gives by name or number of a column, by the column's number."""
     asked: dict[int, Kind] = {}
-    if kinds is None:
-        return asked
+    kinds = {} if kinds is None else kinds
     if not isinstance(kinds, Mapping):
         raise ValueError(
             f"{who}: kinds={kinds!r} is not valid: pass a dict of columns to kinds, such as "
@@ -335,5 +331,5 @@ def keep_conditioned(table: Table, knockoffs: Table, conditioned: Flags) -> Tabl
     """
     if not conditioned.any():
         return knockoffs
-    knockoffs = knockoffs.with_levels(table.levels)
-    return table.with_codes(np.where(conditioned, table.codes, knockoffs.codes))
+    drawn = knockoffs.with_levels(table.levels).codes
+    return table.with_codes(np.where(conditioned, table.codes, drawn))
