@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -231,7 +231,7 @@ class TableEncoding:
     def _classes(self, core: Array) -> list[Indices]:
         return [context.classes(core) for context in self.contexts]
 
-    def _descriptions(self, classes: list[Indices]) -> Iterator[tuple[int, FeatureUnit, Flags | slice]]:
+    def _descriptions(self, classes: Sequence[Indices]) -> Iterator[tuple[int, FeatureUnit, Flags | slice]]:
         """Each feature with what describes it, and the rows in which it does: all, or those of a class."""
         for j, unit in enumerate(self.units):
             if isinstance(unit, Classed):
@@ -245,12 +245,9 @@ class TableEncoding:
         A cell with a level that the fit has not seen is its own knockoff.
         """
         encoded = self._as_scores(encoded)
-        places = self._places[len(self.units) :]
+        drawn = zip(self.context_units, self._places[len(self.units) :], strict=True)
         if original is None:
-            classes = [
-                unit.decode(encoded[:, p]).astype(np.intp)
-                for unit, p in zip(self.context_units, places, strict=True)
-            ]
+            classes = [unit.decode(encoded[:, place]).astype(np.intp) for unit, place in drawn]
         else:
             classes = self._classes(joined(original, self.joints))
         cells = np.empty((len(encoded), len(self.units)))

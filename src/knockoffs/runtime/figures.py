@@ -64,14 +64,12 @@ def effects_figure(effects: Sequence[Any], target: str) -> Figure:
 
 
 def _effect(axes: Axes, effect: Any, curve: Any) -> None:
-    mean, error, knockoff = (
-        np.array([np.nan if value is None else value for value in values])
-        for values in (curve.mean, curve.error, curve.knockoff)
+    mean, error, knockoff, places = (  # None becomes nan
+        np.array(values, dtype=float) for values in (curve.mean, curve.error, curve.knockoff, effect.places)
     )
     axes.axhline(0, color="black", linewidth=0.6)
-    placed = np.array([place is not None for place in effect.places])
+    placed = ~np.isnan(places)
     if placed.any():
-        places = np.array([np.nan if place is None else place for place in effect.places])
         axes.fill_between(
             places[placed],
             (mean - effect.reach * error)[placed],

@@ -172,11 +172,7 @@ def _describe(column: Array, name: str, levels: tuple[Any, ...] | None, kind: Ki
         kind = "constant" if len(values) <= 1 else "binary"
     elif kind is None:
         kind = infer_kind(values, counts)
-    kept = values
-    if kind == "continuous":
-        kept = values[:0]
-    elif kind == "semicontinuous":
-        kept = values[frequent(counts)]
+    kept = {"continuous": values[:0], "semicontinuous": values[frequent(counts)]}.get(kind, values)
     return Column(name, kind, tuple(kept.tolist()), levels, missing, unit)
 
 

@@ -87,7 +87,8 @@ def frame_cells(series: nw.Series[Any]) -> Cells:
         return object_cells(np.array([*series.to_list(), None], dtype=object)[:-1])
     if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Unknown)):
         raise UnreadableColumnError(_says_type(dtype))
-    return pandas_cells(pd.Series(pd.arrays.ArrowExtensionArray(series.to_arrow())))
+    cells = series.to_arrow()
+    return pandas_cells(pd.Series(cells, dtype=pd.ArrowDtype(cells.type)))
 
 
 def array_cells(column: NDArray[Any]) -> Cells:

@@ -93,7 +93,8 @@ def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
             "Some groups hold the same rows as others, so these groups are not independent of each other. They "
             f"are joined: of {labels.max() + 1} groups {joined.max() + 1} are left."
         )
-    return RowStructure(distinct, place, _still_grouped(joined[distinct]))
+    kept = np.unique(joined[distinct], return_inverse=True)[1]
+    return RowStructure(distinct, place, kept if kept.max() + 1 < len(kept) else None)
 
 
 def _rows(table: Any, index: Indices) -> Any:
@@ -106,9 +107,7 @@ def _distinct_rows(values: Array) -> tuple[Indices, Indices]:
     rows = table.view(np.dtype((np.void, table.dtype.itemsize * table.shape[1])))[:, 0]
     _, first, place = np.unique(rows, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[place]
+    return first[order], np.argsort(order)[place]
 
 
 def _joined(labels: Indices, place: Indices) -> Indices:
@@ -117,12 +116,6 @@ def _joined(labels: Indices, place: Indices) -> Indices:
     edges = coo_array((np.ones(len(labels)), (labels, groups + place)), shape=(groups + rows, groups + rows))
     component = connected_components(edges, directed=False)[1][:groups]
     return np.unique(component[labels], return_inverse=True)[1]
-
-
-def _still_grouped(labels: Indices) -> Indices | None:
-    """Labels of the distinct rows, or None where each is a group of its own by now."""
-    renumbered = np.unique(labels, return_inverse=True)[1]
-    return renumbered if renumbered.max() + 1 < len(labels) else None
 
 
 def require_same_order(X: Any, *, who: str, X_tilde: Any = None, y: Any = None, groups: Any = None) -> None:

@@ -17,9 +17,8 @@ from knockoffs.schema.schema import Kind
 from knockoffs.schema.words import counted, listing
 from knockoffs.table.row_structure import require_same_order
 from knockoffs.table.table import Table, as_numpy, read_table
-from knockoffs.targets.read_times import holds_times, read_times
 from knockoffs.targets.standard_units import varies
-from knockoffs.targets.survival import Times, median_follow_up
+from knockoffs.targets.survival import Times, holds_times, median_follow_up, read_times
 
 Task = Literal["regression", "classification", "survival"]
 ModelTask = Literal["regression", "classification"]  # what models do; a survival target is a quantity to them
