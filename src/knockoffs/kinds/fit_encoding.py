@@ -45,15 +45,11 @@ PRIOR_ROWS = 10.0  # by which the means of rare levels are pulled to the mean of
 
 def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
     """Encode a table for a model in the units of its columns: discrete values are spread around themselves."""
-
-    def unit(j: int, column: Column) -> Unit:
-        if not column.varies:
-            return Constant(core[0, j])
-        return (
-            Plain(float(np.median(core[:, j]))) if column.kind == "continuous" else Spread(np.unique(core[:, j]))
-        )
-
-    return TableEncoding(tuple(unit(j, column) for j, column in enumerate(schema)), alike)
+    units: list[Unit] = [Constant(first) for first in core[0]]
+    for j in np.flatnonzero(schema.varies):
+        own, continuous = core[:, j], schema[int(j)].kind == "continuous"
+        units[j] = Plain(float(np.median(own))) if continuous else Spread(np.unique(own))
+    return TableEncoding(tuple(units), alike)
 
 
 def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
@@ -77,11 +73,7 @@ def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Gen
 def _fit_features(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
     distinct = alike == np.arange(len(alike))
     if not any(_is_latent(column) for column, own in zip(schema, distinct, strict=True) if own):
-        units = [
-            Plain(float(np.median(core[:, j]))) if column.varies else Constant(core[0, j])
-            for j, column in enumerate(schema)
-        ]
-        return TableEncoding(tuple(units), alike)
+        return spread_encoding(core, schema, alike)  # nothing to spread
     contexts = _distinct_contexts(core, schema, distinct)
     others = _Others(core, schema)
     units: list[Unit] = [others.describe(j) for j in range(len(schema))]
@@ -106,9 +98,7 @@ def _fit_features(core: Array, schema: Schema, alike: Indices, rng: np.random.Ge
             units[j] = Classed(len(contexts), within)
             contexts.append(context)
             context_units.append(others.classes(classes, context.members))
-    found = TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units))
-    correlation = fit_correlation(*found.bounds(core), found.latent, rng)
-    return TableEncoding(found.units, alike, found.contexts, found.context_units, correlation)
+    return _with_correlation(TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units)), core, rng)
 
 
 def with_units(encoding: TableEncoding, schema: Schema) -> TableEncoding:
@@ -127,9 +117,11 @@ def fit_complete_encoding(
     others = _Others(completed, schema)
     units = tuple(others.describe_present(j) for j in range(len(schema)))
     found = TableEncoding(units, np.arange(len(schema)))
-    if not len(found.latent):
-        return found
-    return replace(found, correlation=fit_correlation(*found.bounds(core), found.latent, rng))
+    return _with_correlation(found, core, rng) if len(found.latent) else found
+
+
+def _with_correlation(encoding: TableEncoding, core: Array, rng: np.random.Generator) -> TableEncoding:
+    return replace(encoding, correlation=fit_correlation(*encoding.bounds(core), encoding.latent, rng))
 
 
 def _is_latent(column: Column) -> bool:

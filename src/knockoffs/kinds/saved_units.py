@@ -108,21 +108,21 @@ def _require_correlation(encoding: TableEncoding) -> None:
 
 def require_levels(unit: Unit, levels: int) -> None:
     """Raise a ValueError for a description of a text column that gives other numbers than those of levels."""
+    codes = _codes(unit)
+    _require(np.isin(codes[~np.isnan(codes)], np.arange(levels)).all(), "a column has levels that do not exist")
+
+
+def _codes(unit: Unit) -> Array:
+    """Return the numbers that a discrete feature may take."""
     match unit:
         case Classed(_, within):
-            for own in within:
-                require_levels(own, levels)
-            return
+            return np.concatenate([_codes(own) for own in within])
         case WithGaps(present):
-            return require_levels(present, levels)
-        case Boxes(codes):
-            pass
+            return _codes(present)
         case Constant(value):
-            codes = np.array([value])
-        case Spread(codes) | Exact(codes) | Recoded(_, codes):
-            pass
-        case Intervals(codes, _, atom) if atom.all():
-            pass
-        case _:
-            raise ValueError("a column of levels is described as a continuous one")
-    _require(np.isin(codes[~np.isnan(codes)], np.arange(levels)).all(), "a column has levels that do not exist")
+            return np.array([value])
+        case Boxes(codes) | Spread(codes) | Exact(codes) | Recoded(_, codes):
+            return codes
+        case Intervals(values, _, atom) if atom.all():
+            return values
+    raise ValueError("a column of levels is described as a continuous one")

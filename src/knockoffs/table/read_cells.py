@@ -6,7 +6,7 @@ cell as nan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -168,24 +168,19 @@ def _text_cells(cells: Any) -> Cells:
 
 def _dictionary_cells(column: Any) -> Cells:
     """Read pyarrow's categories, which may be of any type, and have an order of their own."""
-    cells = np.array([*_dictionary_labels(column), None], dtype=object)[:-1]
+    chunks = [(_arrow_labels(chunk.dictionary), chunk.indices.to_pylist()) for chunk in column.chunks]
+    labels = [None if k is None else own[k] for own, numbers in chunks for k in numbers]
+    cells = np.array([*labels, None], dtype=object)[:-1]
     if not column.type.ordered:
         return _text_cells(cells)._replace(is_text=False)
     levels = listed_levels(column)
     return Cells(_level_numbers(cells, levels), levels, ordered=True)
 
 
-def _dictionary_labels(column: Any) -> Iterator[Any]:
-    """The level of each cell in a column of pyarrow's categories."""
-    for chunk in column.chunks:
-        labels = [*_arrow_labels(chunk.dictionary), None]
-        yield from (labels[-1 if number is None else number] for number in chunk.indices.to_pylist())
-
-
 def listed_levels(column: Any) -> Levels:
     """Return the levels that the dictionaries of a column of pyarrow list, also those that do not occur."""
-    levels = (level for chunk in column.chunks for level in _arrow_labels(chunk.dictionary))
-    return tuple(dict.fromkeys(level for level in levels if level is not None))
+    levels = dict.fromkeys(level for chunk in column.chunks for level in _arrow_labels(chunk.dictionary))
+    return tuple(level for level in levels if level is not None)
 
 
 def _arrow_labels(array: Any) -> list[Any]:
