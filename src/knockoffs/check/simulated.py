@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from knockoffs.datasets.responses import Response
+from knockoffs.datasets.known_truth import Response
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.table.design import Design
 from knockoffs.targets.standard_units import standardise

@@ -60,10 +60,6 @@ class Joint:
             found[((cells == state) | (np.isnan(cells) & np.isnan(state))).all(1)] = number
         return found
 
-    def cells(self, numbers: Array) -> Array:
-        """The cells of states by their numbers."""
-        return self.states[numbers.astype(np.intp)]
-
 
 def find_joints(core: Array, schema: Schema, alike: Indices) -> tuple[Joint, ...]:
     """Find the groups of features with discrete columns, no duplicates, of which the others determine some."""

@@ -256,7 +256,7 @@ class TableEncoding:
                 start = self._places[j].start
                 cells[rows, j] = unit.decode(encoded[rows, start : start + unit.width])
         for joint in self.joints:
-            cells[:, joint.columns] = joint.cells(cells[:, joint.columns[0]])
+            cells[:, joint.columns] = joint.states[cells[:, joint.columns[0]].astype(np.intp)]
         for j, (unit, first) in enumerate(zip(self.units, self.alike, strict=True)):
             if j != first:
                 other = cells[:, first]

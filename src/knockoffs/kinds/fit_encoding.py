@@ -72,28 +72,29 @@ def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Gen
 
 def _fit_features(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
     distinct = alike == np.arange(len(alike))
-    if not any(_is_latent(column) for column, own in zip(schema, distinct, strict=True) if own):
+    own = np.flatnonzero(distinct)  # relations are those among features that are no duplicates of others
+    columns = [schema[int(j)] for j in own]
+    if all(column.kind == "continuous" and column.missing == 0 for column in columns if column.varies):
         return spread_encoding(core, schema, alike)  # nothing to spread
-    contexts = _distinct_contexts(core, schema, distinct)
+    found = find_contexts(core[:, own], columns)
+    contexts = [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
     others = _Others(core, schema)
     units: list[Unit] = [others.describe(j) for j in range(len(schema))]
     context_units = []
     for k, context in enumerate(contexts):
         classes = context.classes(core)
         for j in context.members:
-            within = (others.describe(j, classes == own, bounded=True) for own in range(len(context.keys)))
+            within = (others.describe(j, classes == c, bounded=True) for c in range(len(context.keys)))
             units[j] = Classed(k, tuple(within))
         context_units.append(others.classes(classes, context.members))
     free = distinct & [column.kind != "constant" for column in schema]
     free[[j for context in contexts for j in context.members]] = False
-    own = np.flatnonzero(distinct)  # not by their duplicates
-    kept = find_kept_states(core[:, own], [schema[int(j)] for j in own])
-    kept = {int(own[k]): atoms for k, atoms in kept.items()}
+    kept = {int(own[k]): atoms for k, atoms in find_kept_states(core[:, own], columns).items()}
     kept |= {int(j): np.empty(0) for j in features_with_few_gaps(core)}
     for j, atoms in kept.items():
         context = context_of_states(j, core[:, j], atoms)
         classes = context.classes(core)
-        within = tuple(others.describe(j, classes == own) for own in range(len(context.keys)))
+        within = tuple(others.describe(j, classes == c) for c in range(len(context.keys)))
         if free[j] and any(unit.width > 0 for unit in within):
             units[j] = Classed(len(contexts), within)
             contexts.append(context)
@@ -122,17 +123,6 @@ def fit_complete_encoding(
 
 def _with_correlation(encoding: TableEncoding, core: Array, rng: np.random.Generator) -> TableEncoding:
     return replace(encoding, correlation=fit_correlation(*encoding.bounds(core), encoding.latent, rng))
-
-
-def _is_latent(column: Column) -> bool:
-    return column.varies and (column.kind != "continuous" or column.missing > 0)
-
-
-def _distinct_contexts(core: Array, schema: Schema, distinct: Flags) -> list[Context]:
-    """Relations among features that are no duplicates of others."""
-    own = np.flatnonzero(distinct)
-    found = find_contexts(core[:, own], [schema[int(j)] for j in own])
-    return [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
 
 
 class _Others:

@@ -55,12 +55,9 @@ class Context:
 
     def classes(self, codes: Array) -> Indices:
         """The class of each row; the most alike one for a combination that the fit has not seen."""
-        found = np.column_stack(
-            [states(codes[:, j], own) for j, own in zip(self.features, self.atoms, strict=True)]
-        )
         differences = np.zeros((len(codes), len(self.keys)), dtype=np.intp)
-        for state, key in zip(found.T, self.keys.T, strict=True):
-            differences += state[:, None] != key
+        for j, atoms, key in zip(self.features, self.atoms, self.keys.T, strict=True):
+            differences += states(codes[:, j], atoms)[:, None] != key
         return differences.argmin(1)
 
 

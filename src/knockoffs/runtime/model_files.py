@@ -60,8 +60,7 @@ def model_kind(path: str | os.PathLike[str]) -> str:
 
 def read_model(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Header and arrays of a model of this kind."""
-    _, header, arrays = _open_model(path, kind)
-    return header, arrays
+    return _open_model(path, kind)[1:]
 
 
 def take_array(

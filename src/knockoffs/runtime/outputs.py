@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,13 +72,8 @@ def _errors_naming(path: str | os.PathLike[str], temporary: Path | None = None) 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
     """Return whether `path` names a device, a pipe or an open descriptor, which has no content to replace."""
-    if _descriptor(path) is not None:
-        return True
-    try:
-        mode = os.stat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    place = Path(path)
+    return _descriptor(path) is not None or (place.exists() and not (place.is_file() or place.is_dir()))
 
 
 def _descriptor(path: str | os.PathLike[str]) -> int | None:

@@ -8,7 +8,6 @@ import gzip
 import io
 import os
 import re
-import stat
 import sys
 import warnings
 from collections.abc import Collection, Iterator, Sequence
@@ -125,8 +124,6 @@ def _from_file(
     if (kind := OTHER_FORMATS.get(Path(path).suffix.lower())) is not None:
         raise TableFileError(f"{name} is a file of {kind}. Save the table as CSV in UTF-8, or as Parquet.")
     content = expanded(content, name)
-    if not content.strip():
-        raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
     if content.startswith(PARQUET):
         return ParquetTable.from_bytes(content, name)
     return _from_text(content, name, delimiter, numbers)
@@ -229,11 +226,10 @@ def _content(path: str, name: str) -> bytes:
 
 def _is_endless(path: str) -> bool:
     """Return whether the path is a device such as /dev/zero, which has no end; a terminal has one."""
-    mode = os.stat(path).st_mode
-    if stat.S_ISCHR(mode):
+    if Path(path).is_char_device():
         with open(path, "rb", buffering=0) as device:
             return not device.isatty()
-    return stat.S_ISBLK(mode)
+    return Path(path).is_block_device()
 
 
 def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collection[str]) -> pd.DataFrame:
