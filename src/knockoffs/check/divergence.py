@@ -9,7 +9,7 @@ import numpy as np
 
 from knockoffs.generators.swap_pairs import EncodedPairs
 from knockoffs.runtime.arrays import Array, Indices
-from knockoffs.schema.swap_units import Units
+from knockoffs.schema.schema import Units
 
 SINGLE_ROWS = 500  # for d single swaps, each as expensive as one swap of all
 ALL_SWAPS = 4

@@ -14,8 +14,7 @@ from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.generators.swap_pairs import EncodedPairs
 from knockoffs.runtime.arrays import Array, Flags, Indices
-from knockoffs.schema.schema import Kind
-from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.schema import FeatureGroups, Kind
 from knockoffs.schema.words import listing
 from knockoffs.table.row_structure import require_same_order
 from knockoffs.table.table import Table, group_labels, keep_conditioned, read_table

@@ -29,8 +29,7 @@ from knockoffs.density.distributions import GaussianMixture
 from knockoffs.density.grids import GridDensity, refined_density
 from knockoffs.density.hardware import in_chunks
 from knockoffs.generators.rows import draw_noise
-from knockoffs.kinds.encoding import TableEncoding
-from knockoffs.kinds.feature_cells import FeatureCells
+from knockoffs.kinds.encoding import FeatureCells, TableEncoding
 from knockoffs.kinds.scales import Scale
 from knockoffs.kinds.units import FARTHEST
 from knockoffs.runtime.arrays import Array, Flags, Indices

@@ -25,8 +25,7 @@ from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
 from knockoffs.runtime.randomness import RandomState
-from knockoffs.schema.schema import Column, Kind, Schema
-from knockoffs.schema.swap_units import FeatureGroups, Units
+from knockoffs.schema.schema import Column, FeatureGroups, Kind, Schema, Units
 from knockoffs.schema.words import column_name, counted, listing
 from knockoffs.table.problems import require_squares
 from knockoffs.table.read_cells import of_one_type

@@ -11,10 +11,22 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from knockoffs.kinds.dependence import Joint, joined
-from knockoffs.kinds.feature_cells import FeatureCells
 from knockoffs.kinds.latent import DRAW_SWEEPS, draw_latents, start_latents
 from knockoffs.kinds.relations import Context
-from knockoffs.kinds.units import FARTHEST, Exact, FeatureUnit, Measured, Plain, Recoded, Spread, WithGaps
+from knockoffs.kinds.units import (
+    FARTHEST,
+    Classed,
+    Exact,
+    FeatureUnit,
+    Intervals,
+    Measured,
+    Plain,
+    Recoded,
+    Spread,
+    Unit,
+    WithGaps,
+    only_measured,
+)
 from knockoffs.runtime.arrays import Array, Flags, Indices
 
 SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent
@@ -22,18 +34,67 @@ CHUNK = 4_096  # rows whose random numbers are held at once
 
 
 @dataclass(frozen=True, slots=True)
-class Classed:
-    """A feature that has a description of its own within each class of rows; see `relations.py`."""
+class FeatureCells:
+    """The cells of one feature in some rows, and the way from its internal columns to them."""
 
-    context: int  # number of the context that says the class
-    within: tuple[FeatureUnit, ...]  # per class
+    units: tuple[FeatureUnit, ...]  # per class of rows
+    classes: Indices
+    root: Array | None  # of the correlation of several internal columns
+    measured: Measured | None  # the quantity whose value the first internal column is
+    own: Array
+    known: Flags
 
-    @property
-    def width(self) -> int:
-        return max(unit.width for unit in self.within)
+    def decode(self, encoded: Array) -> Array:
+        """The cells of internal columns `[rows, draws, width]`; one that the fit has not seen stays as it is."""
+        draws = encoded.shape[1]
+        if self.measured is not None:
+            score = self.measured.score_of(encoded[..., 0])
+            encoded = np.concatenate([score[..., None], encoded[..., 1:]], axis=2)
+        if self.root is not None:
+            encoded = encoded @ self.root.T
+        cells = np.repeat(self.own[:, None], draws, axis=1)
+        for unit, some in self._by_class():
+            own = encoded[some][..., : unit.width].reshape(int(some.sum()) * draws, unit.width)
+            cells[some] = unit.decode(own).reshape(-1, draws)
+        return cells
 
+    def bounds(self, values: Array) -> tuple[Array, Array]:
+        """Between which scores of the only internal column values lie, per row.
 
-Unit = FeatureUnit | Classed
+        They are equal for a value of a continuous part, and nan where the row cannot have the value.
+        """
+        low, high = np.full((2, len(values)), np.nan)
+        for unit, some in self._by_class():
+            if unit.width == 0:
+                continue
+            below, above = unit.bounds(values[some])
+            possible = (unit.decode((below + above) / 2) == values[some]) | (below == above)[:, 0]
+            low[some], high[some] = (np.where(possible, ends[:, 0], np.nan) for ends in (below, above))
+        return low, high
+
+    def fixed(self) -> Flags:
+        """Rows that have one possible cell: a class with one value, or a cell that the fit has not seen."""
+        fixed = ~self.known
+        for unit, some in self._by_class():
+            fixed[some] = unit.width == 0
+        return fixed
+
+    def only_whether_missing(self) -> bool:
+        """Return whether the feature is a quantity with missing cells, whose values are too many to count."""
+        return any(
+            isinstance(unit, WithGaps)
+            and (
+                isinstance(unit.present, Measured)
+                or (isinstance(unit.present, Intervals) and not unit.present.atom.all())
+            )
+            for unit in self.units
+        )
+
+    def _by_class(self) -> Iterator[tuple[FeatureUnit, Flags]]:
+        for k, unit in enumerate(self.units):
+            some = (self.classes == k) & self.known
+            if some.any():
+                yield unit, some
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +239,7 @@ class TableEncoding:
     def _measured(self) -> list[tuple[int, Measured]]:
         """The internal columns of measured quantities with missing cells."""
         places = zip(self.units, self._places, strict=False)
-        found = ((place.start, _only_measured(unit)) for unit, place in places if place.stop > place.start)
+        found = ((place.start, only_measured(unit)) for unit, place in places if place.stop > place.start)
         return [(column, quantity) for column, quantity in found if quantity is not None]
 
     def _in_own_units(self, z: Array) -> Array:
@@ -291,13 +352,3 @@ class TableEncoding:
         for joint in self.joints:
             known[:, joint.columns] = known[:, joint.columns[:1]]
         return known
-
-
-def _only_measured(unit: Unit) -> Measured | None:
-    """The quantity that a feature's first internal column stands for, if it is the same in all classes of rows."""
-    if isinstance(unit, Classed):
-        free = [within for within in unit.within if within.width > 0]
-        return _only_measured(free[0]) if len(free) == 1 else None
-    if isinstance(unit, WithGaps):
-        return _only_measured(unit.present)
-    return unit if isinstance(unit, Measured) else None

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from knockoffs.kinds.dependence import find_joints, joined, joined_schema
-from knockoffs.kinds.encoding import Classed, TableEncoding, Unit
+from knockoffs.kinds.encoding import TableEncoding
 from knockoffs.kinds.latent import fit_correlation
 from knockoffs.kinds.relations import (
     LEAST_ROWS,
@@ -21,12 +21,14 @@ from knockoffs.kinds.units import (
     FARTHEST,
     GRID,
     Boxes,
+    Classed,
     Constant,
     Exact,
     FeatureUnit,
     Plain,
     Recoded,
     Spread,
+    Unit,
     WithGaps,
     continuous_intervals,
     discrete_intervals,

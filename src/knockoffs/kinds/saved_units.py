@@ -7,9 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.kinds.encoding import Classed, TableEncoding, Unit
+from knockoffs.kinds.encoding import TableEncoding
 from knockoffs.kinds.relations import Context
-from knockoffs.kinds.units import Boxes, Constant, Exact, Intervals, Measured, Plain, Recoded, Spread, WithGaps
+from knockoffs.kinds.units import (
+    Boxes,
+    Classed,
+    Constant,
+    Exact,
+    Intervals,
+    Measured,
+    Plain,
+    Recoded,
+    Spread,
+    Unit,
+    WithGaps,
+)
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.typed_json import as_record, with_arrays
 

@@ -293,6 +293,31 @@ def _nearest(values: Array, codes: Array) -> Indices:
 FeatureUnit = Constant | Intervals | WithGaps | Boxes | Plain | Measured | Recoded | Spread | Exact
 
 
+@dataclass(frozen=True, slots=True)
+class Classed:
+    """A feature that has a description of its own within each class of rows; see `relations.py`."""
+
+    context: int  # number of the context that says the class
+    within: tuple[FeatureUnit, ...]  # per class
+
+    @property
+    def width(self) -> int:
+        return max(unit.width for unit in self.within)
+
+
+Unit = FeatureUnit | Classed
+
+
+def only_measured(unit: Unit) -> Measured | None:
+    """The quantity that a feature's first internal column stands for, if it is the same in all classes of rows."""
+    if isinstance(unit, Classed):
+        free = [within for within in unit.within if within.width > 0]
+        return only_measured(free[0]) if len(free) == 1 else None
+    if isinstance(unit, WithGaps):
+        return only_measured(unit.present)
+    return unit if isinstance(unit, Measured) else None
+
+
 def scores(probability: Array) -> Array:
     """Normal scores of probabilities, bounded."""
     return np.clip(ndtri(probability), -FARTHEST, FARTHEST)

@@ -14,7 +14,7 @@ from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knocko
 from knockoffs.generators.registry import DEFAULT, GENERATORS
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.cautions import caution
-from knockoffs.schema.swap_units import Units
+from knockoffs.schema.schema import Units
 from knockoffs.schema.words import column_name, listing
 from knockoffs.selection.result import UNBOUNDED, RowHandling
 from knockoffs.table.design import aligned, copied_features

@@ -26,8 +26,7 @@ from knockoffs.runtime.checks import check_choice, check_count, check_fraction, 
 from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.progress import Job, job, progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
-from knockoffs.schema.schema import Kind
-from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.schema import FeatureGroups, Kind
 from knockoffs.selection.conclusion import conclude, warn_of_certificate, warn_of_kept, warn_of_nothing
 from knockoffs.selection.generator_choice import (
     drawn_knockoffs,

@@ -12,7 +12,7 @@ from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.schema import FeatureGroups
 from knockoffs.schema.words import counted, listing
 from knockoffs.statistics.problem import Problem
 from knockoffs.table.design import aligned, copied_features, paired_design

@@ -13,8 +13,7 @@ from functools import partial
 import numpy as np
 
 from knockoffs.runtime.arrays import TINY, Array, Flags, Indices
-from knockoffs.schema.schema import Column, Schema, describe_columns
-from knockoffs.schema.swap_units import Units
+from knockoffs.schema.schema import Column, Schema, Units, describe_columns
 from knockoffs.schema.words import column_name, listing
 from knockoffs.table.read_cells import Levels, of_one_type
 from knockoffs.table.table import Table

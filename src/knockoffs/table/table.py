@@ -16,8 +16,15 @@ from sklearn.utils import _safe_indexing, check_array
 
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.checks import check_choice
-from knockoffs.schema.schema import CHOICES, Kind, Schema, describe_columns
-from knockoffs.schema.swap_units import FeatureGroups, Units, read_feature_groups
+from knockoffs.schema.schema import (
+    CHOICES,
+    FeatureGroups,
+    Kind,
+    Schema,
+    Units,
+    describe_columns,
+    read_feature_groups,
+)
 from knockoffs.schema.words import called, column_number, counted, listing
 from knockoffs.table.problems import Problems
 from knockoffs.table.read_cells import NUMERIC, Cells, Levels, Precision, array_cells, frame_cells, pandas_cells
