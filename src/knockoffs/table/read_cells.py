@@ -59,9 +59,8 @@ def pandas_cells(series: pd.Series[Any]) -> Cells:
     if isinstance(dtype, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.float64)
         return Cells(np.where(codes < 0, np.nan, codes), tuple(dtype.categories.tolist()), bool(dtype.ordered))
-    if pd.api.types.is_complex_dtype(dtype):
-        raise UnreadableColumnError(_says_type(dtype))
-    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
+    is_number = pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype)
+    if is_number and not pd.api.types.is_complex_dtype(dtype):
         codes = series.to_numpy(dtype=np.float64, na_value=np.nan)
         if pd.api.types.is_integer_dtype(dtype):
             _require_exact(codes, series.tolist)
