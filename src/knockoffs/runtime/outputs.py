@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,8 +73,13 @@ def _errors_naming(path: str | os.PathLike[str], temporary: Path | None = None) 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
     """Return whether `path` names a device, a pipe or an open descriptor, which has no content to replace."""
-    place = Path(path)
-    return _descriptor(path) is not None or (place.exists() and not (place.is_file() or place.is_dir()))
+    if _descriptor(path) is not None:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _descriptor(path: str | os.PathLike[str]) -> int | None:
