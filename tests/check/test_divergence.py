@@ -17,7 +17,7 @@ from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.gaussian import knockoff_gaps
 from knockoffs.generators.swap_pairs import EncodedPairs
 from knockoffs.runtime.arrays import Array
-from knockoffs.schema.swap_units import Units
+from knockoffs.schema.schema import Units
 
 LAW = AutoregressiveGaussian(features=4, rho=0.6)
 

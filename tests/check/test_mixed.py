@@ -21,7 +21,7 @@ from knockoffs.check.feature_tests import PerFeature, compare_features, near_dup
 from knockoffs.check.joint_tests import compare_swaps
 from knockoffs.check.pairs import Pairs, independent_pairs
 from knockoffs.datasets import AutoregressiveGaussian, symmetrised
-from knockoffs.datasets.responses import Response
+from knockoffs.datasets.known_truth import Response
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.table import table as tables
 from knockoffs.table.design import aligned, copied_features, expand

@@ -7,7 +7,7 @@ import pytest
 
 from knockoffs.check.dry_run import KINDS, MOST_RELEVANT, as_target, simulated_response
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.datasets.responses import Response
+from knockoffs.datasets.known_truth import Response
 from knockoffs.runtime.arrays import Array
 from knockoffs.table.design import expand
 from knockoffs.table.table import read_table

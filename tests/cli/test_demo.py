@@ -18,7 +18,7 @@ from click.testing import Result
 
 from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic, MidpointStatistic
 from knockoffs.cli.demo_picture import as_png, as_text, pixel_flags
-from knockoffs.datasets.nulls import add_null_columns, is_null
+from knockoffs.datasets.known_truth import add_null_columns, is_null
 
 from .conftest import Invoke, contents
 

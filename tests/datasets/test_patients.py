@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 
 from knockoffs import infer_schema
 from knockoffs.datasets import make_patients
-from knockoffs.datasets.patients import EFFECTS, LABORATORY, LEVELS
+from knockoffs.datasets.known_truth import EFFECTS, LABORATORY, LEVELS
 
 
 def test_the_table_has_all_types_and_missing_cells() -> None:

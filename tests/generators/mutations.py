@@ -137,7 +137,7 @@ def damaged_array(model: ModelFile, how: Checksum, rng: np.random.Generator) -> 
         case "form":
             forms: list[Callable[[np.ndarray], np.ndarray]] = [
                 *(lambda a: a.T, np.ravel, lambda a: a[None], lambda a: a[:-1], lambda a: a[:0]),
-                *(lambda a: np.concatenate([a, a]), lambda a: a[..., :1], lambda a: a.ravel()[0]),
+                *(lambda a: np.concatenate([a, a]), lambda a: a[..., :1], lambda a: a.ravel()[:1].sum()),
             ]
             arrays[name] = forms[rng.integers(len(forms))](array)
         case "type":
@@ -152,6 +152,8 @@ def damaged_array(model: ModelFile, how: Checksum, rng: np.random.Generator) -> 
 
 
 def _with_other_number(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if array.size == 0:
+        return np.zeros(1, dtype=array.dtype)
     flat = array.ravel().copy()
     place = rng.integers(len(flat))
     if array.dtype.kind == "f" and rng.random() < 0.7:

@@ -11,21 +11,23 @@ from hypothesis import given, strategies as st
 
 from knockoffs import GaussianKnockoffs, KnockoffWarning, check_swap
 from knockoffs.kinds.encoding import TableEncoding
-from knockoffs.kinds.feature_units import (
+from knockoffs.kinds.fit_encoding import exact_encoding, first_alike, fit_encoding, nominal_boxes, spread_encoding
+from knockoffs.kinds.latent import start_latents
+from knockoffs.kinds.units import (
     FARTHEST,
     Boxes,
     Constant,
+    Exact,
     FeatureUnit,
+    Plain,
+    Spread,
     WithGaps,
     continuous_intervals,
     discrete_intervals,
     gap_threshold,
     level_boxes,
+    measured,
 )
-from knockoffs.kinds.fit_encoding import exact_encoding, first_alike, fit_encoding, spread_encoding
-from knockoffs.kinds.latent import start_latents
-from knockoffs.kinds.nominal import nominal_boxes
-from knockoffs.kinds.value_units import Exact, Plain, Spread, measured
 from knockoffs.table.table import read_table
 
 ROWS = 300

@@ -12,9 +12,9 @@ from scipy.stats import kstest, norm, truncnorm
 from knockoffs import GaussianKnockoffs, check_swap
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.kinds.encoding import TableEncoding
-from knockoffs.kinds.feature_units import continuous_intervals, discrete_intervals
 from knockoffs.kinds.fit_encoding import first_alike, fit_encoding
 from knockoffs.kinds.latent import draw_latents, fit_correlation, truncated_normal
+from knockoffs.kinds.units import continuous_intervals, discrete_intervals
 from knockoffs.table.table import read_table
 
 LAW = AutoregressiveGaussian(features=8, rho=0.6)

@@ -10,9 +10,10 @@ import pytest
 
 from knockoffs import DDLK, GaussianKnockoffs, KnockoffWarning
 from knockoffs.generators.joint import JointDensity
+from knockoffs.kinds.dependence import first_recoded
 from knockoffs.kinds.fit_encoding import fit_encoding
-from knockoffs.kinds.recoded import first_recoded
-from knockoffs.kinds.saved_units import pack_encoding, unpack_encoding
+from knockoffs.kinds.saved_units import unpack_encoding
+from knockoffs.runtime.typed_json import packed
 from knockoffs.table.table import read_table
 
 ROWS = 600
@@ -123,7 +124,9 @@ def test_a_description_of_a_relation_must_be_one(table: pd.DataFrame) -> None:
     encoding = fit_encoding(
         read.codes, read.schema, first_recoded(read.codes, np.zeros(3, dtype=bool)), np.random.default_rng(0)
     )
-    description, numbers = pack_encoding(encoding)
-    assert unpack_encoding(description, numbers, 3).alike.tolist() == [0, 0, 2]
+    arrays: dict[str, np.ndarray] = {}
+    description = packed(encoding, arrays)
+    zeros = {name: array if array.dtype == np.intp else np.zeros_like(array) for name, array in arrays.items()}
+    assert unpack_encoding(description, arrays, 3).alike.tolist() == [0, 0, 2]
     with pytest.raises(ValueError, match="increasing order"):
-        unpack_encoding(description, np.zeros_like(numbers), 3)
+        unpack_encoding(description, zeros, 3)

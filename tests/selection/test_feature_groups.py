@@ -34,7 +34,7 @@ from knockoffs import (
 from knockoffs.check.joint_tests import swap_divergence
 from knockoffs.generators.gaussian import KnockoffLaw, knockoff_gaps
 from knockoffs.runtime.arrays import Array
-from knockoffs.schema.swap_units import Units, read_feature_groups
+from knockoffs.schema.schema import Units, read_feature_groups
 
 GENES, SIZE = 14, 3
 NAMES = [f"snp{j}" for j in range(GENES * SIZE)]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from knockoffs import KnockoffWarning, RandomizationTest
-from knockoffs.table.row_labels import require_same_order
+from knockoffs.table.row_structure import require_same_order
 
 KINDS = {
     "pandas": lambda frame: frame,

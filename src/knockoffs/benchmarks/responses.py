@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from knockoffs.check.dry_run import feature_scores
-from knockoffs.datasets.responses import Response, liang_response
+from knockoffs.datasets.known_truth import Response, liang_response
 from knockoffs.runtime.arrays import Array
 from knockoffs.table.design import expand
 from knockoffs.table.table import Table

@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from knockoffs.check.source import like
-from knockoffs.datasets.responses import Response
+from knockoffs.datasets.known_truth import Response
 from knockoffs.filtering.filter import fdp, knockoff_select, power
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import collect_cautions

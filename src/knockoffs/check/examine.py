@@ -22,7 +22,7 @@ from knockoffs.runtime.checks import check_choice, check_count, check_fraction, 
 from knockoffs.runtime.parallel import background, suited_threads
 from knockoffs.runtime.progress import Phase, Report, job, progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.schema import FeatureGroups
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.table.design import aligned, copied_features
 from knockoffs.targets.target import Task

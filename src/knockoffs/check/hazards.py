@@ -9,7 +9,7 @@ import numpy as np
 from knockoffs.filtering.filter import NEXT_TO_NOTHING
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import caution
-from knockoffs.schema.swap_units import Units
+from knockoffs.schema.schema import Units
 from knockoffs.schema.words import column_name, counted, listing
 from knockoffs.table.doubts import doubts
 from knockoffs.table.table import Table

@@ -17,7 +17,7 @@ from knockoffs.check.exact import Signs, draw_signs, p_value, quadratic_p_value
 from knockoffs.check.pairs import Pairs, inverse_root
 from knockoffs.generators.swap_pairs import EncodedPairs
 from knockoffs.runtime.arrays import Array, Flags, Indices
-from knockoffs.schema.swap_units import Units
+from knockoffs.schema.schema import Units
 
 HALF_SWAPS = 3
 MOST_COLUMNS = 200

@@ -14,12 +14,10 @@ from knockoffs.check.joint_tests import Divergence, has_densities, swap_divergen
 from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.runtime.arrays import Flags, Indices
-from knockoffs.schema.schema import Kind
-from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.schema import FeatureGroups, Kind
 from knockoffs.schema.words import listing
-from knockoffs.table.conditioning import keep_conditioned
-from knockoffs.table.row_labels import require_same_order
-from knockoffs.table.table import Table, group_labels, read_table
+from knockoffs.table.row_structure import require_same_order
+from knockoffs.table.table import Table, group_labels, keep_conditioned, read_table
 
 
 class Source(NamedTuple):

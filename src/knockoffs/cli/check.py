@@ -131,7 +131,7 @@ def _subject(
 ) -> tuple[Any, ...]:
     """The arguments of `check_swap`; of two tables with as many rows the same ones are drawn by the seed."""
     from knockoffs.generators.loading import load_generator
-    from knockoffs.table.exact_text import are_codes, as_text
+    from knockoffs.table.file_formats import are_codes, as_text
     from knockoffs.table.read_cells import of_one_type
     from knockoffs.table.table import read_table
 

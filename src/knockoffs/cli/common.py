@@ -281,7 +281,7 @@ def as_in_fit(model: TableModel, frame: pd.DataFrame, option: str, path: str) ->
     Codes such as 401 are text where those of the fit, such as 035, were, and 007 is a number where the fit had
     numbers.
     """
-    from knockoffs.table.exact_text import as_numbers, as_text
+    from knockoffs.table.file_formats import as_numbers, as_text
 
     known = [*getattr(model, "feature_names_in_", frame.columns)]  # there are none of a model of an array
     seen = set(known)

@@ -41,7 +41,7 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
     from sklearn.datasets import load_digits
 
     from knockoffs.cli.demo_picture import as_png, as_text, pixel_flags
-    from knockoffs.datasets.nulls import add_null_columns, is_null
+    from knockoffs.datasets.known_truth import add_null_columns, is_null
     from knockoffs.selection.selector import KnockoffSelector
 
     X, digit = (part[:IMAGES] for part in load_digits(return_X_y=True, as_frame=True))

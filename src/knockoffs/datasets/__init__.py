@@ -1,8 +1,14 @@
 """Data for tests and benchmarks: distributions that are known, responses that are simulated, real tables."""
 
+from knockoffs.datasets.known_truth import (
+    Patients,
+    Response,
+    add_null_columns,
+    liang_response,
+    linear_response,
+    make_patients,
+)
 from knockoffs.datasets.mixed import load_acic2016, load_nhefs, load_support2
-from knockoffs.datasets.nulls import add_null_columns
-from knockoffs.datasets.patients import Patients, make_patients
 from knockoffs.datasets.real import (
     DataNotFoundError,
     gene_walk,
@@ -11,7 +17,6 @@ from knockoffs.datasets.real import (
     load_icu,
     symmetrised,
 )
-from knockoffs.datasets.responses import Response, liang_response, linear_response
 from knockoffs.datasets.synthetic import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula, JoeCopula
 
 __all__ = [

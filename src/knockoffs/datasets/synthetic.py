@@ -119,8 +119,7 @@ class AutoregressiveMixture:
         """Exact knockoffs: the cluster from its posterior, Gaussian knockoffs within."""
         rng = random_generator(random_state, stream=1)
         log_terms = self._log_terms(x)
-        cumulative = np.exp(log_terms - logsumexp(log_terms, axis=0)).cumsum(0)
-        cluster = (rng.random(len(x)) > cumulative[:-1]).sum(0)
+        cluster = _drawn_cluster(log_terms, rng.random(len(x)))
         return _by_cluster(cluster, [part.knockoffs(x, rng) for part in self.parts])
 
     def redraw(self, x: Array, feature: int, n_draws: int, rng: np.random.Generator) -> Array:
@@ -128,8 +127,7 @@ class AutoregressiveMixture:
         given = [part.conditional(x, feature) for part in self.parts]
         own = np.stack([norm.logpdf(x[:, feature], mean, deviation) for mean, deviation in given])
         log_terms = self._log_terms(x) - own  # of the other columns
-        cumulative = np.exp(log_terms - logsumexp(log_terms, axis=0)).cumsum(0)
-        cluster = (rng.random((n_draws, 1, len(x))) > cumulative[:-1]).sum(1)
+        cluster = _drawn_cluster(log_terms, rng.random((n_draws, 1, len(x))))
         means, deviations = np.stack([mean for mean, _ in given]), np.array([deviation for _, deviation in given])
         noise = rng.standard_normal(cluster.shape)
         return means[cluster, np.arange(len(x))] + deviations[cluster] * noise
@@ -163,25 +161,24 @@ class ClaytonCopula:
 
     def sample(self, rows: int, random_state: RandomState = None) -> Array:
         rng = random_generator(random_state)
-        return self._given(rng.gamma(1 / self.theta, size=(rows, 1)), rng)
+        return self._given(rng.gamma(1 / self.theta, size=(rows, 1)), rng, (rows, self.features))
 
     def knockoffs(self, x: Array, random_state: RandomState = None) -> Array:
         """Exact knockoffs: given a frailty that they share the columns are independent, so draw it, then them."""
         rng = random_generator(random_state, stream=1)
         evidence = (-np.expm1(-x)) ** -self.theta - 1
         frailty = rng.gamma(1 / self.theta + self.features, size=len(x)) / (1 + evidence.sum(1))
-        return self._given(frailty[:, None], rng)
+        return self._given(frailty[:, None], rng, x.shape)
 
     def redraw(self, x: Array, feature: int, n_draws: int, rng: np.random.Generator) -> Array:
         """Draws `[n_draws, rows]` of a column given all the others: the frailty given these, then the column."""
         evidence = (-np.expm1(-np.delete(x, feature, axis=1))) ** -self.theta - 1
         shape = (n_draws, len(x))
         frailty = rng.gamma(1 / self.theta + self.features - 1, size=shape) / (1 + evidence.sum(1))
-        u = (1 + rng.exponential(size=shape) / frailty) ** (-1 / self.theta)
-        return -np.log1p(-u)
+        return self._given(frailty, rng, shape)
 
-    def _given(self, frailty: Array, rng: np.random.Generator) -> Array:
-        u = (1 + rng.exponential(size=(len(frailty), self.features)) / frailty) ** (-1 / self.theta)
+    def _given(self, frailty: Array, rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+        u = (1 + rng.exponential(size=shape) / frailty) ** (-1 / self.theta)
         return -np.log1p(-u)
 
     def log_prob(self, x: Array) -> Array:
@@ -232,6 +229,12 @@ class JoeCopula:
         with np.errstate(divide="ignore"):  # a chance of 1 succeeds at once
             frailty = np.maximum(np.ceil(np.log(rng.random((rows, 1))) / np.log1p(-chance)), 1.0)
         return -np.log(-np.expm1(-rng.exponential(size=(rows, self.features)) / frailty)) / self.theta
+
+
+def _drawn_cluster(log_terms: Array, uniform: Array) -> Indices:
+    """Draw clusters by their posterior probabilities, from uniform numbers `[..., rows]`."""
+    cumulative = np.exp(log_terms - logsumexp(log_terms, axis=0)).cumsum(0)
+    return (uniform > cumulative[:-1]).sum(-2)
 
 
 def _by_cluster(cluster: Indices, tables: list[Array]) -> Array:

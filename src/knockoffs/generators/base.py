@@ -23,8 +23,7 @@ from knockoffs.runtime.memory import require_memory
 from knockoffs.runtime.model_files import read_model, refuse_damaged, write_model
 from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.schema.schema import Kind
-from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.schema import FeatureGroups, Kind
 from knockoffs.schema.words import listing
 from knockoffs.table.table import Table
 

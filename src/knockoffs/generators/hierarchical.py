@@ -21,10 +21,9 @@ from knockoffs.runtime.checks import check_choice, check_count
 from knockoffs.runtime.memory import FLOAT64, require_memory
 from knockoffs.runtime.model_files import take_array
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.schema.schema import Kind, Schema, infer_kind
-from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.schema import FeatureGroups, Kind, Schema, infer_kind
 from knockoffs.schema.words import column_name, counted, listing
-from knockoffs.table.row_labels import require_same_order
+from knockoffs.table.row_structure import require_same_order
 from knockoffs.table.table import Table, group_labels
 
 PARTS = ("between", "within")

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.kinds.dependence import Dependence, equal_where_present, linear_dependence
+from knockoffs.kinds.dependence import Dependence, equal_where_present, first_recoded, linear_dependence
 from knockoffs.kinds.encoding import TableEncoding
 from knockoffs.kinds.fit_encoding import (
     exact_encoding,
@@ -21,13 +21,11 @@ from knockoffs.kinds.fit_encoding import (
     spread_encoding,
     with_units,
 )
-from knockoffs.kinds.recoded import first_recoded
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
 from knockoffs.runtime.randomness import RandomState
-from knockoffs.schema.schema import Column, Kind, Schema
-from knockoffs.schema.swap_units import FeatureGroups, Units
+from knockoffs.schema.schema import Column, FeatureGroups, Kind, Schema, Units
 from knockoffs.schema.words import column_name, counted, listing
 from knockoffs.table.problems import require_squares
 from knockoffs.table.read_cells import of_one_type

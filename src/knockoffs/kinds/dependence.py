@@ -1,18 +1,167 @@
-"""Columns that follow from others: indicators of all categories, totals, values with gaps filled in or not."""
+"""Columns that follow from others: joint states, other codes, totals, gaps that are filled in.
+
+Discrete columns of a group of features may determine each other, such as indicators of one
+category. Modelled one by one, their draws would break the relation: a row with no category, or with
+two. As they are only ever swapped together, they may be one column to the model, whose values are
+the joint states that occur.
+
+A feature may be another one in other units or codes: a logarithm, a square, a number beside each
+name. Where each value of one stands for a value of the other, a swap of one alone would break the
+relation, so exact knockoffs of both are copies, however many values there are. To the model one of
+them says it all.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knockoffs.kinds.relations import LEAST_ROWS, SOME_ROWS
 from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.cautions import caution
+from knockoffs.runtime.fingerprints import one_pattern
+from knockoffs.schema.schema import Schema
+from knockoffs.schema.words import listing
 
+MOST_STATES = 120
+ROWS_PER_STATE = 5  # at least on average, so that columns do not determine each other by chance
+MOST_SINGLE = 0.05  # share of rows with a value of their own, which say nothing of a relation without an order
 NOTHING = 1e-10  # variance of a combination of standardised columns that is rounding
 TAKES_PART = 1e-6  # square of a column's weight in such a combination, of length one
 RIDGE = 1e-9
 LEAST_SHARED = 0.5  # share of the cells of one column beside which the other is not missing either
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Columns that are one to the model.
+
+    Attributes
+    ----------
+    columns : array of int
+        The columns; the first one stands for all.
+    states : array of shape (states, columns)
+        The combinations of cells that occur, nan for missing cells.
+    """
+
+    columns: Indices
+    states: Array
+
+    def numbers(self, core: Array) -> Array:
+        """The number of each row's state; one past the last for a state that the fit has not seen."""
+        found = np.full(len(core), float(len(self.states)))
+        cells = core[:, self.columns]
+        for number, state in enumerate(self.states):
+            found[((cells == state) | (np.isnan(cells) & np.isnan(state))).all(1)] = number
+        return found
+
+
+def find_joints(core: Array, schema: Schema, alike: Indices) -> tuple[Joint, ...]:
+    """Find the groups of features with discrete columns, no duplicates, of which the others determine some."""
+    units, joints = schema.units, []
+    for unit, name in enumerate(units.names):
+        own = [int(j) for j in units.columns(unit) if schema[int(j)].discrete and schema[int(j)].varies]
+        columns = np.array([j for j in own if alike[j] == j], dtype=np.intp)
+        if len(columns) < 2:
+            continue
+        states = _states(core[:, columns])
+        if len(core) < ROWS_PER_STATE * len(states) or not _determined(states):
+            continue
+        if len(states) > MOST_STATES:
+            names = listing([repr(schema[int(j)].name) for j in columns])
+            caution(
+                f"group {name!r}: {names} determine each other, with {len(states)} joint states, too many to be "
+                "modelled together, so that knockoffs do not keep to these. Pass categories as one column each."
+            )
+            continue
+        joints.append(Joint(columns, states))
+    return tuple(joints)
+
+
+def _states(cells: Array) -> Array:
+    """The rows that differ from each other; a missing cell equals another one."""
+    codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in one_pattern(cells).T])
+    return cells[np.unique(codes, axis=0, return_index=True)[1]]
+
+
+def _determined(states: Array) -> bool:
+    """Return whether some column is a function of the others."""
+    return any(len(_states(np.delete(states, k, axis=1))) == len(states) for k in range(states.shape[1]))
+
+
+def joined(core: Array, joints: Sequence[Joint]) -> Array:
+    """Cells with the number of the joint state in the first column of each joint, and 0 in its others."""
+    if not joints:
+        return core
+    core, given = core.copy(), core
+    for joint in joints:
+        core[:, joint.columns] = 0.0
+        core[:, joint.columns[0]] = joint.numbers(given)
+    return core
+
+
+def joined_schema(schema: Schema, joints: Sequence[Joint]) -> Schema:
+    """What the columns of `joined` cells hold."""
+    columns = list(schema.columns)
+    for joint in joints:
+        count = len(joint.states)
+        for j in joint.columns:
+            columns[j] = replace(columns[j], kind="constant", values=(0.0,), levels=None, missing=0.0)
+        first = int(joint.columns[0])
+        values = tuple(map(float, range(count)))
+        columns[first] = replace(columns[first], kind="nominal" if count > 2 else "binary", values=values)
+    return Schema(tuple(columns))
+
+
+def first_recoded(core: Array, category: Flags) -> Indices:
+    """Return, per column, the number of the first column that is a one-to-one function of it, mostly itself.
+
+    Relations in which values keep their order, or turn it round, are no coincidence. One without an order, as
+    between names and codes, says something where one of the two is a `category` and hardly any row has a value of
+    its own: quantities that are the same in all rows of a patient are different for each patient anyway.
+    """
+    seen: dict[bytes, int] = {}
+    same_rows: dict[bytes, list[int]] = {}
+    first = np.arange(core.shape[1])
+    for j, column in enumerate(one_pattern(core).T):
+        order, rows = _in_common(column)
+        first[j] = min(first[seen.setdefault(key, j)] for key in (_digest(column), order) if key is not None)
+        if rows is not None:
+            same_rows.setdefault(rows, []).append(j)
+    for columns in same_rows.values():
+        if category[columns].any():
+            first[np.isin(first, first[columns])] = first[columns].min()
+    return first
+
+
+def _digest(*arrays: NDArray[Any]) -> bytes:
+    """Return a few bytes that no other arrays of these lengths have, as far as anybody knows."""
+    return sha256(b"".join(array.tobytes() for array in arrays)).digest()
+
+
+def _in_common(column: Array) -> tuple[bytes | None, bytes | None]:
+    """What columns in a one-to-one relation have in common: ranks up to their direction, and equal rows.
+
+    None where that says nothing.
+    """
+    _, row, rank, counts = np.unique(column, return_index=True, return_inverse=True, return_counts=True)
+    group = np.argsort(np.argsort(row))[rank]  # rows with equal cells, numbered by the first of them
+    size = counts[rank]
+    others = group != group[size.argmax()]
+    if np.count_nonzero(others) < LEAST_ROWS:
+        return None, None
+    ordered = others & ~np.isnan(column)  # the logarithm of nothing is missing: the commonest cells have no rank
+    place = np.unique(rank[ordered], return_inverse=True)[1]
+    from_middle = 2 * place - place.max(initial=0)
+    if (from_middle[from_middle != 0][:1] > 0).any():
+        place = place.max() - place
+    order = _digest(np.where(ordered, -1, group), place)
+    return order, _digest(group) if np.mean(size == 1) <= MOST_SINGLE else None
 
 
 class Dependence(NamedTuple):

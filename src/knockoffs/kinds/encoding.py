@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -10,12 +10,23 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from knockoffs.kinds.feature_cells import FeatureCells
-from knockoffs.kinds.feature_units import FeatureUnit, Intervals, WithGaps
-from knockoffs.kinds.joined import Joint, joined
+from knockoffs.kinds.dependence import Joint, joined
 from knockoffs.kinds.latent import DRAW_SWEEPS, draw_latents, start_latents
 from knockoffs.kinds.relations import Context
-from knockoffs.kinds.value_units import Exact, Measured, Plain, Recoded, Spread
+from knockoffs.kinds.units import (
+    FARTHEST,
+    Classed,
+    Exact,
+    FeatureUnit,
+    Intervals,
+    Measured,
+    Plain,
+    Recoded,
+    Spread,
+    Unit,
+    WithGaps,
+    only_measured,
+)
 from knockoffs.runtime.arrays import Array, Flags, Indices
 
 SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent
@@ -23,18 +34,67 @@ CHUNK = 4_096  # rows whose random numbers are held at once
 
 
 @dataclass(frozen=True, slots=True)
-class Classed:
-    """A feature that has a description of its own within each class of rows; see `relations.py`."""
+class FeatureCells:
+    """The cells of one feature in some rows, and the way from its internal columns to them."""
 
-    context: int  # number of the context that says the class
-    within: tuple[FeatureUnit, ...]  # per class
+    units: tuple[FeatureUnit, ...]  # per class of rows
+    classes: Indices
+    root: Array | None  # of the correlation of several internal columns
+    measured: Measured | None  # the quantity whose value the first internal column is
+    own: Array
+    known: Flags
 
-    @property
-    def width(self) -> int:
-        return max(unit.width for unit in self.within)
+    def decode(self, encoded: Array) -> Array:
+        """The cells of internal columns `[rows, draws, width]`; one that the fit has not seen stays as it is."""
+        draws = encoded.shape[1]
+        if self.measured is not None:
+            score = self.measured.score_of(encoded[..., 0])
+            encoded = np.concatenate([score[..., None], encoded[..., 1:]], axis=2)
+        if self.root is not None:
+            encoded = encoded @ self.root.T
+        cells = np.repeat(self.own[:, None], draws, axis=1)
+        for unit, some in self._by_class():
+            own = encoded[some][..., : unit.width].reshape(int(some.sum()) * draws, unit.width)
+            cells[some] = unit.decode(own).reshape(-1, draws)
+        return cells
 
+    def bounds(self, values: Array) -> tuple[Array, Array]:
+        """Between which scores of the only internal column values lie, per row.
 
-Unit = FeatureUnit | Classed
+        They are equal for a value of a continuous part, and nan where the row cannot have the value.
+        """
+        low, high = np.full((2, len(values)), np.nan)
+        for unit, some in self._by_class():
+            if unit.width == 0:
+                continue
+            below, above = unit.bounds(values[some])
+            possible = (unit.decode((below + above) / 2) == values[some]) | (below == above)[:, 0]
+            low[some], high[some] = (np.where(possible, ends[:, 0], np.nan) for ends in (below, above))
+        return low, high
+
+    def fixed(self) -> Flags:
+        """Rows that have one possible cell: a class with one value, or a cell that the fit has not seen."""
+        fixed = ~self.known
+        for unit, some in self._by_class():
+            fixed[some] = unit.width == 0
+        return fixed
+
+    def only_whether_missing(self) -> bool:
+        """Return whether the feature is a quantity with missing cells, whose values are too many to count."""
+        return any(
+            isinstance(unit, WithGaps)
+            and (
+                isinstance(unit.present, Measured)
+                or (isinstance(unit.present, Intervals) and not unit.present.atom.all())
+            )
+            for unit in self.units
+        )
+
+    def _by_class(self) -> Iterator[tuple[FeatureUnit, Flags]]:
+        for k, unit in enumerate(self.units):
+            some = (self.classes == k) & self.known
+            if some.any():
+                yield unit, some
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +164,8 @@ class TableEncoding:
     @cached_property
     def unit(self) -> Indices:
         """The feature that each internal column belongs to; those of contexts have numbers beyond the features."""
-        unit = np.empty(self.width, dtype=np.intp)
-        for j, place in enumerate(self._places):
-            unit[place] = j
-        return unit
+        widths = [place.stop - place.start for place in self._places]
+        return np.repeat(np.arange(len(widths)), widths)
 
     @property
     def swap_unit(self) -> Indices:
@@ -180,20 +238,19 @@ class TableEncoding:
     @cached_property
     def _measured(self) -> list[tuple[int, Measured]]:
         """The internal columns of measured quantities with missing cells."""
-        own = [
-            (unit, place)
-            for unit, place in zip(self.units, self._places, strict=False)
-            if place.stop > place.start
-        ]
-        found = ((place.start, _only_measured(unit)) for unit, place in own)
-        return [(column, unit) for column, unit in found if unit is not None]
+        places = zip(self.units, self._places, strict=False)
+        found = ((place.start, only_measured(unit)) for unit, place in places if place.stop > place.start)
+        return [(column, quantity) for column, quantity in found if quantity is not None]
 
     def _in_own_units(self, z: Array) -> Array:
         """Give scores the form that generators see: uncorrelated, and quantities in the units of their values.
 
-        Then the margins of a quantity with gaps are left to the generator, as are those of other quantities.
+        The columns of a feature are swapped together, so any invertible map of these is allowed. With uncorrelated
+        ones generators that keep a distance column by column can keep a larger one. The margins of a quantity with
+        gaps are left to the generator, as are those of other quantities.
         """
-        z = self._uncorrelated(z)  # which leaves the first column of each feature as it is
+        for place, root in self._roots:  # which leaves the first column of each feature as it is
+            z[:, place] = np.linalg.solve(root, z[:, place].T).T
         for column, unit in self._measured:
             z[:, column] = unit.value_at(z[:, column])
         return z
@@ -203,20 +260,6 @@ class TableEncoding:
         z = z.copy()
         for column, unit in self._measured:
             z[:, column] = unit.score_of(z[:, column])
-        return self._correlated(z)
-
-    def _uncorrelated(self, z: Array) -> Array:
-        """Make the columns of each feature uncorrelated.
-
-        The columns of a feature are swapped together, so any invertible map of these is allowed. With uncorrelated
-        ones generators that keep a distance column by column can keep a larger one.
-        """
-        for place, root in self._roots:
-            z[:, place] = np.linalg.solve(root, z[:, place].T).T
-        return z
-
-    def _correlated(self, z: Array) -> Array:
-        """Undo `_uncorrelated`."""
         for place, root in self._roots:
             z[:, place] = z[:, place] @ root.T
         return z
@@ -232,18 +275,30 @@ class TableEncoding:
         return self._bounds(joined(core, self.joints))
 
     def _bounds(self, core: Array) -> tuple[Array, Array]:
-        low, high = np.empty((len(core), self.width)), np.empty((len(core), self.width))
-        classes = [context.classes(core) for context in self.contexts]
-        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
-            if place.stop == place.start:
-                continue
-            if isinstance(unit, Classed):
-                low[:, place], high[:, place] = _classed_bounds(unit, core[:, j], classes[unit.context])
-            else:
-                low[:, place], high[:, place] = unit.bounds(core[:, j])
+        low = np.full((len(core), self.width), -FARTHEST)  # a class of rows leaves free what it does not use
+        high = np.full((len(core), self.width), FARTHEST)
+        for column, quantity in self._measured:
+            low[:, column], high[:, column] = quantity.scores[0], quantity.scores[-1]
+        classes = self._classes(core)
+        for j, unit, rows in self._descriptions(classes):
+            place = self._places[j]
+            if place.stop > place.start:
+                own = slice(place.start, place.start + unit.width)
+                low[rows, own], high[rows, own] = unit.bounds(core[rows, j])
         for own, unit, place in zip(classes, self.context_units, self._places[len(self.units) :], strict=True):
             low[:, place], high[:, place] = unit.bounds(own.astype(np.float64))
         return low, high
+
+    def _classes(self, core: Array) -> list[Indices]:
+        return [context.classes(core) for context in self.contexts]
+
+    def _descriptions(self, classes: Sequence[Indices]) -> Iterator[tuple[int, FeatureUnit, Flags | slice]]:
+        """Each feature with what describes it, and the rows in which it does: all, or those of a class."""
+        for j, unit in enumerate(self.units):
+            if isinstance(unit, Classed):
+                yield from ((j, own, classes[unit.context] == k) for k, own in enumerate(unit.within))
+            else:
+                yield j, unit, slice(None)
 
     def decode(self, encoded: Array, original: Array | None = None) -> Array:
         """Cells of all features: new rows, or knockoffs of the `original` rows, whose classes they keep.
@@ -251,25 +306,18 @@ class TableEncoding:
         A cell with a level that the fit has not seen is its own knockoff.
         """
         encoded = self._as_scores(encoded)
-        places = self._places[len(self.units) :]
+        drawn = zip(self.context_units, self._places[len(self.units) :], strict=True)
         if original is None:
-            classes = [
-                unit.decode(encoded[:, p]).astype(np.intp)
-                for unit, p in zip(self.context_units, places, strict=True)
-            ]
+            classes = [unit.decode(encoded[:, place]).astype(np.intp) for unit, place in drawn]
         else:
-            seen = joined(original, self.joints)
-            classes = [context.classes(seen) for context in self.contexts]
+            classes = self._classes(joined(original, self.joints))
         cells = np.empty((len(encoded), len(self.units)))
-        for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
-            if self.alike[j] != j:
-                continue
-            if isinstance(unit, Classed):
-                cells[:, j] = _classed_decode(unit, encoded[:, place], classes[unit.context])
-            else:
-                cells[:, j] = unit.decode(encoded[:, place])
+        for j, unit, rows in self._descriptions(classes):
+            if self.alike[j] == j:
+                start = self._places[j].start
+                cells[rows, j] = unit.decode(encoded[rows, start : start + unit.width])
         for joint in self.joints:
-            cells[:, joint.columns] = joint.cells(cells[:, joint.columns[0]])
+            cells[:, joint.columns] = joint.states[cells[:, joint.columns[0]].astype(np.intp)]
         for j, (unit, first) in enumerate(zip(self.units, self.alike, strict=True)):
             if j != first:
                 other = cells[:, first]
@@ -298,47 +346,9 @@ class TableEncoding:
     def knows(self, core: Array) -> Flags:
         """Which cells have a value that the fit has seen, or that lies between such values; `[rows, features]`."""
         core = joined(core, self.joints)
-        known = np.empty(core.shape, dtype=bool)
-        classes = [context.classes(core) for context in self.contexts]
-        for j, unit in enumerate(self.units):
-            if isinstance(unit, Classed):
-                known[:, j] = False
-                for k, within in enumerate(unit.within):
-                    rows = classes[unit.context] == k
-                    known[rows, j] = within.knows(core[rows, j])
-            else:
-                known[:, j] = unit.knows(core[:, j])
+        known = np.zeros(core.shape, dtype=bool)
+        for j, unit, rows in self._descriptions(self._classes(core)):
+            known[rows, j] = unit.knows(core[rows, j])
         for joint in self.joints:
             known[:, joint.columns] = known[:, joint.columns[:1]]
         return known
-
-
-def _only_measured(unit: Unit) -> Measured | None:
-    """The quantity that a feature's first internal column stands for, if it is the same in all classes of rows."""
-    if isinstance(unit, Classed):
-        free = [within for within in unit.within if within.width > 0]
-        return _only_measured(free[0]) if len(free) == 1 else None
-    if isinstance(unit, WithGaps):
-        return _only_measured(unit.present)
-    return unit if isinstance(unit, Measured) else None
-
-
-def _classed_bounds(unit: Classed, codes: Array, classes: Indices) -> tuple[Array, Array]:
-    """Bounds by the description within each row's class; internal columns that it does not use are free."""
-    free = Intervals(np.zeros(1), np.ones(1), np.ones(1, dtype=bool)).bounds(np.full(len(codes), np.nan))
-    low, high = (np.repeat(ends, unit.width, axis=1) for ends in free)
-    if (quantity := _only_measured(unit)) is not None:
-        low[:, 0], high[:, 0] = quantity.scores[0], quantity.scores[-1]
-    for k, within in enumerate(unit.within):
-        rows = classes == k
-        own = within.bounds(codes[rows])
-        low[rows, : within.width], high[rows, : within.width] = own
-    return low, high
-
-
-def _classed_decode(unit: Classed, z: Array, classes: Indices) -> Array:
-    cells = np.empty(len(z))
-    for k, within in enumerate(unit.within):
-        rows = classes == k
-        cells[rows] = within.decode(z[rows, : within.width])
-    return cells

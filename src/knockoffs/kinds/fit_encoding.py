@@ -6,20 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from knockoffs.kinds.encoding import Classed, TableEncoding, Unit
-from knockoffs.kinds.feature_units import (
-    Constant,
-    FeatureUnit,
-    WithGaps,
-    continuous_intervals,
-    discrete_intervals,
-    gap_threshold,
-    level_boxes,
-)
-from knockoffs.kinds.joined import find_joints, joined, joined_schema
+from knockoffs.kinds.dependence import find_joints, joined, joined_schema
+from knockoffs.kinds.encoding import TableEncoding
 from knockoffs.kinds.latent import fit_correlation
-from knockoffs.kinds.nominal import nominal_boxes
-from knockoffs.kinds.recoded import with_recoded
 from knockoffs.kinds.relations import (
     LEAST_ROWS,
     Context,
@@ -28,24 +17,41 @@ from knockoffs.kinds.relations import (
     find_contexts,
     find_kept_states,
 )
-from knockoffs.kinds.value_units import Exact, Plain, Spread, measured
+from knockoffs.kinds.units import (
+    FARTHEST,
+    GRID,
+    Boxes,
+    Classed,
+    Constant,
+    Exact,
+    FeatureUnit,
+    Plain,
+    Recoded,
+    Spread,
+    Unit,
+    WithGaps,
+    continuous_intervals,
+    discrete_intervals,
+    gap_threshold,
+    level_boxes,
+    measured,
+    scores,
+)
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.fingerprints import one_pattern
 from knockoffs.schema.schema import Column, Schema
 from knockoffs.table.design import expand
 
+PRIOR_ROWS = 10.0  # by which the means of rare levels are pulled to the mean of all rows
+
 
 def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
     """Encode a table for a model in the units of its columns: discrete values are spread around themselves."""
-
-    def unit(j: int, column: Column) -> Unit:
-        if not column.varies:
-            return Constant(core[0, j])
-        return (
-            Plain(float(np.median(core[:, j]))) if column.kind == "continuous" else Spread(np.unique(core[:, j]))
-        )
-
-    return TableEncoding(tuple(unit(j, column) for j, column in enumerate(schema)), alike)
+    units: list[Unit] = [Constant(first) for first in core[0]]
+    for j in np.flatnonzero(schema.varies):
+        own, continuous = core[:, j], schema[int(j)].kind == "continuous"
+        units[j] = Plain(float(np.median(own))) if continuous else Spread(np.unique(own))
+    return TableEncoding(tuple(units), alike)
 
 
 def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
@@ -63,44 +69,39 @@ def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Gen
     """Describe all features, find relations between them, and learn the correlations of latents."""
     joints = find_joints(core, schema, alike)
     found = _fit_features(joined(core, joints), joined_schema(schema, joints), alike, rng)
-    return with_recoded(replace(found, joints=joints), core)
+    return _with_recoded(replace(found, joints=joints), core)
 
 
 def _fit_features(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
     distinct = alike == np.arange(len(alike))
-    if not any(_is_latent(column) for column, own in zip(schema, distinct, strict=True) if own):
-        units = [
-            Plain(float(np.median(core[:, j]))) if column.varies else Constant(core[0, j])
-            for j, column in enumerate(schema)
-        ]
-        return TableEncoding(tuple(units), alike)
-    contexts = _distinct_contexts(core, schema, distinct)
+    own = np.flatnonzero(distinct)  # relations are those among features that are no duplicates of others
+    columns = [schema[int(j)] for j in own]
+    if all(column.kind == "continuous" and column.missing == 0 for column in columns if column.varies):
+        return spread_encoding(core, schema, alike)  # nothing to spread
+    found = find_contexts(core[:, own], columns)
+    contexts = [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
     others = _Others(core, schema)
     units: list[Unit] = [others.describe(j) for j in range(len(schema))]
     context_units = []
     for k, context in enumerate(contexts):
         classes = context.classes(core)
         for j in context.members:
-            within = (others.describe(j, classes == own, bounded=True) for own in range(len(context.keys)))
+            within = (others.describe(j, classes == c, bounded=True) for c in range(len(context.keys)))
             units[j] = Classed(k, tuple(within))
         context_units.append(others.classes(classes, context.members))
     free = distinct & [column.kind != "constant" for column in schema]
     free[[j for context in contexts for j in context.members]] = False
-    own = np.flatnonzero(distinct)  # not by their duplicates
-    kept = find_kept_states(core[:, own], [schema[int(j)] for j in own])
-    kept = {int(own[k]): atoms for k, atoms in kept.items()}
+    kept = {int(own[k]): atoms for k, atoms in find_kept_states(core[:, own], columns).items()}
     kept |= {int(j): np.empty(0) for j in features_with_few_gaps(core)}
     for j, atoms in kept.items():
         context = context_of_states(j, core[:, j], atoms)
         classes = context.classes(core)
-        within = tuple(others.describe(j, classes == own) for own in range(len(context.keys)))
+        within = tuple(others.describe(j, classes == c) for c in range(len(context.keys)))
         if free[j] and any(unit.width > 0 for unit in within):
             units[j] = Classed(len(contexts), within)
             contexts.append(context)
             context_units.append(others.classes(classes, context.members))
-    found = TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units))
-    correlation = fit_correlation(*found.bounds(core), found.latent, rng)
-    return TableEncoding(found.units, alike, found.contexts, found.context_units, correlation)
+    return _with_correlation(TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units)), core, rng)
 
 
 def with_units(encoding: TableEncoding, schema: Schema) -> TableEncoding:
@@ -119,20 +120,11 @@ def fit_complete_encoding(
     others = _Others(completed, schema)
     units = tuple(others.describe_present(j) for j in range(len(schema)))
     found = TableEncoding(units, np.arange(len(schema)))
-    if not len(found.latent):
-        return found
-    return replace(found, correlation=fit_correlation(*found.bounds(core), found.latent, rng))
+    return _with_correlation(found, core, rng) if len(found.latent) else found
 
 
-def _is_latent(column: Column) -> bool:
-    return column.varies and (column.kind != "continuous" or column.missing > 0)
-
-
-def _distinct_contexts(core: Array, schema: Schema, distinct: Flags) -> list[Context]:
-    """Relations among features that are no duplicates of others."""
-    own = np.flatnonzero(distinct)
-    found = find_contexts(core[:, own], [schema[int(j)] for j in own])
-    return [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
+def _with_correlation(encoding: TableEncoding, core: Array, rng: np.random.Generator) -> TableEncoding:
+    return replace(encoding, correlation=fit_correlation(*encoding.bounds(core), encoding.latent, rng))
 
 
 class _Others:
@@ -200,3 +192,99 @@ def first_alike(core: Array) -> Indices:
     return np.array(
         [seen.setdefault(column.tobytes(), j) for j, column in enumerate(one_pattern(core).T)], dtype=np.intp
     )
+
+
+def _with_recoded(encoding: TableEncoding, core: Array) -> TableEncoding:
+    """The same encoding, with features that are functions of earlier ones in terms of these."""
+    units = list(encoding.units)
+    for j in np.flatnonzero(encoding.alike != np.arange(len(units))):
+        other = core[:, encoding.alike[j]]
+        if not np.array_equal(other, core[:, j], equal_nan=True):
+            units[j] = _recoded(other, core[:, j])
+    return replace(encoding, units=tuple(units))
+
+
+def _recoded(other: Array, column: Array) -> Recoded:
+    given, rows, counts = np.unique(other, return_index=True, return_counts=True)
+    kept = counts > 1
+    kept[np.linspace(0, len(given) - 1, GRID).astype(np.intp)] = True  # enough to draw lines between
+    return Recoded(given[kept], column[rows[kept]])
+
+
+def nominal_boxes(codes: Array, others: Array) -> Boxes:
+    """Give each level of a column, and its missing cells, a box, placed by how levels differ in the other columns.
+
+    Levels are laid out along the two directions in which their means of the other columns differ
+    most. The first internal column says the group of levels along the first direction, the second
+    one the level within it, along the second direction. So levels that are alike lie close to each
+    other, and a Gaussian describes how both columns depend on others, which it could not for
+    numbers given to the levels. One column for each split of the levels would describe a little
+    more, but columns that a level leaves open tell of the other features instead, and knockoffs
+    then have to stay closer to these.
+
+    Parameters
+    ----------
+    codes : array of shape (rows,)
+        Numbers of levels, nan for missing cells.
+    others : array of shape (rows, columns)
+        The other features as standardised columns, by which levels are found to be alike.
+    """
+    missing = np.isnan(codes)
+    levels, position = np.unique(codes[~missing], return_inverse=True)
+    counts = np.bincount(position, minlength=len(levels)).astype(np.float64)
+    means = np.zeros((len(levels), others.shape[1]))
+    np.add.at(means, position, others[~missing])
+    means /= (counts + PRIOR_ROWS)[:, None]
+    place = _places(means, counts)
+    group = _groups(place[:, 0], counts, max(2, round(len(levels) ** 0.5)))
+    low, high = _corners(group, place, counts)
+    if not missing.any():
+        return Boxes(levels, low, high)
+    threshold = gap_threshold(missing.mean())
+    anywhere = np.full((1, low.shape[1]), FARTHEST)
+    return Boxes(
+        np.append(levels, np.nan),
+        np.column_stack([np.vstack([low, -anywhere]), np.append(np.full(len(levels), -FARTHEST), threshold)]),
+        np.column_stack([np.vstack([high, anywhere]), np.append(np.full(len(levels), threshold), FARTHEST)]),
+    )
+
+
+def _places(means: Array, counts: Array) -> Array:
+    """Coordinates of the levels in the two directions in which their means differ most, `[levels, 2]`."""
+    weight = np.sqrt(counts / counts.sum())[:, None]
+    centred = means - (weight**2 * means).sum(0)
+    if centred.shape[1] < 2:
+        centred = np.column_stack([centred, np.arange(len(means)), np.zeros(len(means))])
+    _, _, directions = np.linalg.svd(weight * centred, full_matrices=False)
+    place = centred @ directions[:2].T
+    return place if place.shape[1] == 2 else np.column_stack([place, np.zeros(len(place))])
+
+
+def _groups(place: Array, counts: Array, groups: int) -> Indices:
+    """Levels in so many groups of about equal share, neighbours together."""
+    order = np.argsort(place, kind="stable")
+    middle = (np.cumsum(counts[order]) - counts[order] / 2) / counts.sum()
+    group = np.empty(len(place), dtype=np.intp)
+    group[order] = np.minimum((middle * groups).astype(np.intp), groups - 1)
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _line(place: Array, counts: Array) -> tuple[Array, Array]:
+    """Neighbouring intervals of one column, as large as the shares of their levels."""
+    order = np.argsort(place, kind="stable")
+    ends = scores(np.concatenate([[0.0], np.cumsum(counts[order]) / counts.sum()]))
+    low, high = np.empty((len(place), 1)), np.empty((len(place), 1))
+    low[order, 0], high[order, 0] = ends[:-1], ends[1:]
+    return low, high
+
+
+def _corners(group: Indices, place: Array, counts: Array) -> tuple[Array, Array]:
+    """Corners of the boxes: an interval for the group, and within it one for the level."""
+    shares = np.bincount(group, weights=counts).astype(np.float64)
+    low, high = _line(np.arange(len(shares), dtype=np.float64), shares)
+    low, high = (np.column_stack([ends[group, 0], np.empty(len(group))]) for ends in (low, high))
+    for k in range(len(shares)):
+        members = np.flatnonzero(group == k)
+        inner = _line(place[members, 1], counts[members])
+        low[members, 1], high[members, 1] = inner[0][:, 0], inner[1][:, 0]
+    return low, high

@@ -55,12 +55,9 @@ class Context:
 
     def classes(self, codes: Array) -> Indices:
         """The class of each row; the most alike one for a combination that the fit has not seen."""
-        found = np.column_stack(
-            [states(codes[:, j], own) for j, own in zip(self.features, self.atoms, strict=True)]
-        )
         differences = np.zeros((len(codes), len(self.keys)), dtype=np.intp)
-        for state, key in zip(found.T, self.keys.T, strict=True):
-            differences += state[:, None] != key
+        for j, atoms, key in zip(self.features, self.atoms, self.keys.T, strict=True):
+            differences += states(codes[:, j], atoms)[:, None] != key
         return differences.argmin(1)
 
 
@@ -86,7 +83,7 @@ def find_kept_states(codes: Array, columns: Sequence[Column]) -> dict[int, Array
     """
     rows = codes[:: max(1, len(codes) // SAMPLED_ROWS)]
     states_of = [(j, value) for j, column in enumerate(columns) for value in _possible_states(column)]
-    events = [_event(rows[:, j], value) for j, value in states_of]
+    events = [np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in states_of]
     counts = np.array([event.sum() for event in events], dtype=np.intp)
     fewer = np.minimum(counts, len(rows) - counts)
     enough = np.flatnonzero(fewer >= LEAST_ROWS)
@@ -111,10 +108,6 @@ def _possible_states(column: Column) -> list[float]:
     """States that may be kept while others of the same feature are drawn anew; nan for a missing cell."""
     values = list(column.values) if column.kind != "continuous" and 2 < len(column.values) <= MANY_VALUES else []
     return [*values, *([np.nan] if column.missing > 0 else [])]
-
-
-def _event(column: Array, value: float) -> Flags:
-    return np.isnan(column) if np.isnan(value) else column == value
 
 
 def context_of_states(feature: int, column: Array, atoms: Array) -> Context:

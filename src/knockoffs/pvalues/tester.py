@@ -41,12 +41,10 @@ from knockoffs.runtime.versions import versions_in_use
 from knockoffs.schema.schema import Kind
 from knockoffs.statistics.models import make_model
 from knockoffs.table.column_output import TypedSelectorMixin
-from knockoffs.table.conditioning import conditioned_columns
 from knockoffs.table.row_structure import row_structure
-from knockoffs.table.table import Table
-from knockoffs.targets.inputs import read_inputs
+from knockoffs.table.table import Table, conditioned_columns
 from knockoffs.targets.standard_units import standardise
-from knockoffs.targets.target import Target, TaskChoice
+from knockoffs.targets.target import Target, TaskChoice, read_inputs
 
 WHO = "RandomizationTest"
 

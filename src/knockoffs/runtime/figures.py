@@ -62,9 +62,9 @@ def effects_figure(effects: Sequence[Any], target: str) -> Figure:
 
 
 def _effect(axes: Axes, effect: Any, curve: Any) -> None:
-    mean, error, knockoff, places = (
+    mean, error, knockoff, places = (  # None becomes nan
         np.array(values, dtype=float) for values in (curve.mean, curve.error, curve.knockoff, effect.places)
-    )  # None is nan there
+    )
     axes.axhline(0, color="black", linewidth=0.6)
     placed = ~np.isnan(places)
     if placed.any():

@@ -18,7 +18,7 @@ from safetensors.numpy import save
 from knockoffs.runtime.outputs import write_atomically
 
 FORMAT = "knockoffs"
-VERSION = 2
+VERSION = 3
 
 
 class ModelFileError(ValueError):
@@ -60,8 +60,7 @@ def model_kind(path: str | os.PathLike[str]) -> str:
 
 def read_model(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Header and arrays of a model of this kind."""
-    _, header, arrays = _open_model(path, kind)
-    return header, arrays
+    return _open_model(path, kind)[1:]
 
 
 def take_array(
@@ -79,7 +78,9 @@ def take_array(
     if name not in arrays:
         raise ValueError(f"the array {name!r} is missing")
     array = arrays.pop(name)
-    if not _is_of_shape(array, shape) or array.dtype.kind not in kinds:
+    sizes = zip(array.shape, shape, strict=False)
+    fits = array.ndim == len(shape) and all(own > 0 if size is None else own == size for own, size in sizes)
+    if not fits or array.dtype.kind not in kinds:
         raise ValueError(
             f"the array {name!r} has type {array.dtype} and shape {array.shape}, not the shape {shape} and "
             f"a type of the kinds {kinds!r}"
@@ -87,13 +88,6 @@ def take_array(
     if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"the array {name!r} has entries that are not finite")
     return array
-
-
-def _is_of_shape(array: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
-    return array.ndim == len(shape) and all(
-        size > 0 if expected is None else size == expected
-        for size, expected in zip(array.shape, shape, strict=True)
-    )
 
 
 @contextmanager
@@ -114,56 +108,39 @@ def refuse_damaged(path: str | os.PathLike[str]) -> Iterator[None]:
             "It may be cut off or of another program; save the model again."
         ) from error
     except Exception as error:
+        reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise ModelFileError(
-            f"{os.fspath(path)!r} does not hold a usable model ({_reason(error)}). It may be damaged: copy it "
+            f"{os.fspath(path)!r} does not hold a usable model ({reason}). It may be damaged: copy it "
             "again from where it was saved, or save the model again."
         ) from error
-
-
-def _reason(error: Exception) -> str:
-    """Return the message of an error that was raised on purpose, and else the kind of the error too."""
-    return str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
 
 
 def _open_model(
     path: str | os.PathLike[str], kind: str | None
 ) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
     """Kind, header and arrays; of any kind where `kind` is None."""
+    file_name = os.fspath(path)
     if not Path(path).is_file():
-        raise ModelFileError(f"{os.fspath(path)!r} is not a file. Pass the path that .save() wrote.")
+        raise ModelFileError(f"{file_name!r} is not a file. Pass the path that .save() wrote.")
     with refuse_damaged(path), safe_open(path, framework="numpy") as file:
         metadata = file.metadata() or {}
-        _require_ours(path, metadata)
+        version, found = metadata.get("version"), metadata.get("kind", "")
+        if metadata.get("format") != FORMAT:
+            raise ModelFileError(f"{file_name!r} is a safetensors file of another program, not of knockoffs.")
+        if version != str(VERSION):
+            raise ModelFileError(
+                f"{file_name!r} has format version {version}, and this knockoffs reads version {VERSION} alone. "
+                "Install the knockoffs that wrote the file, or fit and save the model again."
+            )
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
-        _require_checksum(path, metadata, arrays)
-        _require_kind(path, metadata["kind"], kind)
-        return metadata["kind"], json.loads(metadata["header"]), arrays
-
-
-def _require_ours(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> None:
-    if metadata.get("format") != FORMAT:
-        raise ModelFileError(f"{os.fspath(path)!r} is a safetensors file of another program, not of knockoffs.")
-    version = metadata.get("version")
-    if version != str(VERSION):
-        raise ModelFileError(
-            f"{os.fspath(path)!r} has format version {version}, and this knockoffs reads version {VERSION} alone. "
-            "Install the knockoffs that wrote the file, or fit and save the model again."
-        )
-
-
-def _require_checksum(
-    path: str | os.PathLike[str], metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]
-) -> None:
-    if metadata.get("checksum") != checksum(metadata, arrays):
-        raise ModelFileError(
-            f"{os.fspath(path)!r} is damaged: its content does not agree with its checksum. Copy it again from "
-            "where it was saved, or save the model again."
-        )
-
-
-def _require_kind(path: str | os.PathLike[str], found: str, kind: str | None) -> None:
-    if kind is not None and found != kind:
-        raise ModelFileError(f"{os.fspath(path)!r} holds a {found} model, not {kind}: use {found}.load.")
+        if metadata.get("checksum") != checksum(metadata, arrays):
+            raise ModelFileError(
+                f"{file_name!r} is damaged: its content does not agree with its checksum. Copy it again from "
+                "where it was saved, or save the model again."
+            )
+        if kind not in (None, found):
+            raise ModelFileError(f"{file_name!r} holds a {found} model, not {kind}: use {found}.load.")
+        return found, json.loads(metadata["header"]), arrays
 
 
 def _plain(value: Any) -> Any:

@@ -25,7 +25,8 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     if descriptor is not None:
         _write_to_descriptor(descriptor, content)
     elif is_stream(path):
-        _write_to_device(path, content)
+        with _errors_naming(path), open(path, "wb") as file:
+            file.write(content)
     else:
         with replaced(path) as temporary:
             # Inside the `with`, so that a signal at any moment finds a way to the removal of the file.
@@ -93,9 +94,4 @@ def _write_to_descriptor(descriptor: int, content: bytes) -> None:
         if stream is not None:
             stream.flush()
     with open(descriptor, "wb", closefd=False) as file:
-        file.write(content)
-
-
-def _write_to_device(path: str | os.PathLike[str], content: bytes) -> None:
-    with _errors_naming(path), open(path, "wb") as file:
         file.write(content)

@@ -1,15 +1,24 @@
-"""Values of JSON: results as plain ones, and values that are read, checked against their declared types."""
+"""Values of JSON: results as plain ones, and values that are read, checked against their declared types.
+
+Records are dataclasses, and may hold others. Their arrays are not written as text: the JSON has names for them.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
+
+from knockoffs.runtime.arrays import Array, Flags, Indices
 
 Record = TypeVar("Record")
+_HELD_AS = {Array: np.float64, Indices: np.intp, Flags: np.bool_}
+_types_of = cache(get_type_hints)
 
 
 def plain(value: Any) -> Any:
@@ -23,44 +32,82 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Return a record as JSON has it, by its fields; its arrays are added to `arrays`, and their names stay."""
+    if isinstance(value, np.ndarray):
+        name = f"record.{len(arrays)}"
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, tuple):
+        return [packed(own, arrays) for own in value]
+    if not is_dataclass(value):
+        return value
+    entries = {field.name: packed(getattr(value, field.name), arrays) for field in fields(value)}
+    return {"is": type(value).__name__} | entries
+
+
+def with_arrays(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Return what `packed` wrote with the arrays, which are removed from `arrays`, in place of their names."""
+    if isinstance(value, list):
+        return [with_arrays(own, arrays) for own in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"array"}:
+        return arrays.pop(value["array"])
+    return {name: with_arrays(own, arrays) for name, own in value.items()}
+
+
 def as_record(kind: type[Record], value: Any) -> Record:
     """Make a dataclass from a JSON object whose entries have the types of the dataclass's fields.
 
     Fields without an entry keep their default. Raises a ValueError that names the field otherwise.
     """
-    hints = get_type_hints(kind)
+    hints = _types_of(kind)
     names = [field.name for field in fields(kind)]  # pyrefly: ignore[bad-argument-type]
-    if not isinstance(value, dict) or not value.keys() <= set(names):
+    own = isinstance(value, dict) and value.get("is", kind.__name__) == kind.__name__
+    if not own or not value.keys() <= {"is", *names}:
         raise ValueError(f"{_short(value)} is not an object with the entries {', '.join(names)}")
+    entries = {name: as_type(hints[name], value[name], name) for name in names if name in value}
     try:
-        return kind(**{name: as_type(hints[name], entry, name) for name, entry in value.items()})
+        return kind(**entries)
     except TypeError as error:  # an entry without a default is missing
         raise ValueError(str(error)) from error
 
 
 def as_type(kind: Any, value: Any, name: str) -> Any:
-    """Return the value if it is of this type: bool, int, float, str, None, list[...], a union of them, or Any.
+    """Return the value if it is of this type.
 
-    Whole numbers are accepted as floats; true and false are not accepted as numbers.
+    Types are bool, int, float, str, None, list[...], tuple[..., ...], dataclasses, arrays, literals, a union of
+    them, or Any. Whole numbers are accepted as floats; true and false are not accepted as numbers.
     """
-    if kind is Any:
-        return value
-    origin = get_origin(kind)
+    origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return _as_any_of(get_args(kind), value, name)
-    if origin is list and isinstance(value, list):
-        (entry,) = get_args(kind)
-        return [as_type(entry, item, name) for item in value]
+        return _as_any_of(parts, value, name)
+    if origin in (list, tuple) and isinstance(value, list):
+        return origin(as_type(parts[0], item, name) for item in value)
+    if origin is np.ndarray and isinstance(value, np.ndarray):
+        return _as_array(kind, value, name)
+    if is_dataclass(kind):
+        return as_record(kind, value)  # pyrefly: ignore[bad-argument-type]
+    if kind is Any or (origin is Literal and value in parts):
+        return value
     if kind in (NoneType, bool, str) and isinstance(value, kind):
         return value
-    if kind is int and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
+    if kind in (int, float) and isinstance(value, (int, kind)) and not isinstance(value, bool):
+        return kind(value)
     raise ValueError(f"{name} is {_short(value)}, which is not of type {kind}")
 
 
+def _as_array(kind: Any, value: NDArray[Any], name: str) -> NDArray[Any]:
+    if value.dtype != _HELD_AS[kind] or np.isinf(value).any():
+        raise ValueError(f"{name} is an array of {value.dtype}, or has numbers that are not finite")
+    return value
+
+
 def _as_any_of(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
+    """Return the value by the first type that it is of; a record says which one it is."""
+    if isinstance(value, dict):
+        kinds = tuple(kind for kind in kinds if is_dataclass(kind) and kind.__name__ == value.get("is"))
     for kind in kinds:
         try:
             return as_type(kind, value, name)

@@ -14,14 +14,12 @@ from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knocko
 from knockoffs.generators.registry import DEFAULT, GENERATORS
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.cautions import caution
-from knockoffs.schema.swap_units import Units
+from knockoffs.schema.schema import Units
 from knockoffs.schema.words import column_name, listing
 from knockoffs.selection.result import UNBOUNDED, RowHandling
-from knockoffs.table.conditioning import keep_conditioned
 from knockoffs.table.design import aligned, copied_features
-from knockoffs.table.row_labels import require_same_order
-from knockoffs.table.row_structure import RowStructure
-from knockoffs.table.table import Table, read_table
+from knockoffs.table.row_structure import RowStructure, require_same_order
+from knockoffs.table.table import Table, keep_conditioned, read_table
 
 
 def generator_for(generator: Any, rows: RowStructure, *, given_groups: bool) -> Any:

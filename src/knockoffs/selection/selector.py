@@ -26,8 +26,7 @@ from knockoffs.runtime.checks import check_choice, check_count, check_fraction, 
 from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.progress import Job, job, progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
-from knockoffs.schema.schema import Kind
-from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.schema import FeatureGroups, Kind
 from knockoffs.selection.conclusion import conclude, warn_of_certificate, warn_of_kept, warn_of_nothing
 from knockoffs.selection.generator_choice import (
     drawn_knockoffs,
@@ -46,11 +45,9 @@ from knockoffs.statistics.base import is_statistic
 from knockoffs.statistics.draws import Draws, compute_draws
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.table.column_output import TypedSelectorMixin
-from knockoffs.table.conditioning import conditioned_columns
 from knockoffs.table.row_structure import RowStructure, row_structure
-from knockoffs.table.table import Table
-from knockoffs.targets.inputs import read_inputs
-from knockoffs.targets.target import Target, TaskChoice, task_of
+from knockoffs.table.table import Table, conditioned_columns
+from knockoffs.targets.target import Target, TaskChoice, read_inputs, task_of
 
 WHO = "KnockoffSelector"
 

@@ -12,11 +12,11 @@ from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.schema.swap_units import FeatureGroups
+from knockoffs.schema.schema import FeatureGroups
 from knockoffs.schema.words import counted, listing
 from knockoffs.statistics.problem import Problem
 from knockoffs.table.design import aligned, copied_features, paired_design
-from knockoffs.table.row_labels import require_same_order
+from knockoffs.table.row_structure import require_same_order
 from knockoffs.table.table import group_labels, read_table
 from knockoffs.targets.target import Target, TaskChoice
 

@@ -13,8 +13,7 @@ from functools import partial
 import numpy as np
 
 from knockoffs.runtime.arrays import TINY, Array, Flags, Indices
-from knockoffs.schema.schema import Column, Schema, describe_columns
-from knockoffs.schema.swap_units import Units
+from knockoffs.schema.schema import Column, Schema, Units, describe_columns
 from knockoffs.schema.words import column_name, listing
 from knockoffs.table.read_cells import Levels, of_one_type
 from knockoffs.table.table import Table
@@ -128,25 +127,17 @@ def expand(schema: Schema, *tables: Array, units: Units | None = None) -> Design
     """
     if not any(column.missing > 0 or column.kind == "nominal" for column in schema):
         return _in_units(_as_they_are(*tables), units)
-    parts: list[list[Array]] = [[] for _ in tables]
-    unit: list[int] = []
-    indicator: list[int] = []
-    indicators: list[bool] = []
-    for j, column in enumerate(schema):
-        start = len(unit)
-        expanded = _nominal if column.kind == "nominal" else _quantity
-        columns = expanded(column, [table[:, j] for table in tables])
-        for part, own in zip(parts, columns, strict=True):
-            part.append(own)
-        width = columns[0].shape[1]
-        unit += [j] * width
-        has_gaps = column.missing > 0 and column.kind != "nominal"
-        indicator += [start + 1, -1] if has_gaps else [-1] * width
-        indicators += [False, True] if has_gaps else [width > 1] * width
-    design = Design(
-        tuple(np.hstack(part) for part in parts), np.array(unit), np.array(indicator), np.array(indicators)
-    )
-    return _in_units(design, units)
+    parts = [_expanded(column, [table[:, j] for table in tables]) for j, column in enumerate(schema)]
+    widths = np.array([own[0].shape[1] for own in parts])
+    has_gaps = [column.missing > 0 and column.kind != "nominal" for column in schema]
+    values = (np.cumsum(widths) - widths)[has_gaps]  # columns of values, each before its indicator
+    unit = np.repeat(np.arange(len(widths)), widths)
+    indicator = np.full(len(unit), -1)
+    indicator[values] = values + 1
+    indicators = np.repeat(widths > 1, widths)
+    indicators[values] = False
+    found = tuple(np.hstack(own) for own in zip(*parts, strict=True))
+    return _in_units(Design(found, unit, indicator, indicators), units)
 
 
 def _as_they_are(*tables: Array) -> Design:
@@ -170,8 +161,10 @@ def _in_units(design: Design, units: Units | None) -> Design:
     )
 
 
-def _quantity(column: Column, tables: list[Array]) -> list[Array]:
-    """Values, with the mean of all where one is missing, and an indicator of missing cells."""
+def _expanded(column: Column, tables: list[Array]) -> list[Array]:
+    """Values, with the mean of all where one is missing, and an indicator of missing cells; or those of levels."""
+    if column.kind == "nominal":
+        return _nominal(column, tables)
     if column.missing == 0:
         return [table[:, None] for table in tables]
     gaps = [np.isnan(table) for table in tables]

@@ -50,7 +50,7 @@ TEXT_MARKS = frozenset(
 ANSWERS = {"yes": "yes", "y": "yes", "true": "yes", "no": "no", "n": "no", "false": "no"}
 ALLELES = re.compile(r"(\w)\1")  # "AA", "Aa" and "aa" are genotypes
 IDENTIFIER = re.compile(r"(?i:(?:^|[\W_])(?:id|identifier|mrn|uuid|guid))$|[a-z](?:ID|Id)$")
-PERSON = re.compile(r"(?i)(?:patient|subject|participant|person|proband|individual)$")
+NAMES_ROWS = re.compile(rf"{IDENTIFIER.pattern}|(?i:^(?:patient|subject|participant|person|proband|individual)$)")
 
 
 def doubts(table: Table, target: Array | None = None) -> str | None:
@@ -119,11 +119,8 @@ def _about_marks(table: Table, target: Array | None) -> Iterator[str]:
     nominal = {j for j, kind in table.kinds.items() if kind == "nominal"}
     found = []
     for j, levels in enumerate(table.levels):
-        said = ""
-        if levels is not None:
-            said = _marks_among_levels(table, j)
-        elif j not in nominal:
-            said = _marks_among_numbers(table.codes[:, j])
+        number = levels is None and j not in nominal
+        said = _marks_among_numbers(table.codes[:, j]) if number else _marks_among_levels(table, j)
         if said:
             found.append(f"{column_name(table.names, j)}: {said}")
     if found:
@@ -180,16 +177,17 @@ def _about_identifiers(table: Table) -> Iterator[str]:
             running.append(name)
         elif table.names is not None and IDENTIFIER.search(column.name) and _all_different(table.codes[:, j]):
             named.append(name)
-        elif table.names is not None and _repeats(table.codes[:, j]) and _names_rows(column.name):
+        elif table.names is not None and _repeats(table.codes[:, j]) and NAMES_ROWS.search(column.name):
             repeated.append(name)
     known = {*running, *named, *repeated}
     for j, common in group_codes(table.codes):
         name, others = column_name(table.names, j), [column_name(table.names, k) for k in common]
         if name not in known:
+            quantity = table.levels[j] is None and table.kinds.get(j) != "nominal"
             yield (
                 f"{name}: rows with the same value also agree in {listing(others, 3)}, as those of one patient, "
                 "family or place do. If they belong together, pass it as groups= to KnockoffSelector.fit instead "
-                f"of as a feature (`knockoffs select --groups`).{'' if _has_levels(table, j) else OR_NOMINAL}"
+                f"of as a feature (`knockoffs select --groups`).{OR_NOMINAL if quantity else ''}"
             )
     if running:
         yield (
@@ -207,15 +205,6 @@ def _about_identifiers(table: Table) -> Iterator[str]:
             "belong together, such as visits of a patient, pass it as groups= to KnockoffSelector.fit instead of "
             "as a feature (`knockoffs select --groups`); otherwise drop it (--drop)."
         )
-
-
-def _has_levels(table: Table, j: int) -> bool:
-    """Return whether column j is known to hold no quantity."""
-    return table.levels[j] is not None or table.kinds.get(j) == "nominal"
-
-
-def _names_rows(name: str) -> bool:
-    return bool(IDENTIFIER.search(name) or PERSON.fullmatch(name))
 
 
 def _repeats(column: Array) -> bool:
@@ -282,8 +271,8 @@ def identifiers(values: Array) -> Indices:
     Their numbers are all whole, all different, and either in the order of the rows or with so few numbers left out
     that independent measurements on that scale would almost certainly repeat one.
     """
-    found = [j for j, column in enumerate(values.T) if _numbers_the_rows(column[~np.isnan(column)])]
-    return np.array(found, dtype=np.intp)
+    found = [_numbers_the_rows(column[~np.isnan(column)]) for column in values.T]
+    return np.flatnonzero(found)
 
 
 def _numbers_the_rows(column: Array) -> bool:
@@ -320,8 +309,7 @@ def _about_nulls(table: Table) -> Iterator[str]:
 
 
 def _with_counts(shown: Sequence[str], counts: Sequence[int]) -> str:
-    cells = [counted(count, "cell") for count in counts]
-    return listing([f"{mark} ({count})" for mark, count in zip(shown, cells, strict=True)])
+    return listing([f"{mark} ({counted(count, 'cell')})" for mark, count in zip(shown, counts, strict=True)])
 
 
 def _cut(items: list[str], most: int = 5) -> list[str]:

@@ -1,4 +1,7 @@
-"""What a file must be to hold a table: its compression, its lines, and errors where it is none."""
+"""What a file must be to hold a table: its compression, its lines, and cells that stay exact.
+
+Codes such as 035 stay text, and whole numbers of many digits keep these.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +13,43 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 
+from knockoffs.runtime.arrays import LARGEST_WHOLE
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.memory import FLOAT64, memory_limit
 from knockoffs.schema.words import counted, listing
+from knockoffs.table.problems import too_many_levels
 
 ZIP = b"PK\x03\x04"
+DECOMPRESSED_BY: dict[bytes, Callable[[bytes], bytes]] = {  # by the first bytes
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ\x00": lzma.decompress,
+    b"\x28\xb5\x2f\xfd": lambda content: pa.CompressedInputStream(pa.BufferReader(content), "zstd").read(),
+}
 DAMAGED = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError)
+_ZERO_FIRST = re.compile(r"(?<![\w.])0\d")
+_DIGITS = re.compile(r"[0-9]{3,}")  # months, hours and ages of two digits are quantities
+_WHOLE = re.compile(r"[-+]?[0-9]+")
 
 
 def expanded(content: bytes, name: str) -> bytes:
     """Return what an archive holds (gzip, bzip2, xz, zstd, or one file in a zip), or the content as it is."""
     try:
-        return _only_member(content, name) if content.startswith(ZIP) else _decompressed(content)
+        if content.startswith(ZIP):
+            return _only_member(content, name)
+        ways = (way for first, way in DECOMPRESSED_BY.items() if content.startswith(first))
+        return next(ways, bytes)(content)
     except TableFileError:
         raise
     except DAMAGED as error:
         raise TableFileError(f"{name} is a damaged or truncated archive ({error}). Copy it again.") from None
-
-
-def _decompressed(content: bytes) -> bytes:
-    """Decompress by the way that the first bytes name."""
-    if content.startswith(b"\x1f\x8b"):
-        return gzip.decompress(content)
-    if content.startswith(b"BZh"):
-        return bz2.decompress(content)
-    if content.startswith(b"\xfd7zXZ\x00"):
-        return lzma.decompress(content)
-    if content.startswith(b"\x28\xb5\x2f\xfd"):
-        return pa.CompressedInputStream(pa.BufferReader(content), "zstd").read()
-    return content
 
 
 def _only_member(content: bytes, name: str) -> bytes:
@@ -145,3 +152,92 @@ def _line_of(text: str, place: int) -> int:
 
 def _line_ends(text: str) -> int:
     return text.count("\n") + text.count("\r") - text.count("\r\n")
+
+
+def are_codes(column: pd.Series[Any]) -> bool:
+    """Return whether a column of text holds codes: some begin with a zero, and all are of one length.
+
+    They have three digits or more. More different ones than categories can have are numbers that a program has
+    padded, or identifiers.
+    """
+    if pd.api.types.is_numeric_dtype(column):
+        return False
+    texts = column.dropna().astype(str).drop_duplicates()
+    return (
+        bool(texts.str.startswith("0").any())
+        and bool(texts.map(_DIGITS.fullmatch).notna().all())
+        and texts.str.len().nunique() == 1
+        and not too_many_levels(len(texts), int(column.notna().sum()))
+    )
+
+
+def with_exact_text(
+    frame: pd.DataFrame, text: str, read: Callable[..., pd.DataFrame], *, numbers: Collection[str] = ()
+) -> pd.DataFrame:
+    """Return the table of a text file with what pandas has not read exactly.
+
+    Codes that it has read as numbers are text, and whole numbers that it has read as floats are exact.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table as pandas reads it.
+    text : str
+        The content of the file.
+    read : callable
+        What reads it, as `pandas.read_csv`.
+    numbers : collection of str, default=()
+        Columns that hold no codes.
+    """
+    may_be_codes = {*frame.columns} - {*numbers} if _ZERO_FIRST.search(text) else set()
+    whole = {name for name in may_be_codes if _whole(frame[name])}
+    inexact = [j for j, name in enumerate(frame.columns) if name in whole or _may_be_rounded(frame[name])]
+    texts = read(io.StringIO(text), usecols=inexact, dtype=str) if inexact else frame[[]]
+    for name in texts.columns:
+        codes = name in whole and are_codes(texts[name])
+        frame[name] = texts[name] if codes else exact_numbers(texts[name], frame[name])
+    return frame
+
+
+def _whole(column: pd.Series[Any]) -> bool:
+    if pd.api.types.is_integer_dtype(column):
+        return True
+    present = column.dropna() if pd.api.types.is_float_dtype(column) else column[:0]
+    return len(present) > 0 and bool(np.isfinite(present).all()) and bool((present % 1 == 0).all())
+
+
+def as_numbers(frame: pd.DataFrame, columns: Collection[str]) -> pd.DataFrame:
+    """Return the table with the codes of some columns as numbers: 7 where another table has it instead of 007."""
+    found = [name for name in columns if name in frame.columns and are_codes(frame[name])]
+    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in found})
+
+
+def as_text(frame: pd.DataFrame, columns: Collection[str]) -> pd.DataFrame:
+    """Return the table with whole numbers of some columns as text: 401 where another table has 035 beside it."""
+    whole = [name for name in columns if name in frame.columns and _whole(frame[name])]
+    return frame.assign(**{name: frame[name].astype("Int64").astype("string").astype(object) for name in whole})
+
+
+def exact_numbers(texts: pd.Series[Any], numbers: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the numbers of a column of text, as integers where they are whole and floats have rounded them.
+
+    Those that no integer type holds stay text, as pandas leaves them.
+    """
+    if not _may_be_rounded(numbers):
+        return numbers
+    present = texts.notna()
+    cells = texts[present].astype(str).str.strip()
+    if not all(map(_WHOLE.fullmatch, cells)):
+        return numbers
+    whole = [int(cell) for cell in cells]
+    if all(int(float(value)) == value for value in whole):
+        return numbers
+    if max(map(abs, whole)) > np.iinfo(np.int64).max:
+        return texts
+    exact = np.zeros(len(texts), dtype=np.int64)  # not by assignment to a column, where pandas rounds as well
+    exact[present] = whole
+    return pd.Series(pd.arrays.IntegerArray(exact, ~present.to_numpy()), index=texts.index, name=texts.name)
+
+
+def _may_be_rounded(numbers: pd.Series[Any]) -> bool:
+    return pd.api.types.is_float_dtype(numbers) and bool((np.abs(numbers) > LARGEST_WHOLE).any())

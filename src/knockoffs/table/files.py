@@ -8,7 +8,6 @@ import gzip
 import io
 import os
 import re
-import stat
 import sys
 import warnings
 from collections.abc import Collection, Iterator, Sequence
@@ -25,13 +24,15 @@ from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.outputs import write_atomically
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.words import counted, listing
-from knockoffs.table.exact_text import are_codes, exact_numbers, with_codes, with_long_numbers
 from knockoffs.table.file_formats import (
     TableFileError,
+    are_codes,
     check_lines,
+    exact_numbers,
     expanded,
     require_different,
     require_memory_for,
+    with_exact_text,
 )
 from knockoffs.table.parquet import ParquetTable
 from knockoffs.table.problems import are_marks
@@ -47,6 +48,11 @@ OTHER_FORMATS = {
     ".dta": "Stata",
     ".json": "JSON",
     ".html": "HTML",
+}
+NOT_READ: dict[type[OSError], str] = {
+    FileNotFoundError: "does not exist. Check the path.",
+    IsADirectoryError: "is a folder. Pass one file in it.",
+    PermissionError: "may not be read. Ask for the permission to read it.",
 }
 DECIMAL_COMMA = re.compile(r"[-+]?\d+(?:,\d+)?(?:[eE][-+]?\d+)?")
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+")
@@ -118,8 +124,6 @@ def _from_file(
     if (kind := OTHER_FORMATS.get(Path(path).suffix.lower())) is not None:
         raise TableFileError(f"{name} is a file of {kind}. Save the table as CSV in UTF-8, or as Parquet.")
     content = expanded(content, name)
-    if not content.strip():
-        raise TableFileError(f"{name} is empty. Pass a table with column names in its first line.")
     if content.startswith(PARQUET):
         return ParquetTable.from_bytes(content, name)
     return _from_text(content, name, delimiter, numbers)
@@ -170,22 +174,16 @@ def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str], *, escape_for
     kind, gzipped = table_format(path)
     if escape_formulas and kind != ".parquet":
         frame = without_formulas(frame)
-    if kind == ".parquet":
-        buffer = io.BytesIO()
-        frame.to_parquet(buffer)
-        content = buffer.getvalue()
-    else:
-        content = csv_text(frame, "\t" if kind == ".tsv" else ",").encode()
+    delimiter = "\t" if kind == ".tsv" else ","
+    content = frame.to_parquet() if kind == ".parquet" else csv_text(frame, delimiter).encode()
     write_atomically(path, gzip.compress(content, mtime=0) if gzipped else content)
 
 
 def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with an apostrophe before each text that a spreadsheet would take for a formula."""
     escaped = frame.rename(columns=_escaped)
-    for column in escaped.columns:
-        if not pd.api.types.is_numeric_dtype(escaped[column]):
-            escaped[column] = escaped[column].map(_escaped)
-    return escaped
+    texts = [name for name in escaped.columns if not pd.api.types.is_numeric_dtype(escaped[name])]
+    return escaped.assign(**{name: escaped[name].map(_escaped) for name in texts})
 
 
 def _escaped(value: Any) -> Any:
@@ -216,34 +214,22 @@ def table_format(path: str | os.PathLike[str]) -> tuple[str, bool]:
 
 def _content(path: str, name: str) -> bytes:
     try:
-        if path == "-":
-            return _standard_input()
-        if _is_endless(path):
+        if path == "-" and sys.stdin is None:
+            raise TableFileError("standard input is closed. Send a table to it, or pass the name of a file.")
+        if path != "-" and _is_endless(path):
             raise TableFileError(f"{name} is a device. Pass a file, a pipe, or - for standard input.")
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        raise TableFileError(f"{name} does not exist. Check the path.") from None
-    except IsADirectoryError:
-        raise TableFileError(f"{name} is a folder. Pass one file in it.") from None
-    except PermissionError:
-        raise TableFileError(f"{name} may not be read. Ask for the permission to read it.") from None
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        raise TableFileError(f"{name} cannot be read: {error.strerror}.") from None
-
-
-def _standard_input() -> bytes:
-    if sys.stdin is None:
-        raise TableFileError("standard input is closed. Send a table to it, or pass the name of a file.")
-    return sys.stdin.buffer.read()
+        problem = NOT_READ.get(type(error), f"cannot be read: {error.strerror}.")
+        raise TableFileError(f"{name} {problem}") from None
 
 
 def _is_endless(path: str) -> bool:
     """Return whether the path is a device such as /dev/zero, which has no end; a terminal has one."""
-    mode = os.stat(path).st_mode
-    if stat.S_ISCHR(mode):
+    if Path(path).is_char_device():
         with open(path, "rb", buffering=0) as device:
             return not device.isatty()
-    return stat.S_ISBLK(mode)
+    return Path(path).is_block_device()
 
 
 def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collection[str]) -> pd.DataFrame:
@@ -281,8 +267,7 @@ def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collec
             frame = read(io.StringIO(text))
             if delimiter != "," and _has_decimal_commas(frame):
                 frame = _with_points(read(io.StringIO(text), decimal=","))
-            frame = with_long_numbers(frame, text, read)
-            frame = with_codes(frame, text, read, numbers=numbers)
+            frame = with_exact_text(frame, text, read, numbers=numbers)
     except pd.errors.ParserWarning:
         raise TableFileError(
             f"{name} has lines with more cells than its first line has names ({len(header)}). Name every column; "

@@ -74,16 +74,15 @@ class ParquetTable:
     def batches(self, size: int) -> Iterator[pd.DataFrame]:
         """Yield the rows in order, `size` at a time; the last table may have fewer."""
         waiting: list[pa.RecordBatch] = []
-        count = 0
+        lacking = size
         for batch in self._scanned(size):
             rest = batch
-            while count + len(rest) >= size:
-                yield self._frame([*waiting, rest.slice(0, size - count)])
-                rest, waiting, count = rest.slice(size - count), [], 0
-            if len(rest):
-                waiting.append(rest)
-                count += len(rest)
-        if waiting:
+            while len(rest) >= lacking:
+                yield self._frame([*waiting, rest.slice(0, lacking)])
+                rest, waiting, lacking = rest.slice(lacking), [], size
+            waiting.append(rest)
+            lacking -= len(rest)
+        if lacking < size:
             yield self._frame(waiting)
 
     def read(self, most: int | None = None, *, random_state: RandomState = None) -> pd.DataFrame:

@@ -28,7 +28,9 @@ def dataset_of(path: Path) -> ds.FileSystemDataset:
     """
     if not path.is_dir():
         return _as_one([FORMAT.make_fragment(str(path), pa.fs.LocalFileSystem())], {}, str(path))
-    files = [file for file in sorted(path.rglob("*.parquet")) if file.is_file() and not _hidden(file, path)]
+    hidden = re.compile(r"(^|/)[._]")
+    found = [file for file in sorted(path.rglob("*.parquet")) if file.is_file()]
+    files = [file for file in found if not hidden.search(file.relative_to(path).as_posix())]
     if not files:
         raise TableFileError(
             f"{path} is a folder without files that end in .parquet. Pass one file, or a folder of these."
@@ -54,10 +56,6 @@ def dataset_in_memory(content: bytes, name: str) -> ds.FileSystemDataset:
     copy = pa.BufferOutputStream()
     copy.write(content)
     return _as_one([FORMAT.make_fragment(copy.getvalue())], {}, name)
-
-
-def _hidden(file: Path, folder: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
 
 
 def _folder_columns(files: list[Path], folder: Path) -> dict[str, pa.DataType]:

@@ -97,7 +97,10 @@ class Problems:
         if problem is None and cells.levels is not None and j not in self._categories:
             problem = _about_levels(kind, cells, values, len(present))
         elif problem is None and kind == "nominal" and too_many_levels(len(values), len(present)):
-            problem = _many_values(len(values), len(present))
+            problem = (
+                f'kinds asks for "nominal", but there are {len(values)} different values in {len(present)} cells. '
+                'Pass "ordinal" or "continuous", or drop the column'
+            )
         if problem is not None:
             self._add(problem, j)
         return cells
@@ -171,7 +174,7 @@ def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: i
     if cells.is_text and kind is None:  # text that the user says to be a category is one
         if texts and all(map(DATE.fullmatch, texts)):
             return DATES
-        odd = np.flatnonzero(_not_numbers(texts))
+        odd = np.flatnonzero(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").isna())
         if are_marks([texts[k] for k in odd], len(texts)):
             quoted = [f"{texts[k]!r} ({_where(cells.codes == values[k])})" for k in odd]
             return (
@@ -192,31 +195,18 @@ def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: i
                 "numbers as text. Convert them to numbers (pd.to_numeric(X[COL]) in pandas), or drop the column "
                 "if it is an identifier (--drop at the command line)"
             )
-    return _many_levels(len(texts), rows) if too_many_levels(len(texts), rows) else None
+    if too_many_levels(len(texts), rows):
+        return (
+            f"{len(texts)} different texts or categories in {rows} cells, as free text, names and identifiers "
+            "have. Drop the column (--drop at the command line), or derive categories or numbers from it"
+        )
+    return None
 
 
 def _where(cells: Flags) -> str:
     """Say how many cells there are, and where the first is."""
     count, row = int(cells.sum()), int(np.argmax(cells)) + 1
     return f"row {row}" if count == 1 else f"{count:,} cells, first in row {row}"
-
-
-def _many_levels(different: int, rows: int) -> str:
-    return (
-        f"{different} different texts or categories in {rows} cells, as free text, names and identifiers have. "
-        "Drop the column (--drop at the command line), or derive categories or numbers from it"
-    )
-
-
-def _many_values(different: int, rows: int) -> str:
-    return (
-        f'kinds asks for "nominal", but there are {different} different values in {rows} cells. Pass "ordinal" or '
-        '"continuous", or drop the column'
-    )
-
-
-def _not_numbers(texts: list[str]) -> Flags:
-    return pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").isna().to_numpy(dtype=bool)
 
 
 def are_marks(odd: Collection[str], different: int) -> bool:

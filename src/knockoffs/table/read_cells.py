@@ -6,13 +6,14 @@ cell as nan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from knockoffs.runtime.arrays import LARGEST_WHOLE, Array, Flags
@@ -58,9 +59,8 @@ def pandas_cells(series: pd.Series[Any]) -> Cells:
     if isinstance(dtype, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.float64)
         return Cells(np.where(codes < 0, np.nan, codes), tuple(dtype.categories.tolist()), bool(dtype.ordered))
-    if pd.api.types.is_complex_dtype(dtype):
-        raise UnreadableColumnError(_says_type(dtype))
-    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
+    is_number = pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype)
+    if is_number and not pd.api.types.is_complex_dtype(dtype):
         codes = series.to_numpy(dtype=np.float64, na_value=np.nan)
         if pd.api.types.is_integer_dtype(dtype):
             _require_exact(codes, series.tolist)
@@ -79,46 +79,27 @@ def pandas_cells(series: pd.Series[Any]) -> Cells:
 def frame_cells(series: nw.Series[Any]) -> Cells:
     """Read a column of a table that narwhals knows, such as one of polars or pyarrow."""
     dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        native = decimal_type(series) if dtype == nw.Decimal else numpy_type(dtype)
-        if dtype.is_integer() and series.implementation.is_pyarrow():  # which refuses large numbers by itself
-            codes = np.array(series.to_native().cast("float64", safe=False), dtype=np.float64)
-        else:
-            codes = series.cast(nw.Float64).to_numpy().astype(np.float64)
-        if dtype.is_integer():
-            _require_exact(codes, series.to_list)
-        return Cells(codes, precision=precision_of(native))
     if dtype == nw.Enum:
         levels = tuple(series.cat.get_categories().to_list())
         return Cells(_level_numbers(series.cast(nw.String).to_numpy(), levels), levels)
-    if dtype == nw.Categorical and series.implementation.is_pyarrow():
-        return _dictionary_cells(series.to_native())
-    if dtype == nw.Categorical:  # its list of categories may be shared with other columns: those that occur
-        return _text_cells(series.cast(nw.String).to_numpy())._replace(is_text=False)
-    if dtype == nw.String:
-        return _text_cells(series.to_numpy())
     if dtype == nw.Object:
         return object_cells(np.array([*series.to_list(), None], dtype=object)[:-1])
-    if dtype == nw.Unknown and series.null_count() == len(series):  # a column without a type
-        return Cells(np.full(len(series), np.nan))
-    raise UnreadableColumnError(_says_type(dtype))
+    if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Unknown)):
+        raise UnreadableColumnError(_says_type(dtype))
+    cells = series.to_arrow()
+    return pandas_cells(pd.Series(cells, dtype=pd.ArrowDtype(cells.type)))
 
 
 def array_cells(column: NDArray[Any]) -> Cells:
     """Read a column of an array; text that is all numbers counts as numbers."""
-    if column.dtype.kind in NUMERIC:
-        codes = column.astype(np.float64)
-        if column.dtype.kind in "iu":
-            _require_exact(codes, column.tolist)
-        return Cells(codes, precision=precision_of(column.dtype))
     if column.dtype.kind == "U":
         try:
             return Cells(column.astype(np.float64))
         except ValueError:
             return _text_cells(column.astype(object))
-    if column.dtype.kind == "O":
-        return object_cells(column)
-    raise UnreadableColumnError(_says_type(column.dtype))
+    if column.dtype.kind in "SV":
+        raise UnreadableColumnError(_says_type(column.dtype))
+    return object_cells(column) if column.dtype.kind == "O" else pandas_cells(pd.Series(column))
 
 
 def object_cells(column: NDArray[np.object_]) -> Cells:
@@ -128,19 +109,16 @@ def object_cells(column: NDArray[np.object_]) -> Cells:
         return _text_cells(column)
     missing = is_missing(column)
     present = column[~missing]
+    if not (found == "boolean" or found in NUMBERS or len(present) == 0):
+        raise _says_objects(present) if found.startswith("mixed") else UnreadableColumnError(_says_type(found))
+    codes = np.full(len(column), np.nan)
+    codes[~missing] = present.astype(np.float64)
     if found == "boolean":
-        codes = np.full(len(column), np.nan)
-        codes[~missing] = present.astype(np.float64)
         return Cells(codes, (False, True))
-    if found in NUMBERS or len(present) == 0:
-        codes = np.full(len(column), np.nan)
-        codes[~missing] = present.astype(np.float64)
-        if found != "decimal":
-            _require_exact(codes, column.tolist)
-        return Cells(codes, precision=most_decimals(present) if found == "decimal" else None)
-    if found.startswith("mixed"):
-        raise _says_objects(present)
-    raise UnreadableColumnError(_says_type(found))
+    if found == "decimal":
+        return Cells(codes, precision=most_decimals(present))
+    _require_exact(codes, column.tolist)
+    return Cells(codes)
 
 
 def _require_exact(codes: Array, cells: Callable[[], list[Any]]) -> None:
@@ -189,30 +167,23 @@ def _text_cells(cells: Any) -> Cells:
 
 def _dictionary_cells(column: Any) -> Cells:
     """Read pyarrow's categories, which may be of any type, and have an order of their own."""
-    cells = np.array([*_dictionary_labels(column), None], dtype=object)[:-1]
+    chunks = [(_arrow_labels(chunk.dictionary), chunk.indices.to_pylist()) for chunk in column.chunks]
+    labels = [None if k is None else own[k] for own, numbers in chunks for k in numbers]
+    cells = np.array([*labels, None], dtype=object)[:-1]
     if not column.type.ordered:
         return _text_cells(cells)._replace(is_text=False)
     levels = listed_levels(column)
     return Cells(_level_numbers(cells, levels), levels, ordered=True)
 
 
-def _dictionary_labels(column: Any) -> Iterator[Any]:
-    """The level of each cell in a column of pyarrow's categories."""
-    for chunk in column.chunks:
-        labels = [*_arrow_labels(chunk.dictionary), None]
-        yield from (labels[-1 if number is None else number] for number in chunk.indices.to_pylist())
-
-
 def listed_levels(column: Any) -> Levels:
     """Return the levels that the dictionaries of a column of pyarrow list, also those that do not occur."""
-    levels = (level for chunk in column.chunks for level in _arrow_labels(chunk.dictionary))
-    return tuple(dict.fromkeys(level for level in levels if level is not None))
+    levels = dict.fromkeys(level for chunk in column.chunks for level in _arrow_labels(chunk.dictionary))
+    return tuple(level for level in levels if level is not None)
 
 
 def _arrow_labels(array: Any) -> list[Any]:
     """Values of pyarrow as Python objects; those of pandas' own types, such as intervals, as pandas has them."""
-    import pyarrow as pa
-
     of_pandas = isinstance(array.type, pa.BaseExtensionType)
     labels = array.to_pandas().tolist() if of_pandas else array.to_pylist()
     if not all(isinstance(label, Hashable) for label in labels):
@@ -222,8 +193,6 @@ def _arrow_labels(array: Any) -> list[Any]:
 
 def arrow_dictionary(series: pd.Series[Any]) -> Any:
     """Return a column of pyarrow's categories inside pandas as pyarrow has it."""
-    import pyarrow as pa
-
     return pa.chunked_array([pa.array(series)])
 
 

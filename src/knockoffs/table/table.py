@@ -16,8 +16,15 @@ from sklearn.utils import _safe_indexing, check_array
 
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.checks import check_choice
-from knockoffs.schema.schema import CHOICES, Kind, Schema, describe_columns
-from knockoffs.schema.swap_units import FeatureGroups, Units, read_feature_groups
+from knockoffs.schema.schema import (
+    CHOICES,
+    FeatureGroups,
+    Kind,
+    Schema,
+    Units,
+    describe_columns,
+    read_feature_groups,
+)
 from knockoffs.schema.words import called, column_number, counted, listing
 from knockoffs.table.problems import Problems
 from knockoffs.table.read_cells import NUMERIC, Cells, Levels, Precision, array_cells, frame_cells, pandas_cells
@@ -40,6 +47,8 @@ class Table:
         Kinds of columns that are given: by the user, or by the type of the column.
     precisions : tuple of dtype, int or None
         What the numbers of a column are rounded to when they are written: short floats, or decimals.
+    like : table
+        The table that was read, which has the names and types of the columns.
     feature_groups : mapping of int to str
         The name of the group of features that a column belongs to, for those that are in one.
     """
@@ -49,14 +58,9 @@ class Table:
     levels: tuple[Levels | None, ...]
     kinds: Mapping[int, Kind]
     precisions: tuple[Precision, ...]
-    _like: Any  # the table that was read
+    like: Any
     _rows: Indices | None = None  # which of its rows these are; None for all
     feature_groups: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def like(self) -> Any:
-        """The table that was read, which has the names and types of the columns."""
-        return self._like
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -125,7 +129,7 @@ class Table:
 
     def to_native(self) -> Any:
         """A table of the kind that was read, with its columns, types and index."""
-        like = self._like if self._rows is None else _safe_indexing(self._like, self._rows)
+        like = self.like if self._rows is None else _safe_indexing(self.like, self._rows)
         columns = [np.ascontiguousarray(column) for column in self.codes.T]
         if isinstance(like, pd.DataFrame):  # by its own types, of which narwhals keeps only the kind
             table = like.copy()
@@ -266,8 +270,7 @@ def given_kinds(
 ) -> dict[int, Kind]:
     """Return the kinds that a user gives by name or number of a column, by the column's number."""
     asked: dict[int, Kind] = {}
-    if kinds is None:
-        return asked
+    kinds = {} if kinds is None else kinds
     if not isinstance(kinds, Mapping):
         raise ValueError(
             f"{who}: kinds={kinds!r} is not valid: pass a dict of columns to kinds, such as "
@@ -307,3 +310,33 @@ def group_labels(groups: Any, *, rows: int, who: str) -> Indices:
             f"{who}: labels are missing in groups ({missing.sum()}). Fill them in or drop those rows."
         )
     return np.asarray(pd.factorize(labels)[0])  # by first appearance, so that the names of groups do not matter
+
+
+def conditioned_columns(condition_on: Sequence[Any] | None, table: Table) -> Flags:
+    """Return which columns are conditioned on."""
+    features, names = table.shape[1], table.names
+    conditioned = np.zeros(features, dtype=bool)
+    columns = () if condition_on is None else condition_on
+    if isinstance(columns, str) or not isinstance(columns, Collection):
+        raise ValueError(f"condition_on={condition_on!r} is not valid: pass a list of columns.")
+    for column in columns:
+        j = column_number(column, table.names, features)
+        if j is None:
+            known = listing([repr(name) for name in names]) if names else f"numbers from 0 to {features - 1}"
+            raise ValueError(f"condition_on names {column!r}, which is no column of X: there are {known}.")
+        conditioned[j] = True
+    if features and conditioned.all():
+        raise ValueError("condition_on names all columns of X, so that none is left to test. Name fewer.")
+    return conditioned
+
+
+def keep_conditioned(table: Table, knockoffs: Table, conditioned: Flags) -> Table:
+    """Return knockoffs with the columns to condition on as they are in the table.
+
+    Knockoffs of all columns keep their distribution when any features are swapped, also once those of some columns
+    are forgotten. So the others are knockoffs given these columns. A column that is its own knockoff has w = 0.
+    """
+    if not conditioned.any():
+        return knockoffs
+    drawn = knockoffs.with_levels(table.levels).codes
+    return table.with_codes(np.where(conditioned, table.codes, drawn))

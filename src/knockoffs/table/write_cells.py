@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from knockoffs.runtime.arrays import Array
@@ -96,12 +97,13 @@ def frame_column(like: nw.Series[Any], codes: Array, levels: Levels | None) -> n
         return like
     if levels is not None:
         labels = labels_of(codes, levels).tolist()
+        no_text = bool(like.dtype.is_numeric() or like.dtype in (nw.Boolean, nw.Unknown))
         if backend.is_pyarrow() and like.dtype == nw.Categorical:
             categories = _dictionary(like.to_native(), codes, levels)
             return nw.from_native(categories, series_only=True).alias(name)
         if backend.is_pyarrow():  # narwhals does not keep the types inside a dictionary
-            return _arrow_column(like, labels, None if _holds_no_text(like.dtype) else like.to_native().type)
-        dtype = None if _holds_no_text(like.dtype) else like.dtype
+            return _arrow_column(like, labels, None if no_text else like.to_native().type)
+        dtype = None if no_text else like.dtype
         if isinstance(dtype, nw.Enum) and not _used(codes, levels) <= set(dtype.categories):
             dtype = nw.Enum(levels)
         return nw.new_series(name, labels, dtype, backend=backend)
@@ -147,16 +149,12 @@ def _written_with(decimals: int, codes: Array, gap: Any) -> list[Any]:
 
 
 def _arrow_column(like: nw.Series[Any], cells: list[Any], dtype: Any) -> nw.Series[Any]:
-    import pyarrow as pa
-
     column = pa.chunked_array([pa.array(cells, type=dtype)])
     return nw.from_native(column, series_only=True).alias(like.name)
 
 
 def _dictionary(like: Any, codes: Array, levels: Levels) -> Any:
     """A column of pyarrow's categories that lists the levels of `like`, and others only where they occur."""
-    import pyarrow as pa
-
     dtype, used = like.type, _used(codes, levels)
     others = (level for level in levels if level in used)
     listed = levels if dtype.ordered else tuple(dict.fromkeys((*listed_levels(like), *others)))
@@ -166,10 +164,6 @@ def _dictionary(like: Any, codes: Array, levels: Levels) -> Any:
     dictionary = pa.array(pd.array(list(listed))) if of_pandas else pa.array(listed, dtype.value_type)
     indices = pa.array(numbers, dtype.index_type)
     return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)])
-
-
-def _holds_no_text(dtype: Any) -> bool:
-    return bool(dtype.is_numeric() or dtype in (nw.Boolean, nw.Unknown))
 
 
 def fits_array(codes: Array, dtype: Any) -> bool:

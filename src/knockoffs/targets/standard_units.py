@@ -28,7 +28,8 @@ def standardise(*tables: Array) -> Standardised:
     value, so that no sum overflows, no square underflows, and a distant origin costs no digits.
     """
     tables = tuple(map(np.ascontiguousarray, tables))  # sums depend on the order in memory
-    low, high = _range(tables)
+    low = np.min([table.min(0) for table in tables], axis=0)
+    high = np.max([table.max(0) for table in tables], axis=0)
     middle, reach = low / 2 + high / 2, high / 2 - low / 2
     divisor = np.where(varies(low, high), reach, np.inf)
     found = tuple(table - middle for table in tables)  # changed in place from here on: tables may be large
@@ -47,8 +48,3 @@ def standardise(*tables: Array) -> Standardised:
 def varies(low: Any, high: Any) -> Flags:
     """Return whether numbers between `low` and `high` differ by more than rounding errors."""
     return high / 2 - low / 2 > ROUNDING * np.maximum(np.abs(low), np.abs(high))
-
-
-def _range(tables: tuple[Array, ...]) -> tuple[Array, Array]:
-    low = np.min([table.min(0) for table in tables], axis=0)
-    return low, np.max([table.max(0) for table in tables], axis=0)

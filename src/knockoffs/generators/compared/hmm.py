@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.compared.hmm_model import CategoricalEmissions, HiddenMarkovModel, fit_hmm
 from knockoffs.generators.markov import markov_knockoffs
-from knockoffs.kinds.value_units import Exact
+from knockoffs.kinds.units import Exact
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.checks import check_choice, check_count
 from knockoffs.runtime.memory import FLOAT64
