@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import ks_2samp
 
+from benchmarks.experiments.pictures import compare_methods
 from benchmarks.measures import Law, covariance_error, swap_auc
 from benchmarks.speed import seconds
 from knockoffs import (
@@ -39,7 +40,6 @@ from knockoffs.datasets import (
     liang_response,
     linear_response,
 )
-from knockoffs.report.knockoff_pictures import compare_methods
 from knockoffs.runtime.arrays import Array, Flags
 
 ROWS, TRAIN = 2000, 1400

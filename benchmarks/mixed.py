@@ -21,8 +21,8 @@ from scipy.special import ndtri
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.experiments import studies
 from knockoffs import DDLK, GaussianKnockoffs, HMMKnockoffs
-from knockoffs.benchmarks import studies
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
 from knockoffs.datasets.real import DataNotFoundError
 from knockoffs.generators.markov import markov_knockoffs

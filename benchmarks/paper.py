@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from knockoffs.benchmarks.catalogue import EXPERIMENTS
-from knockoffs.benchmarks.experiment import Experiment
-from knockoffs.benchmarks.figures import CURVE, curves, heat_map
-from knockoffs.benchmarks.store import Store
-from knockoffs.benchmarks.summary import (
+from benchmarks.experiments.catalogue import EXPERIMENTS
+from benchmarks.experiments.experiment import Experiment
+from benchmarks.experiments.figures import CURVE, curves, heat_map
+from benchmarks.experiments.store import Store
+from benchmarks.experiments.summary import (
     distance_from_nominal,
     has_truth,
     marked_selections,

@@ -14,11 +14,10 @@ import pytest
 import knockoffs
 
 ROOT = Path(knockoffs.__file__).parent
-# from the top; `benchmarks` knows everything but the command line
+# from the top
 LAYERS = (
     "__main__",
     "cli",
-    "benchmarks",
     "report",
     "selection",
     "pvalues",
@@ -74,6 +73,12 @@ def test_every_module_has_a_layer_and_imports_only_from_it_or_below(path: Path) 
             continue  # the top may use the public names
         assert target[0] in HEIGHT, f"{name(path)} imports knockoffs.{'.'.join(target)}, which has no layer"
         assert HEIGHT[target[0]] <= HEIGHT[part], f"{name(path)} imports {'.'.join(target)} from above"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_no_module_knows_the_experiments_or_the_tests(path: Path) -> None:
+    """They are not installed."""
+    assert not {"benchmarks", "tests"} & {target[0] for target in imports_of(path)}
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

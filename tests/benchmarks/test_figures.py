@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs.benchmarks.figures import CURVE, curves, heat_map
-from knockoffs.benchmarks.summary import distance_from_nominal, means
+from benchmarks.experiments.figures import CURVE, curves, heat_map
+from benchmarks.experiments.summary import distance_from_nominal, means
 
 METHODS = ("ddlk", "gaussian", "$own^{broken")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs.benchmarks.experiment import Experiment
-from knockoffs.benchmarks.summary import distance_from_nominal, marked_selections, means, rates, selections
+from benchmarks.experiments.experiment import Experiment
+from benchmarks.experiments.summary import distance_from_nominal, marked_selections, means, rates, selections
 from knockoffs.filtering.filter import fdp, knockoff_select, power
 
 LEVELS = (0.1, 0.3, 0.5)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from knockoffs.benchmarks.experiment import Experiment
+from benchmarks.experiments.experiment import Experiment
 from knockoffs.filtering.filter import fdp, knockoff_select, power
 from knockoffs.runtime.arrays import Flags, Indices
 

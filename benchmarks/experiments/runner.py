@@ -14,9 +14,9 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS, STATISTICS
-from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target
-from knockoffs.benchmarks.store import Result, Store
+from benchmarks.experiments.catalogue import EXPERIMENTS, METHODS, STATISTICS
+from benchmarks.experiments.experiment import Experiment, Run, Study, Target
+from benchmarks.experiments.store import Result, Store
 from knockoffs.check.dry_run import like
 from knockoffs.check.examine import examine
 from knockoffs.check.expectation import expect

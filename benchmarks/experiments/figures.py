@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from knockoffs.benchmarks.summary import distance_from_nominal, means
+from benchmarks.experiments.summary import distance_from_nominal, means
 
 CURVE = np.round(np.arange(0.02, 0.501, 0.02), 3)
 COLOURS = {

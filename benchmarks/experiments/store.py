@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from knockoffs.benchmarks.experiment import Experiment, Run
+from benchmarks.experiments.experiment import Experiment, Run
 from knockoffs.runtime.outputs import write_atomically
 from knockoffs.runtime.versions import installed_version
 
