@@ -1,4 +1,4 @@
-"""The commands of `python -m benchmarks`: list, run, results, draw."""
+"""The commands of `python -m benchmarks`: list, run, results, draw, keep, page."""
 
 from __future__ import annotations
 
@@ -207,6 +207,28 @@ def results(
         write_frame(summary(experiment, found), table, escape_formulas=True)
     if figure is not None:
         draw_curves(experiment, store, found, figure, variant, response)
+
+
+@main.command("keep")
+@click.option("--out", default=OUT, show_default=True, type=click.Path(file_okay=False), help="Folder of results.")
+def keep_results(out: str) -> None:
+    """Put what the pages need of all runs into benchmarks/results, with commit and hardware."""
+    from benchmarks.experiments.kept import FOLDER, keep
+    from benchmarks.experiments.store import Store
+
+    names = keep(Store(out))
+    if not names:
+        raise ValueError(f"{out!r} has no results: make some with 'python -m benchmarks run'.")
+    say(f"Kept in {FOLDER}: {', '.join(names)}.")
+
+
+@main.command()
+def page() -> None:
+    """Make the pages and figures of docs/benchmarks from benchmarks/results."""
+    from benchmarks.experiments.pages import DOCS, write_pages
+
+    write_pages()
+    say(f"Written in {DOCS}: paper.md, index.md and their figures.")
 
 
 def _refuse_results_as_outputs(store: Store, experiment: Experiment, *outputs: str | None) -> None:

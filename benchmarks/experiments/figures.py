@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.experiments.summary import distance_from_nominal, means
+from benchmarks.experiments.summary import distance_from_nominal, means_of_rates
+from knockoffs.runtime.figures import without_frame
 
 CURVE = np.round(np.arange(0.02, 0.501, 0.02), 3)
 COLOURS = {
@@ -19,39 +21,52 @@ COLOURS = {
 }
 
 
-def curves(results: pd.DataFrame, variant: str, response: str) -> Figure:
-    """FDP (above) and power (below) along the level, a column for each statistic, bands of one standard error."""
-    chosen = (results["variant"] == variant) & (results["response"] == response)
-    frame = means(results[chosen], CURVE.tolist())
+def on_curve(rates: pd.DataFrame) -> pd.DataFrame:
+    """Return the rates at the levels along which curves are drawn."""
+    return rates[rates["level"].isin(CURVE)]
+
+
+def curves(rates: pd.DataFrame, variant: str, response: str) -> Figure:
+    """Draw FDP (above) and power (below) along the level, a column for each statistic.
+
+    Bands are one standard error wide.
+    """
+    chosen = (rates["variant"] == variant) & (rates["response"] == response)
+    frame = means_of_rates(on_curve(rates[chosen]))
     statistics = list(dict.fromkeys(frame["statistic"]))
     figure = Figure(figsize=(3.2 * len(statistics), 5.6), layout="constrained")
     panels = figure.subplots(2, len(statistics), squeeze=False, sharex=True, sharey="row")
     for column, statistic in enumerate(statistics):
-        for row, (value, label) in enumerate((("fdp", "mean false discovery proportion"), ("power", "power"))):
-            axes = panels[row][column]
-            for method, found in frame[frame["statistic"] == statistic].groupby("method", sort=False):
-                colour = COLOURS.get(str(method))
-                (line,) = axes.plot(found["level"], found[value], color=colour, label=str(method), linewidth=1.5)
-                error = found[f"{value}_error"].fillna(0.0)
-                low, high = found[value] - error, found[value] + error
-                axes.fill_between(found["level"], low, high, color=line.get_color(), alpha=0.15, linewidth=0)
-            if value == "fdp":
-                axes.plot([0, 0.5], [0, 0.5], color="0.6", linestyle="--", linewidth=1)
-                axes.set_title(statistic, fontsize=10, parse_math=False)
-            axes.set_ylim(0, 1.02)  # also for the FDP: what fails worst must be seen
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.tick_params(labelsize=8)
-            if column == 0:
-                axes.set_ylabel(label, fontsize=9)
-            if value == "power":
-                axes.set_xlabel("level q", fontsize=9)
+        own = frame[frame["statistic"] == statistic]
+        panels[0][column].set_title(statistic, fontsize=10, parse_math=False)
+        panels[1][column].set_xlabel("level q", fontsize=9)
+        draw_means(panels[0][column], own, "fdp")
+        draw_means(panels[1][column], own, "power")
+    panels[0][0].set_ylabel("mean false discovery proportion", fontsize=9)
+    panels[1][0].set_ylabel("power", fontsize=9)
     panels[0][0].legend(fontsize=7, frameon=False)
     return figure
 
 
-def heat_map(results: pd.DataFrame) -> Figure:
-    """How far the mean FDP is from the level, over λ (rows) and correlation (columns)."""
-    table = distance_from_nominal(results, CURVE.tolist())
+def draw_means(axes: Axes, frame: pd.DataFrame, value: str) -> None:
+    """Draw one line for each method along the level, and for the FDP what the level promises."""
+    for method, found in frame.groupby("method", sort=False):
+        colour = COLOURS.get(str(method))
+        line = {"color": colour, "label": str(method), "linewidth": 1.5}
+        (drawn,) = axes.plot(found["level"], found[value], **line)
+        error = found[f"{value}_error"].fillna(0.0)
+        low, high = found[value] - error, found[value] + error
+        band = {"color": drawn.get_color(), "alpha": 0.15, "linewidth": 0}
+        axes.fill_between(found["level"], low, high, **band)
+    if value == "fdp":
+        axes.plot([0, 0.5], [0, 0.5], color="0.6", linestyle="--", linewidth=1)
+    axes.set_ylim(0, 1.02)  # also for the FDP: what fails worst must be seen
+    without_frame(axes)
+
+
+def heat_map(rates: pd.DataFrame) -> Figure:
+    """Draw how far the mean FDP is from the level, over λ (rows) and correlation (columns)."""
+    table = distance_from_nominal(on_curve(rates))
     figure = Figure(figsize=(1.2 * table.shape[1] + 2, 0.6 * table.shape[0] + 1.5), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(table.to_numpy(), cmap="viridis_r", aspect="auto")

@@ -16,6 +16,7 @@ import pandas as pd
 
 from benchmarks.experiments.catalogue import EXPERIMENTS, METHODS, STATISTICS
 from benchmarks.experiments.experiment import Experiment, Run, Study, Target
+from benchmarks.experiments.origin import origin_here
 from benchmarks.experiments.store import Result, Store
 from knockoffs.check.dry_run import like
 from knockoffs.check.examine import examine
@@ -173,7 +174,7 @@ def _compute(run: Run, experiment: Experiment, study: Study, device: str) -> Res
         begun = time.perf_counter()
         predicted = _predicted(experiment, study, draw, run.seed)
         seconds["prediction"] = time.perf_counter() - begun
-    return Result(pd.concat(tables, ignore_index=True), seconds, device, predicted)
+    return Result(pd.concat(tables, ignore_index=True), seconds, device, predicted, origin_here(device))
 
 
 def _drawing(run: Run, study: Study, device: str) -> Callable[[int], pd.DataFrame]:

@@ -14,7 +14,7 @@ from rich.table import Table
 from benchmarks.experiments.agreement import agreement, compare_predictions, scatter
 from benchmarks.experiments.experiment import Experiment
 from benchmarks.experiments.store import Store
-from benchmarks.experiments.summary import has_truth, marked_selections, means, with_error
+from benchmarks.experiments.summary import has_truth, marked_selections, means, rates, with_error
 from knockoffs.cli.terminal import console, say, text
 from knockoffs.runtime.checks import check_choice
 from knockoffs.runtime.outputs import write_atomically
@@ -129,7 +129,7 @@ def draw_curves(
     response: str | None,
 ) -> None:
     """Draw curves of false discoveries and power, or what suits the experiment better, to a file."""
-    from benchmarks.experiments.figures import curves, heat_map
+    from benchmarks.experiments.figures import CURVE, curves, heat_map
 
     if not has_truth(results):
         raise ValueError(
@@ -141,7 +141,7 @@ def draw_curves(
             raise ValueError("--variant and --response: the figure shows all of them; leave both out.")
         level = experiment.predicts
         if level is None:
-            save_figure(heat_map(results), path)
+            save_figure(heat_map(rates(results, CURVE.tolist())), path)
         else:
             save_figure(scatter(compare_predictions(results, store.predicted(experiment), level), level), path)
         return
@@ -152,7 +152,7 @@ def draw_curves(
             check_choice(f"--{option}", asked, known)
         chosen.append(asked or known[0])
         left = left[left[option] == chosen[-1]]
-    save_figure(curves(results, *chosen), path)
+    save_figure(curves(rates(left, CURVE.tolist()), *chosen), path)
 
 
 def figure_format(path: str) -> str:

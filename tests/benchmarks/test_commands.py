@@ -88,6 +88,8 @@ def test_every_option_is_known_to_these_tests() -> None:
     options = {name: {o for p in command.params for o in p.opts} for name, command in main.commands.items()}
     assert options == {
         "list": set(),
+        "keep": {"--out"},
+        "page": set(),
         "draw": {"name", "figure", "--column", "--methods", "--variant", "--data"},
         "run": {
             "name",

@@ -280,6 +280,8 @@ def test_a_file_that_is_no_table_is_refused(attack: Attack, make: Callable[[], b
 @pytest.mark.parametrize("file", ["none", ".", "/dev/zero", "/dev/null", "circle", "model", "d.csv/d.csv", ""])
 def test_a_path_without_a_table_is_refused(attack: Attack, file: str) -> None:
     Path("circle").symlink_to("circle")
+    Path("below").mkdir()
+    pd.DataFrame({"w": [1.0]}).to_parquet("below/other.parquet")  # so that "." holds tables that are not alike
     attack("select", file, *SELECT[2:])
     attack(*CHECK, "--knockoffs", file)
     if file != "model":
