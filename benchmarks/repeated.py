@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import torch  # noqa: F401 (before `one_thread`, which holds what is loaded to one thread)
 from joblib import Parallel, delayed
@@ -21,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.experiments.origin import origin_here
+from benchmarks.experiments.summary import with_error
 from knockoffs import fdp, knockoff_select, power
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.runtime.parallel import one_thread
@@ -115,17 +115,16 @@ def means_as_text(frame: pd.DataFrame, by: Sequence[str], values: Sequence[str],
     return found[[*by, *values, "number"]]
 
 
-def with_error(mean: float, error: float, level: float = np.inf, digits: int = 3) -> str:
-    """Write a mean ± its standard error; marked where it is above the level by more than two of these."""
-    mark = " !" if mean > level + 2 * error else ""
-    return f"{mean:.{digits}f} ± {error:.{digits}f}{mark}"
+def marked(mean: float, error: float, level: float) -> str:
+    """Write a mean ± its standard error, marked where it is above the level by more than two of these."""
+    return with_error(mean, error) + (" !" if mean > level + 2 * error else "")
 
 
 def rates_table(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Return FDP ± s.e. and power as text, a column for each level and a row for each of the rest."""
     found = means(frame, [*by, "level"], ["FDP", "power"])
     cells = [
-        f"{with_error(row['FDP'], row['s.e. of FDP'], row['level'])} / {row['power']:.2f}"
+        f"{marked(row['FDP'], row['s.e. of FDP'], row['level'])} / {row['power']:.2f}"
         for row in found.to_dict("records")
     ]
     table = wide(found.assign(cell=cells), by, "level", "cell")

@@ -14,13 +14,13 @@ from benchmarks.repeated import (
     Job,
     Row,
     add_options,
+    marked,
     means,
     measured,
     rates_at,
     rates_table,
     seeds_of,
     show,
-    with_error,
 )
 from benchmarks.speed import seconds
 from knockoffs import (
@@ -83,7 +83,7 @@ def show_rates(names: list[str], arguments: argparse.Namespace) -> None:
     table.insert(1, "exact", ["yes" if STATISTICS[name].exact else "no" for name in table["statistic"]])
     if len(null):
         shares = means(null, ["statistic"], ["any"])
-        cells = [with_error(row["any"], row["s.e. of any"], 0.1) for row in shares.to_dict("records")]
+        cells = [marked(row["any"], row["s.e. of any"], 0.1) for row in shares.to_dict("records")]
         table = table.merge(shares.assign(null=cells)[["statistic", "null"]])
     table["seconds"] = found.groupby("statistic", sort=False)["seconds"].median().to_numpy()
     title = f"exact knockoffs of gaussian, 10/√N, {arguments.repeats} replicates; global null, {arguments.nulls}"

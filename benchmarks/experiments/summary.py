@@ -68,9 +68,9 @@ def means_of_rates(found: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index()
 
 
-def with_error(value: float, error: float) -> str:
-    """A mean ± its standard error, as text; one run has no error."""
-    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
+def with_error(value: float, error: float, digits: int = 3) -> str:
+    """Return a mean ± its standard error, as text; one run has no error."""
+    return f"{value:.{digits}f}" if np.isnan(error) else f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
 def marked_selections(experiment: Experiment, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
