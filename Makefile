@@ -94,7 +94,7 @@ rows: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.rows $(if $(ROWS),--rows $(ROWS))
 
 quality: setup
-	$(ONE_CORE) $(BIN)/python -m benchmarks.quality
+	$(ONE_CORE) $(BIN)/python -m benchmarks.quality --n-jobs $(JOBS)
 
 statistics: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.statistics

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -81,15 +82,20 @@ def source(experiment: Experiment, store: Store) -> pd.DataFrame:
     return pd.DataFrame([row | {"remark": ""}])
 
 
-def source_in_words(name: str, folder: Path = FOLDER) -> str:
-    """Return commit and hardware of what is kept of an experiment, as a line of a page."""
+def sources_in_words(names: Sequence[str], folder: Path = FOLDER) -> list[str]:
+    """Return commit and hardware of what is kept, one line for all experiments that share them."""
     table = kept_table(SOURCES, folder)
-    found = table[table["experiment"] == name] if len(table) else table
-    if found.empty:
-        return f"`{name}`: commit {NOT_RECORDED}; hardware {NOT_RECORDED}."
-    row = found.iloc[0]
-    remark = f" {row['remark']}" if row["remark"] else ""
-    return f"`{name}`: {row['date']}, commit {row['commit']}; {row['hardware']}.{remark}"
+    lines: dict[str, list[str]] = {}
+    for name in names:
+        found = table[table["experiment"] == name] if len(table) else table
+        said = _in_words(found.iloc[0]) if len(found) else f"commit {NOT_RECORDED}; hardware {NOT_RECORDED}."
+        lines.setdefault(said, []).append(f"`{name}`")
+    return [f"{', '.join(own)}: {said}" for said, own in lines.items()]
+
+
+def _in_words(source: pd.Series) -> str:
+    said = f"{source['date']}, commit {source['commit']}; {source['hardware']}."
+    return f"{said} {source['remark']}".strip()
 
 
 def _replace(path: Path, name: str, new: pd.DataFrame) -> None:

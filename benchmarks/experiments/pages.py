@@ -21,7 +21,7 @@ from benchmarks.experiments.kept import (
     TIMES,
     kept,
     kept_table,
-    source_in_words,
+    sources_in_words,
 )
 from benchmarks.experiments.summary import (
     distance_from_nominal,
@@ -95,7 +95,7 @@ def reader_parts(folder: Path = FOLDER) -> dict[str, str]:
 
 
 def _figure(title: str, file: str, experiments: Sequence[str], folder: Path) -> str:
-    sources = (f"* {source_in_words(name, folder)}" for name in experiments)
+    sources = (f"* {line}" for line in sources_in_words(experiments, folder))
     return "\n".join((f"![{title}]({file})", "", "Where it was measured:", "", *sources))
 
 

@@ -76,16 +76,17 @@ def test_commit_and_hardware_go_with_the_results(store: Store, folder: Path) -> 
     other = Origin("def5678", "a GPU")
     store.write(Run("gaussian", "rho-0.6", "gaussian", 2), result(12, origin=other))
     kept.keep(store, folder)
-    said = kept.source_in_words("gaussian", folder)
-    assert "commit abc1234 and def5678; two cores of a kind; a GPU." in said
-    assert kept.source_in_words("gene", folder) == f"`gene`: commit {NOT_RECORDED}; hardware {NOT_RECORDED}."
+    gaussian, others = kept.sources_in_words(["gaussian", "gene", "hiv"], folder)
+    assert gaussian.startswith("`gaussian`: ")
+    assert "commit abc1234 and def5678; two cores of a kind; a GPU." in gaussian
+    assert others == f"`gene`, `hiv`: commit {NOT_RECORDED}; hardware {NOT_RECORDED}."
 
 
 def test_runs_that_do_not_say_where_they_were_made_are_not_recorded(store: Store, folder: Path) -> None:
     for path in store.folder.rglob("*.json"):
         path.write_text(path.read_text(encoding="utf-8").replace('"origin"', '"nothing"'), encoding="utf-8")
     kept.keep(store, folder)
-    said = kept.source_in_words("gaussian", folder)
+    (said,) = kept.sources_in_words(["gaussian"], folder)
     assert f"commit {NOT_RECORDED}; {NOT_RECORDED}." in said
 
 
@@ -105,7 +106,7 @@ def test_keeping_replaces_an_experiment_and_nothing_else(store: Store, folder: P
         text = (folder / name).read_text(encoding="utf-8")
         assert text.startswith("# A remark.\n")
         assert text.count("gene,") == 1
-    assert "commit c0ffee; a machine." in kept.source_in_words("gene", folder)
+    assert kept.sources_in_words(["gene"], folder) == ["`gene`: then, commit c0ffee; a machine."]
 
 
 def test_this_machine_is_named() -> None:
