@@ -66,7 +66,10 @@ def measured(jobs: Iterable[Job], arguments: argparse.Namespace) -> pd.DataFrame
         done[key] = rows
         if arguments.out is not None:
             _append(arguments.out, key, rows)
-    return pd.DataFrame([row for job in jobs for row in done.get(job.key, [])])
+    rows = [row for job in jobs for row in done.get(job.key, [])]
+    if jobs and not rows:
+        raise SystemExit(f"{arguments.out} has none of these results: leave out --show to make them.")
+    return pd.DataFrame(rows)
 
 
 def _attempt(job: Job) -> tuple[str, list[Row]]:
@@ -78,15 +81,18 @@ def _attempt(job: Job) -> tuple[str, list[Row]]:
 
 
 def _read(path: Path | None) -> dict[str, list[Row]]:
-    lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.is_file() else []
-    return {line["job"]: line["rows"] for line in map(json.loads, lines)}
+    """Return what is written down; a last line that was cut off is left out, and so made again."""
+    text = path.read_text(encoding="utf-8") if path is not None and path.is_file() else ""
+    whole = [line for line in text.splitlines(keepends=True) if line.endswith("}\n")]
+    return {line["job"]: line["rows"] for line in map(json.loads, whole)}
 
 
 def _append(path: Path, key: str, rows: list[Row]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     line = {"job": key, **origin_here("cpu")._asdict(), "rows": rows}
+    cut_off = path.is_file() and path.read_bytes()[-1:] not in (b"\n", b"")
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+        file.write("\n" * cut_off + json.dumps(line) + "\n")
 
 
 def rates_at(w: Array, relevant: Flags, levels: Sequence[float]) -> Iterator[Row]:

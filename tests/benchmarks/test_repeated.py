@@ -70,6 +70,21 @@ def test_what_is_written_down_is_not_made_again(tmp_path: Path) -> None:
     assert len(file.read_bytes().splitlines()) == 6
 
 
+@pytest.mark.parametrize("left", [1, 30])
+def test_a_line_that_was_cut_off_is_made_again(tmp_path: Path, left: int) -> None:
+    file = tmp_path / "runs.jsonl"
+    whole = measured(JOBS, options("--out", str(file)))
+    file.write_bytes(file.read_bytes()[:-left])
+    for _ in range(2):
+        pd.testing.assert_frame_equal(measured(JOBS, options("--out", str(file))), whole)
+    assert len(file.read_bytes().splitlines()) == 7  # that one, and the rest of it
+
+
+def test_showing_what_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="has none of these results"):
+        measured(JOBS, options("--out", str(tmp_path / "none"), "--show"))
+
+
 def test_showing_makes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "runs.jsonl"
     measured(JOBS[:2], options("--out", str(file)))
