@@ -24,7 +24,7 @@ setup: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python $(INSTALL) ".[bench,cluster,dev]"
+	$(BIN)/python $(INSTALL) ".[lightgbm,cluster,dev]"
 	@touch $@
 
 $(INSTALLED_DOCS): $(INSTALLED)
@@ -63,7 +63,7 @@ package: setup
 # the tests with the oldest versions that pyproject.toml allows, in an environment of its own
 minimum:
 	$(PYTHON) -m venv .venv-minimum
-	.venv-minimum/bin/python -m pip install --quiet --constraint constraints-minimum.txt --editable ".[bench,cluster,dev]"
+	.venv-minimum/bin/python -m pip install --quiet --constraint constraints-minimum.txt --editable ".[lightgbm,cluster,dev]"
 	$(ONE_CORE) .venv-minimum/bin/python -m pytest -m "not slow" --ignore tests/gpu --numprocesses $(JOBS) --dist loadfile
 
 # what needs a GPU, by the Python and torch that are there (PYTHON=...), without set-up
@@ -94,7 +94,7 @@ rows: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.rows $(if $(ROWS),--rows $(ROWS))
 
 quality: setup
-	$(ONE_CORE) $(BIN)/python -m benchmarks.quality
+	$(ONE_CORE) $(BIN)/python -m benchmarks.quality --n-jobs $(JOBS)
 
 statistics: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.statistics
@@ -129,9 +129,10 @@ mixed: setup
 	$(ONE_CORE) $(BIN)/python -m benchmarks.mixed $(if $(DATA),--data $(DATA))
 	$(ONE_CORE) $(BIN)/python -m benchmarks.mixed_rates $(if $(DATA),--data $(DATA))
 
-# tables and figures of docs/benchmarks/paper.md from the runs in RESULTS=FOLDER
+# the pages and figures of docs/benchmarks; RESULTS=FOLDER first puts the runs of a folder into benchmarks/results
 paper: setup
-	$(BIN)/python -m benchmarks.paper $(RESULTS)
+	$(if $(RESULTS),$(BIN)/python -m benchmarks keep --out $(RESULTS))
+	$(BIN)/python -m benchmarks page
 
 clean:
 	rm -rf .venv .venv-minimum out dist docs/_build docs/gallery docs/reference/generated docs/sg_execution_times.rst

@@ -1,0 +1,1 @@
+"""Experiments and measurements of `knockoffs`, outside the package that users install."""

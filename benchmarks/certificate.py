@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
-import warnings
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
-from joblib import Parallel, delayed
-from rich.console import Console
-from rich.table import Table
 from scipy.stats import kstest
 
+from benchmarks.repeated import Job, Row, add_options, measured, seeds_of, show
 from benchmarks.speed import seconds
 from knockoffs import DDLK, GaussianKnockoffs, check_swap
 from knockoffs.datasets import (
@@ -36,36 +30,25 @@ NOISE = 1e-3
 LAWS = {"gaussian": AutoregressiveGaussian(), "mixture": AutoregressiveMixture(), "clayton": ClaytonCopula()}
 SIGNS = AutoregressiveMixture(rhos=(0.6, 0.4, -0.6))
 REAL = ("genes", "icu")
+VERDICTS = ("pass", "warn", "fail")
 
 
-@dataclass
-class Row:
-    """One certificate."""
-
-    data: str
-    kind: str
-    seed: int
-    rows: int
-    verdict: str
-    validity: str
-    power: str
-    p_value: float
-    seconds: float
-
-
-def exact(data: str, rows: int, seed: int) -> tuple[Array, Array]:
+def exact(data: str, rows: int, seed: int, folder: str | None) -> tuple[Array, Array]:
     """Rows and exact knockoffs; of real rows by exchanging cells of rows and learned knockoffs at random."""
     if data in LAWS:
         x = LAWS[data].sample(rows, seed)
         return x, LAWS[data].knockoffs(x, seed)
-    x, model = _real(data)
+    x, model = _real(data, folder)
     chosen = np.random.default_rng(seed).permutation(len(x))[:rows]
     return symmetrised(x[chosen], model.sample(x[chosen], random_state=seed), seed)
 
 
 @lru_cache
-def _real(data: str) -> tuple[Array, DDLK]:
-    x = gene_walk(load_expression(), random_state=0) if data == "genes" else load_icu(missing="fill").X
+def _real(data: str, folder: str | None) -> tuple[Array, DDLK]:
+    if data == "genes":
+        x = gene_walk(load_expression(folder), random_state=0)
+    else:
+        x = load_icu(folder, missing="fill").X
     return x.to_numpy(), DDLK(random_state=0).fit(x.to_numpy())
 
 
@@ -104,67 +87,56 @@ BROKEN: dict[str, Callable[[Array, Array, np.random.Generator], Array]] = {
 }
 
 
-def pair(data: str, kind: str, rows: int, seed: int) -> tuple[Array, Array]:
+def pair(data: str, kind: str, rows: int, seed: int, folder: str | None) -> tuple[Array, Array]:
     if kind == "Gaussian, signs differ":
         x = SIGNS.sample(2 * rows, seed)
         return x[rows:], GaussianKnockoffs(random_state=seed).fit(x[:rows]).sample(x[rows:])
-    x, x_tilde = exact(data, rows, seed)
+    x, x_tilde = exact(data, rows, seed, folder)
     return x, BROKEN[kind](x, x_tilde, np.random.default_rng(seed)) if kind in BROKEN else x_tilde
 
 
-def run(data: str, kind: str, rows: int, seed: int) -> tuple[Row, list[float]]:
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    tables = pair(data, kind, rows, seed)
+def one_certificate(data: str, kind: str, rows: int, seed: int, folder: str | None = None) -> list[Row]:
+    """Return the verdict, its parts, and the p-values of the classifier test; `folder` holds the real data."""
+    tables = pair(data, kind, rows, seed, folder)
     begun = time.perf_counter()
     found = check_swap(tables, random_state=seed)
-    spent = time.perf_counter() - begun
-    row = Row(data, kind, seed, len(tables[0]), found.verdict, found.validity, found.power, found.p_value, spent)
-    return row, [t.p_value for t in found.found.tests if t.test == "classifier"]
+    row: Row = {"data": data, "rows": len(tables[0]), "knockoffs": kind, "s": time.perf_counter() - begun}
+    row |= {verdict: float(found.verdict == verdict) for verdict in VERDICTS}
+    row |= {"validity fails": float(found.validity == "fail"), "power warns": float(found.power == "warn")}
+    return [row | {"classifier": [test.p_value for test in found.found.tests if test.test == "classifier"]}]
 
 
-def tasks(draws: int) -> list[tuple[str, str, int, int]]:
-    found = []
-    for data in (*LAWS, *REAL):
+def tasks(sets: list[str]) -> Iterator[tuple[str, str, int]]:
+    """Yield data set, kind of knockoffs and rows."""
+    for data in sets:
         rows = {"genes": 975, "icu": 4000}.get(data, 2000)
-        kinds = ["exact", *BROKEN, *(["Gaussian, signs differ"] if data == "mixture" else [])]
-        found += [(data, kind, rows, seed) for kind in kinds for seed in range(draws)]
-    return found + [("gaussian", "one variance + 20 %", 4000, seed) for seed in range(draws)]
+        for kind in ("exact", *BROKEN, *(["Gaussian, signs differ"] if data == "mixture" else [])):
+            yield data, kind, rows
+    if "gaussian" in sets:
+        yield "gaussian", "one variance + 20 %", 4000
 
 
-def show(rows: list[Row]) -> None:
-    table = Table(title="Share of draws with each verdict")
-    for heading in (
-        "data",
-        "rows",
-        "knockoffs",
-        "draws",
-        "pass",
-        "warn",
-        "fail",
-        "validity fails",
-        "power warns",
-        "s",
-    ):
-        table.add_column(heading, justify="left" if heading in ("data", "knockoffs") else "right")
-    for key in dict.fromkeys((r.data, r.rows, r.kind) for r in rows):
-        found = [r for r in rows if (r.data, r.rows, r.kind) == key]
-        shares = [np.mean([r.verdict == v for r in found]) for v in ("pass", "warn", "fail")]
-        shares += [np.mean([r.validity == "fail" for r in found]), np.mean([r.power == "warn" for r in found])]
-        spent = np.median([r.seconds for r in found])
-        table.add_row(key[0], str(key[1]), key[2], str(len(found)), *(f"{s:.0%}" for s in shares), f"{spent:.1f}")
-    Console(width=130).print(table)
+def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of draws with each verdict."""
+    groups = frame.groupby(["data", "rows", "knockoffs"], sort=False)
+    shares = groups[[*VERDICTS, "validity fails", "power warns"]].mean()
+    table = shares.map("{:.0%}".format)
+    table.insert(0, "draws", groups.size())
+    table["s"] = groups["s"].median().map("{:.1f}".format)
+    return table.reset_index()[["data", "knockoffs", "rows", *table.columns]]
 
 
-def calibration(draws: int, n_jobs: int) -> None:
+def calibration(arguments: argparse.Namespace) -> None:
     """p-values of the classifier test for exact knockoffs, one swap of each draw."""
+    draws = arguments.calibration_draws
     for data in LAWS:
-        found = Parallel(n_jobs)(delayed(run)(data, "exact", 400, 1000 + seed) for seed in range(draws))
-        by_swap = np.array([p for _, p in found]).T
+        jobs = [Job(one_certificate, (data, "exact", 400, 1000 + seed)) for seed in range(draws)]
+        found = measured(jobs, arguments)
+        by_swap = np.array(found["classifier"].tolist()).T
         fits = ", ".join(f"{kstest(p, 'uniform').pvalue:.3f}" for p in by_swap)
-        passed = np.mean([row.verdict == "pass" for row, _ in found])
         print(
-            f"{data}: {draws} draws of 400 rows: KS p against uniform (full, 3 halves): {fits}; pass {passed:.1%}"
+            f"{data}: {draws} draws of 400 rows: KS p against uniform (full, 3 halves): {fits}; "
+            f"pass {found['pass'].mean():.1%}"
         )
 
 
@@ -180,27 +152,22 @@ def cost() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=40)
+    add_options(parser, "--draws", 40)
     parser.add_argument("--calibration-draws", type=int, default=200)
     parser.add_argument("--sets", nargs="+", default=[*LAWS, *REAL], choices=[*LAWS, *REAL])
     parser.add_argument("--data", help="folder with the real data; without it those are left out")
-    parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="write the certificates' verdicts to this JSON file")
     parser.add_argument("--cost", action="store_true", help="measure the time alone")
     arguments = parser.parse_args()
     if arguments.cost:
         cost()
         return
-    if arguments.data:
-        os.environ["KNOCKOFFS_DATA"] = arguments.data
     sets = [name for name in arguments.sets if arguments.data or name not in REAL]
-    todo = [task for task in tasks(arguments.draws) if task[0] in sets]
-    rows = [row for row, _ in Parallel(arguments.n_jobs)(delayed(run)(*task) for task in todo)]
-    if arguments.out:
-        arguments.out.write_text(json.dumps([asdict(row) for row in rows], indent=1))
-    show(rows)
+    jobs = [
+        Job(one_certificate, (*task, seed, arguments.data)) for task in tasks(sets) for seed in seeds_of(arguments)
+    ]
+    show("Share of draws with each verdict", tabulated(measured(jobs, arguments)), names=2)
     if arguments.calibration_draws:
-        calibration(arguments.calibration_draws, arguments.n_jobs)
+        calibration(arguments)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,10 @@ import itertools
 from collections.abc import Callable
 
 import numpy as np
-from joblib import Parallel, delayed
-from rich.console import Console
-from rich.table import Table
+import pandas as pd
 from sklearn.linear_model import Lasso
 
+from benchmarks.repeated import Job, Row, add_options, means, measured, seeds_of, show, wide
 from knockoffs import fdp, knockoff_evalues, knockoff_select, power, select_by_evalues
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
@@ -26,6 +25,7 @@ AMPLITUDES = (4.0, 6.0)  # coefficients times the root of the number of rows
 LEVELS = (0.05, 0.1, 0.2)
 DRAWS = (1, 5, 10, 20, 50)
 SEEDS = 5  # answers on the same data that are compared
+RULE = ["q", "e-values of a draw"]
 MEASURES = ("FDP", "power", "empty", "similarity")
 
 
@@ -64,23 +64,27 @@ def statistics_of_draws(features: int, amplitude: float, draws: int, seed: int) 
     return ws, relevant
 
 
-def one_replicate(features: int, amplitude: float, seed: int) -> Array:
-    """The measures on one data set, `[rules, levels, numbers of draws, measures]`."""
+def one_replicate(features: int, amplitude: float, seed: int) -> list[Row]:
+    """Return the measures on one data set, by rule, level and number of draws."""
     ws, relevant = statistics_of_draws(features, amplitude, SEEDS * max(DRAWS), seed)
-    found = np.empty((len(RULES), len(LEVELS), len(DRAWS), len(MEASURES)))
-    for (r, rule), (k, level) in itertools.product(enumerate(RULES.values()), enumerate(LEVELS)):
-        if features < 1 / level:  # no rule can select anything
-            found[r, k] = (0, 0, 1, np.nan)
-            continue
+    found = []
+    for level, (name, rule) in itertools.product(LEVELS, RULES.items()):
         evalues = np.array([rule(w, level) for w in ws])
-        for m, draws in enumerate(DRAWS):
-            if draws == 1:
-                answers = [knockoff_select(w, level) for w in ws[:SEEDS]]
-            else:
-                means = evalues[: SEEDS * draws].reshape(SEEDS, draws, features).mean(1)
-                answers = [select_by_evalues(e, level) for e in means]
-            found[r, k, m] = measures(answers, relevant)
+        for draws in DRAWS:
+            values = (0.0, 0.0, 1.0, np.nan)  # no rule can select anything
+            if features >= 1 / level:
+                values = measures(_answers(ws, evalues, level, draws), relevant)
+            about = {"q": level, "e-values of a draw": name, "draws": draws}
+            found.append(about | dict(zip(MEASURES, values, strict=True)))
     return found
+
+
+def _answers(ws: Array, evalues: Array, level: float, draws: int) -> list[Flags]:
+    """Return what is selected from the same data with draws of other seeds."""
+    if draws == 1:
+        return [knockoff_select(w, level) for w in ws[:SEEDS]]
+    means = evalues[: SEEDS * draws].reshape(SEEDS, draws, ws.shape[1]).mean(1)
+    return [select_by_evalues(e, level) for e in means]
 
 
 def measures(answers: list[Flags], relevant: Flags) -> tuple[float, float, float, float]:
@@ -91,41 +95,30 @@ def measures(answers: list[Flags], relevant: Flags) -> tuple[float, float, float
     return (*np.mean(shares, axis=0), float(similarity))
 
 
-def show(console: Console, features: int, amplitude: float, runs: Array) -> None:
-    """One table: rules and levels as rows, numbers of draws as columns."""
-    title = (
-        f"{features} features, {RELEVANT[features]} relevant with ±{amplitude:g}/√{ROWS}, {len(runs)} replicates"
-    )
-    table = Table(title=f"{title}: {', '.join(MEASURES)} (largest s.e. of the row)", title_justify="left")
-    for heading in ("q", "e-values of a draw", *(f"{draws} draws" for draws in DRAWS), "s.e."):
-        table.add_column(heading, justify="left" if heading.startswith("e-") else "right", no_wrap=True)
-    mean, error = _means(runs)
-    for (k, level), (r, rule) in itertools.product(enumerate(LEVELS), enumerate(RULES)):
-        if mean[:, k, :, 2].min() > 0.995:  # nothing can be had at this level, whatever the rule
-            continue
-        cells = [" ".join(f"{value:.2f}" for value in mean[r, k, m]) for m in range(len(DRAWS))]
-        table.add_row(f"{level:g}", rule, *cells, " ".join(f"{e:.2f}" for e in np.fmax.reduce(error[r, k])))
-    console.print(table)
-
-
-def _means(runs: Array) -> tuple[Array, Array]:
-    """Means and standard errors over the replicates in which a measure is defined; nan where it never is."""
-    defined = np.isfinite(runs)
-    count = np.where(defined.any(0), defined.sum(0), np.nan)
-    mean = np.where(defined, runs, 0).sum(0) / count
-    return mean, np.sqrt(np.where(defined, (runs - mean) ** 2, 0).sum(0)) / count
+def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return rules and levels as rows, numbers of draws as columns, and the largest standard errors."""
+    found = means(frame, [*RULE, "draws"], MEASURES)
+    cells = [" ".join(f"{row[name]:.2f}" for name in MEASURES) for row in found.to_dict("records")]
+    table = wide(found.assign(cell=cells), RULE, "draws", "cell")
+    groups = found.groupby(RULE, sort=False)
+    errors = groups[[f"s.e. of {name}" for name in MEASURES]].max()
+    table["s.e."] = [" ".join(f"{error:.2f}" for error in row) for row in errors.to_numpy()]
+    empty = found.groupby("q", sort=False)["empty"].min()
+    kept = table["q"].isin(empty.index[empty <= 0.995])  # else nothing can be had there, whatever the rule
+    return table[kept].rename(columns=lambda name: f"{name} draws" if isinstance(name, int) else name)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicates", type=int, default=200)
+    add_options(parser, "--replicates", 200)
     parser.add_argument("--features", type=int, nargs="+", default=list(RELEVANT), choices=list(RELEVANT))
-    parser.add_argument("--n-jobs", type=int, default=1)
     arguments = parser.parse_args()
-    console = Console(width=170)
     for features, amplitude in itertools.product(arguments.features, AMPLITUDES):
-        tasks = [delayed(one_replicate)(features, amplitude, seed) for seed in range(arguments.replicates)]
-        show(console, features, amplitude, np.array(Parallel(arguments.n_jobs)(tasks)))
+        jobs = [Job(one_replicate, (features, amplitude, seed)) for seed in seeds_of(arguments)]
+        table = tabulated(measured(jobs, arguments))
+        what = f"{features} features, {RELEVANT[features]} relevant with ±{amplitude:g}/√{ROWS}"
+        measured_as = f"{', '.join(MEASURES)} (largest s.e. of the row)"
+        show(f"{what}, {arguments.repeats} replicates: {measured_as}", table, names=2)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from joblib import Parallel, delayed
-from rich.console import Console
-from rich.table import Table
 from sklearn.linear_model import Ridge
 
+from benchmarks.repeated import ABOVE, Job, Row, add_options, measured, rates_at, rates_table, seeds_of, show
 from knockoffs import (
     DDLK,
     GaussianKnockoffs,
@@ -21,13 +18,9 @@ from knockoffs import (
     ImportanceStatistic,
     LassoStatistic,
     MidpointStatistic,
-    fdp,
-    knockoff_select,
-    power,
 )
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.arrays import Array, Flags, Indices
-from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.statistics import Statistic
 
 LEVELS = (0.1, 0.2)
@@ -120,66 +113,33 @@ HANDLINGS: dict[str, Callable[[Rows, int], tuple[Rows, Array]]] = {
 }
 
 
-def one_replicate(setting: str, handling: str, statistics: list[str], seed: int) -> dict[str, list[float]]:
-    """Return, per statistic, FDP and then power at all levels."""
-    torch.set_num_threads(1)
-    rows = draw_rows(SETTINGS[setting], seed)
-    found = {}
-    with collect_cautions():
-        rows, x_tilde = HANDLINGS[handling](rows, seed)
-        groups = None if len(rows.x) == rows.groups.max() + 1 else rows.groups
-        for name in statistics:
-            w = STATISTICS[name].set_params(random_state=seed).compute(rows.x, x_tilde, rows.y, groups=groups)
-            selections = [knockoff_select(w, level) for level in LEVELS]
-            found[name] = [score(s, rows.relevant) for score in (fdp, power) for s in selections]
-    return found
-
-
-def show(
-    console: Console, setting: str, handlings: list[str], statistics: list[str], runs: dict[str, Any]
-) -> None:
-    table = Table(title=f"{setting}: FDP ± s.e. and power at {' / '.join(f'{level:g}' for level in LEVELS)}")
-    table.add_column("knockoffs")
+def one_replicate(setting: str, handling: str, statistics: list[str], seed: int) -> list[Row]:
+    """Return FDP and power of each statistic at all levels."""
+    rows, x_tilde = HANDLINGS[handling](draw_rows(SETTINGS[setting], seed), seed)
+    groups = None if len(rows.x) == rows.groups.max() + 1 else rows.groups
+    found = []
     for name in statistics:
-        table.add_column(name, justify="right")
-    for handling in handlings:
-        shares, powers = [], []
-        for name in statistics:
-            numbers = np.array([run[name] for run in runs[handling]])
-            mean, error = numbers.mean(0), numbers.std(0, ddof=1) / np.sqrt(len(numbers))
-            cells = [
-                f"{mean[k]:.3f}±{error[k]:.3f}{'!' if mean[k] > level + 2 * error[k] else ''}"
-                for k, level in enumerate(LEVELS)
-            ]
-            shares.append(" ".join(cells))
-            powers.append(" ".join(f"{value:.2f}" for value in mean[len(LEVELS) :]))
-        table.add_row(handling, *shares)
-        table.add_row("  power", *powers)
-    console.print(table)
+        w = STATISTICS[name].set_params(random_state=seed).compute(rows.x, x_tilde, rows.y, groups=groups)
+        about = {"groups": setting, "knockoffs": handling, "statistic": name}
+        found += [about | rates for rates in rates_at(w, rows.relevant, LEVELS)]
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicates", type=int, default=40)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--n-jobs", type=int, default=1)
+    add_options(parser, "--replicates", 40)
     parser.add_argument("--settings", nargs="*", default=list(SETTINGS))
     parser.add_argument("--handlings", nargs="*", default=list(HANDLINGS))
     parser.add_argument("--statistics", nargs="*", default=list(STATISTICS))
     arguments = parser.parse_args()
-    console = Console(width=200)
-    seeds = range(arguments.first_seed, arguments.first_seed + arguments.replicates)
-    jobs = [(s, h, seed) for s in arguments.settings for h in arguments.handlings for seed in seeds]
-    results = Parallel(arguments.n_jobs, return_as="generator")(
-        delayed(one_replicate)(s, h, arguments.statistics, seed) for s, h, seed in jobs
-    )
-    runs: dict[str, Any] = {}
-    for (setting, handling, seed), result in zip(jobs, results, strict=True):
-        runs.setdefault(handling, []).append(result)
-        if handling == arguments.handlings[-1] and seed == seeds[-1]:
-            show(console, setting, arguments.handlings, arguments.statistics, runs)
-            runs = {}
-    console.print("! above the level by more than two standard errors")
+    for setting in arguments.settings:
+        jobs = [
+            Job(one_replicate, (setting, handling, arguments.statistics, seed))
+            for handling in arguments.handlings
+            for seed in seeds_of(arguments)
+        ]
+        table = rates_table(measured(jobs, arguments), ["knockoffs", "statistic"])
+        show(f"{setting}: FDP ± s.e. and power", table, names=2, note=ABOVE)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ Exact knockoffs of Gaussian rows, and coefficients of a ridge regression, which 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.repeated import Job, Row, add_options, means_as_text, measured, seeds_of, show
 from knockoffs import fdp, fdp_bounds, knockoff_select, pfer_select
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.filtering.guarantees import false_in_sets, pfer_over_draws
@@ -20,44 +21,60 @@ from knockoffs.runtime.arrays import Array, Flags
 
 LEVEL, FALSE = 0.1, 2
 PENALTY = 0.1  # times the number of rows
+TOGETHER = 50  # data sets in one job
 
 
 def equicorrelated(features: int, rho: float) -> Array:
     return (1 - rho) * np.eye(features) + rho
 
 
-Setting = tuple[int, Array, int, float, int]
-Measure = Callable[[Array, Flags], list[float]]
-# rows, covariance, relevant features, coefficients times the root of the rows, draws
-OF_DRAWS: list[Setting] = [
-    (300, AutoregressiveGaussian(60, rho=0.5).covariance, 20, 4.0, 20),
-    (300, AutoregressiveGaussian(60, rho=0.5).covariance, 0, 4.0, 20),
-    *((500, equicorrelated(40, 0.3), 12, 4.0, draws) for draws in (1, 2, 5, 20)),
-    (500, equicorrelated(40, 0.3), 5, 8.0, 5),
+class Setting(NamedTuple):
+    """A distribution with relevant features, and how many draws of knockoffs are made."""
+
+    rows: int
+    features: int
+    covariance: str
+    relevant: int
+    amplitude: float  # of the coefficients, times the root of the rows
+    draws: int
+
+
+COVARIANCES: dict[str, Callable[[int], Array]] = {
+    "autoregressive, .5": lambda features: AutoregressiveGaussian(features, rho=0.5).covariance,
+    "equal, .3": lambda features: equicorrelated(features, 0.3),
+}
+OF_DRAWS = [
+    Setting(300, 60, "autoregressive, .5", 20, 4.0, 20),
+    Setting(300, 60, "autoregressive, .5", 0, 4.0, 20),
+    *(Setting(500, 40, "equal, .3", 12, 4.0, draws) for draws in (1, 2, 5, 20)),
+    Setting(500, 40, "equal, .3", 5, 8.0, 5),
 ]
-OF_OFFSETS: list[Setting] = [
-    (300, AutoregressiveGaussian(features, rho=0.5).covariance, relevant, 4.0, 1)
+OF_OFFSETS = [
+    Setting(300, features, "autoregressive, .5", relevant, 4.0, 1)
     for features, relevant in ((20, 0), (20, 2), (20, 5), (20, 10), (60, 0), (60, 2), (60, 5), (60, 10), (60, 30))
 ]
 
 
-def replicates(
-    rows: int, covariance: Array, relevant: int, amplitude: float, draws: int, *, runs: int
-) -> Iterator[tuple[Array, Flags]]:
-    """w of each draw, `[draws, features]`, and which features are relevant."""
-    features = len(covariance)
-    law = KnockoffLaw(np.zeros(features), covariance, knockoff_gaps(covariance))
-    root = np.linalg.cholesky(covariance)
-    for seed in range(runs):
-        rng = np.random.default_rng([seed, features, relevant, draws])
-        x, true = rng.standard_normal((rows, features)) @ root.T, rng.permutation(features) < relevant
-        y = x @ (true * rng.choice([-1.0, 1.0], features)) * amplitude / rows**0.5 + rng.standard_normal(rows)
-        ws = np.empty((draws, features))
-        for w in ws:
-            both = np.hstack([x, law.draw(x, rng.standard_normal(x.shape))])
-            size = np.abs(np.linalg.solve(both.T @ both + PENALTY * rows * np.eye(2 * features), both.T @ y))
-            w[:] = size[:features] - size[features:]
-        yield ws, true
+@lru_cache
+def distribution(features: int, covariance: str) -> tuple[Array, KnockoffLaw]:
+    """Return a root of the covariance, and exact knockoffs."""
+    matrix = COVARIANCES[covariance](features)
+    return np.linalg.cholesky(matrix), KnockoffLaw(np.zeros(features), matrix, knockoff_gaps(matrix))
+
+
+def replicate(setting: Setting, seed: int) -> tuple[Array, Flags]:
+    """Return w of each draw, `[draws, features]`, and which features are relevant."""
+    rows, features, covariance, relevant, amplitude, draws = setting
+    root, law = distribution(features, covariance)
+    rng = np.random.default_rng([seed, features, relevant, draws])
+    x, true = rng.standard_normal((rows, features)) @ root.T, rng.permutation(features) < relevant
+    y = x @ (true * rng.choice([-1.0, 1.0], features)) * amplitude / rows**0.5 + rng.standard_normal(rows)
+    ws = np.empty((draws, features))
+    for w in ws:
+        both = np.hstack([x, law.draw(x, rng.standard_normal(x.shape))])
+        size = np.abs(np.linalg.solve(both.T @ both + PENALTY * rows * np.eye(2 * features), both.T @ y))
+        w[:] = size[:features] - size[features:]
+    return ws, true
 
 
 def of_draws(ws: Array, true: Flags) -> list[float]:
@@ -74,25 +91,36 @@ def of_offsets(ws: Array, true: Flags) -> list[float]:
     return [fdp(knockoff_select(ws[0], LEVEL, offset=offset), true) for offset in (0, 1)]
 
 
-def table(title: str, headings: list[str], settings: list[Setting], measure: Measure, runs: int) -> Table:
-    shown = Table(title=f"{title}, {runs} runs", title_justify="left")
-    for heading in ("rows", "features", "relevant", "draws", *headings):
-        shown.add_column(heading, justify="right")
-    for rows, covariance, relevant, amplitude, draws in settings:
-        drawn = replicates(rows, covariance, relevant, amplitude, draws, runs=runs)
-        found = np.array([measure(*one) for one in drawn])
-        cells = [f"{m:.3f} ± {e:.3f}" for m, e in zip(found.mean(0), found.std(0) / runs**0.5, strict=True)]
-        shown.add_row(*map(str, (rows, len(covariance), relevant, draws)), *cells)
-    return shown
+def some_replicates(kind: str, setting: list[Any], first: int, count: int) -> list[Row]:
+    """Return what one way to select gives on several data sets."""
+    shown = Setting(*setting)
+    headings, measure = KINDS[kind]
+    about = {name: value for name, value in shown._asdict().items() if name in ABOUT}
+    values = (measure(*replicate(shown, seed)) for seed in range(first, first + count))
+    return [about | dict(zip(headings, own, strict=True)) for own in values]
+
+
+ABOUT = ["rows", "features", "relevant", "draws"]
+BOUNDS = [f"bounds fail ({LEVEL})", "mean w fails", f"false (at most {FALSE})", "of mean w", "FDR of mean w"]
+KINDS: dict[str, tuple[list[str], Callable[[Array, Flags], list[float]]]] = {
+    "Several draws": (BOUNDS, of_draws),
+    f"FDR at {LEVEL}": (["offset 0", "offset 1"], of_offsets),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=1000)
-    runs, console = parser.parse_args().runs, Console(width=150)
-    headings = [f"bounds fail ({LEVEL})", "of mean w", f"false (at most {FALSE})", "of mean w", "FDR of mean w"]
-    console.print(table("Several draws", headings, OF_DRAWS, of_draws, runs))
-    console.print(table(f"FDR at {LEVEL}", ["offset 0", "offset 1"], OF_OFFSETS, of_offsets, runs))
+    add_options(parser, "--runs", 1000)
+    arguments = parser.parse_args()
+    for kind, settings in zip(KINDS, (OF_DRAWS, OF_OFFSETS), strict=True):
+        seeds = seeds_of(arguments)
+        jobs = [
+            Job(some_replicates, (kind, list(setting), first, min(TOGETHER, seeds.stop - first)))
+            for setting in settings
+            for first in seeds[::TOGETHER]
+        ]
+        found = means_as_text(measured(jobs, arguments), ABOUT, KINDS[kind][0])
+        show(f"{kind}, {arguments.repeats} runs", found, names=0)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
-from rich.table import Table as Printed
 from sklearn.linear_model import Lasso
 
+from benchmarks.repeated import Job, Row, add_options, measured, show
 from knockoffs import HoldoutStatistic, knockoff_select
 from knockoffs.effects import Curve, Effect, Effects, describe_effects
 from knockoffs.effects.bins import LEVEL, standard_errors
@@ -135,73 +134,95 @@ def _contrast(effect: Effect, curve: Curve) -> Array:
 # experiments -----------------------------------------------------------------------------------------------------
 
 
-def hazard(replicates: int) -> Iterator[tuple[str, float, int]]:
+def hazard(replicates: int) -> Iterator[Job]:
     """Pairs with a correlation of .7, both relevant, one of them, or none; and features without a partner."""
     for task in ("survival", "number"):
         for default in (False, True):
             for rows, features in ((400, 12), (400, 40), (2000, 12), (2000, 40)):
-                found: dict[str, list[bool]] = {"correlated": [], "others": []}
-                for seed in range(max(8, replicates // features)):
-                    rng = np.random.default_rng([seed, rows, features])
-                    coefficients = np.zeros(features)
-                    coefficients[[0, 1, 4, features - 1]], coefficients[6] = 0.6, -0.4
-                    covariance = in_pairs(features)
-                    covariance[features // 2 :, features // 2 :] = np.eye(features - features // 2)
-                    data = gaussian_rows(covariance, coefficients, rows, rng)
-                    effects = effects_of(
-                        data, data.response(task, rng), list(range(features)), np.zeros(features), default=default
-                    )
-                    for effect in effects:
-                        part = "correlated" if int(effect.feature) < features // 2 else "others"
-                        found[part].append(holds(effect, data, task))
-                for part, held in found.items():
-                    statistic = "default" if default else "no models"
-                    yield f"{task}, {rows} x {features}, {statistic}, {part}", float(np.mean(held)), len(held)
+                data_sets = max(8, replicates // features)
+                yield Job(hazard_of, (task, default, rows, features, data_sets))
 
 
-def levels(replicates: int) -> Iterator[tuple[str, float, int]]:
+def hazard_of(task: str, default: bool, rows: int, features: int, data_sets: int) -> list[Row]:
+    """Coverage of the intervals of correlated features, and of the others."""
+    found: dict[str, list[bool]] = {"correlated": [], "others": []}
+    for seed in range(data_sets):
+        rng = np.random.default_rng([seed, rows, features])
+        coefficients = np.zeros(features)
+        coefficients[[0, 1, 4, features - 1]], coefficients[6] = 0.6, -0.4
+        covariance = in_pairs(features)
+        covariance[features // 2 :, features // 2 :] = np.eye(features - features // 2)
+        data = gaussian_rows(covariance, coefficients, rows, rng)
+        effects = effects_of(
+            data, data.response(task, rng), list(range(features)), np.zeros(features), default=default
+        )
+        for effect in effects:
+            part = "correlated" if int(effect.feature) < features // 2 else "others"
+            found[part].append(holds(effect, data, task))
+    statistic = "default" if default else "no models"
+    return [covered(f"{task}, {rows} x {features}, {statistic}, {part}", held) for part, held in found.items()]
+
+
+def levels(replicates: int) -> Iterator[Job]:
     """A feature of several levels that y does not depend on: how often its interval excludes no difference."""
     for task in TASKS:
         for count in (2, 4, 6):
-            held = []
-            for seed in range(replicates):
-                rng = np.random.default_rng([seed, count])
-                data = gaussian_rows(np.eye(3), np.array([0.0, 0.5, 0.0]), 600, rng)
-                level, other = (np.array(list("abcdef"))[rng.integers(count, size=600)] for _ in range(2))
-                table, knockoffs = (
-                    read_table(pd.DataFrame(x).add_prefix("f").assign(f0=own), who="intervals")
-                    for own, x in ((level, data.x), (other, data.x_tilde))
-                )
-                (effect,) = describe(table, knockoffs, data.response(task, rng), [0], np.zeros(3))
-                (curve,) = effect.curves
-                ends: Array = np.array([curve.change_low, curve.change_high], dtype=float)
-                if task == "survival" and effect.hazard is not None:
-                    ends = np.log([effect.hazard.low, effect.hazard.high])
-                held.append(bool(ends[0] <= 0 <= ends[1]))
-            yield f"{task}, {count} levels", float(np.mean(held)), len(held)
+            yield Job(levels_of, (task, count, replicates))
 
 
-def discoveries(replicates: int) -> Iterator[tuple[str, float, int]]:
+def levels_of(task: str, count: int, replicates: int) -> list[Row]:
+    held = []
+    for seed in range(replicates):
+        rng = np.random.default_rng([seed, count])
+        data = gaussian_rows(np.eye(3), np.array([0.0, 0.5, 0.0]), 600, rng)
+        level, other = (np.array(list("abcdef"))[rng.integers(count, size=600)] for _ in range(2))
+        table, knockoffs = (
+            read_table(pd.DataFrame(x).add_prefix("f").assign(f0=own), who="intervals")
+            for own, x in ((level, data.x), (other, data.x_tilde))
+        )
+        (effect,) = describe(table, knockoffs, data.response(task, rng), [0], np.zeros(3))
+        (curve,) = effect.curves
+        ends: Array = np.array([curve.change_low, curve.change_high], dtype=float)
+        if task == "survival" and effect.hazard is not None:
+            ends = np.log([effect.hazard.low, effect.hazard.high])
+        held.append(bool(ends[0] <= 0 <= ends[1]))
+    return [covered(f"{task}, {count} levels", held)]
+
+
+def discoveries(replicates: int) -> Iterator[Job]:
     """AR(.5), 400 rows, 50 features of which 15 matter; intervals of what the lasso's knockoff filter selects."""
     for task in TASKS:
         for amplitude in (0.15, 0.25, 0.4):
-            own, plain, missed = [], [], []
-            seed = 0
-            while len(own) < replicates and seed < replicates:
-                rng = np.random.default_rng([seed, int(100 * amplitude)])
-                seed += 1
-                coefficients = amplitude * (rng.permutation(50) < 15) * rng.choice([-1.0, 1.0], size=50)
-                data = gaussian_rows(in_a_row(50, 0.5), coefficients, 400, rng)
-                y = data.response(task, rng)
-                selected = knockoff_select(_lasso_w(data, y), 0.2)
-                effects = effects_of(data, y, np.flatnonzero(selected).tolist(), selected)
-                own += [holds(effect, data, task) for effect in effects]
-                plain += [holds(effect, data, task, LEVEL) for effect in effects]
-                missed.append(1 - np.mean(own[-len(effects) :]) if len(effects) else 0.0)
-            name = f"{task}, coefficients ±{amplitude}"
-            yield f"{name}, at 95 %", float(np.mean(plain)), len(plain)
-            yield f"{name}, at 1 - .05 R / m", float(np.mean(own)), len(own)
-            yield f"{name}, 1 - false coverage rate", 1 - float(np.mean(missed)), len(missed)
+            yield Job(discoveries_of, (task, amplitude, replicates))
+
+
+def discoveries_of(task: str, amplitude: float, replicates: int) -> list[Row]:
+    own, plain, missed = [], [], []
+    seed = 0
+    while len(own) < replicates and seed < replicates:
+        rng = np.random.default_rng([seed, int(100 * amplitude)])
+        seed += 1
+        coefficients = amplitude * (rng.permutation(50) < 15) * rng.choice([-1.0, 1.0], size=50)
+        data = gaussian_rows(in_a_row(50, 0.5), coefficients, 400, rng)
+        y = data.response(task, rng)
+        selected = knockoff_select(_lasso_w(data, y), 0.2)
+        effects = effects_of(data, y, np.flatnonzero(selected).tolist(), selected)
+        own += [holds(effect, data, task) for effect in effects]
+        plain += [holds(effect, data, task, LEVEL) for effect in effects]
+        missed.append(1 - np.mean(own[-len(effects) :]) if len(effects) else 0.0)
+    name = f"{task}, coefficients ±{amplitude}"
+    return [
+        covered(f"{name}, at 95 %", plain),
+        covered(f"{name}, at 1 - .05 R / m", own),
+        covered(f"{name}, 1 - false coverage rate", [1 - share for share in missed]),
+    ]
+
+
+def covered(line: str, held: list[Any]) -> Row:
+    """Return how often the truth was held, with the standard error of a share."""
+    share = float(np.mean(held)) if held else float("nan")
+    error = (share * (1 - share) / max(len(held), 1)) ** 0.5
+    return {"intervals": line, "coverage": f"{share:.3f}", "s.e.": f"{error:.3f}", "number": len(held)}
 
 
 def _lasso_w(data: Rows, values: Any) -> Array:
@@ -214,7 +235,7 @@ def _lasso_w(data: Rows, values: Any) -> Array:
     return own - other
 
 
-EXPERIMENTS: dict[str, Callable[[int], Iterator[tuple[str, float, int]]]] = {
+EXPERIMENTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "hazard": hazard,
     "levels": levels,
     "discoveries": discoveries,
@@ -224,15 +245,10 @@ EXPERIMENTS: dict[str, Callable[[int], Iterator[tuple[str, float, int]]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("experiments", nargs="*", choices=[*EXPERIMENTS, []], default=list(EXPERIMENTS))
-    parser.add_argument("--intervals", type=int, default=1200, help="how many at least, for each line")
+    add_options(parser, "--intervals", 1200)  # at least, for each line
     arguments = parser.parse_args()
-    console = Console()
     for name in arguments.experiments:
-        printed = Printed("intervals", "coverage", "s.e.", "number", title=name)
-        for line, held, count in EXPERIMENTS[name](arguments.intervals):
-            print(f"{line}: {held:.3f} ({count})", flush=True)
-            printed.add_row(line, f"{held:.3f}", f"{(held * (1 - held) / max(count, 1)) ** 0.5:.3f}", str(count))
-        console.print(printed)
+        show(name, measured(EXPERIMENTS[name](arguments.repeats), arguments))
 
 
 if __name__ == "__main__":

@@ -7,27 +7,24 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import torch
-from joblib import Parallel, delayed
-from rich.console import Console
-from rich.table import Table as Shown
 from scipy.special import ndtri
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.experiments import studies
+from benchmarks.experiments.summary import with_error
+from benchmarks.repeated import Job, Row, add_options, means, measured, seeds_of, show
 from knockoffs import DDLK, GaussianKnockoffs, HMMKnockoffs
-from knockoffs.benchmarks import studies
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
 from knockoffs.datasets.real import DataNotFoundError
 from knockoffs.generators.markov import markov_knockoffs
 from knockoffs.runtime.arrays import Array
-from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.table.table import read_table
 
 ROWS, FEATURES = 2_000, 50
@@ -137,105 +134,103 @@ def kept_correlation(x: Array, x_tilde: Array) -> tuple[float, float]:
     return among, across
 
 
-class Outcome(NamedTuple):
-    subject: str
-    generator: str
-    auc: float
-    among: float
-    across: float
-    same: float
-    seconds: float
-
-
 def judge(
     subject: str, generator: str, fitted: pd.DataFrame, held_out: pd.DataFrame, exact: Any, seed: int
-) -> Outcome:
+) -> list[Row]:
     """Fit a generator and judge its knockoffs of held-out rows."""
-    torch.set_num_threads(1)
     start = time.perf_counter()
-    with collect_cautions():
-        drawn = exact if generator == "exact" else GENERATORS[generator](seed).fit(fitted).sample(held_out)
-    seconds = time.perf_counter() - start
+    drawn = exact if generator == "exact" else GENERATORS[generator](seed).fit(fitted).sample(held_out)
+    spent = time.perf_counter() - start
     x = read_table(held_out, who="mixed")
     x_tilde = read_table(drawn, who="mixed").with_levels(x.levels)
     same = (x.codes == x_tilde.codes) | (np.isnan(x.codes) & np.isnan(x_tilde.codes))
     nominal = any(column.kind == "nominal" for column in x.schema)
     among, across = (np.nan, np.nan) if nominal else kept_correlation(x.codes, x_tilde.codes)
-    return Outcome(subject, generator, swap_auc(x.codes, x_tilde.codes, seed), among, across, same.mean(), seconds)
+    judged = {"AUC": swap_auc(x.codes, x_tilde.codes, seed), "corr. among": among, "across": across}
+    return [
+        {"table": subject, "knockoffs": generator} | judged | {"same cells": float(same.mean()), "seconds": spent}
+    ]
 
 
-def synthetic_jobs(generators: list[str], seeds: range, only: str) -> Iterator[Any]:
-    for seed in seeds:
-        subjects: dict[str, Callable[[int], Rows]] = {
-            f"{law}, {cut}": partial(cut_rows, law, cut) for law in LAWS for cut in CUTS
-        }
-        for subject, draw in (subjects | {"chain of 3 states": chain_rows}).items():
-            if only in subject:
-                rows = draw(seed)
-                yield from (delayed(judge)(subject, name, *rows, seed) for name in ["exact", *generators])
+SYNTHETIC: dict[str, Callable[[int], Rows]] = {
+    f"{law}, {cut}": partial(cut_rows, law, cut) for law in LAWS for cut in CUTS
+} | {"chain of 3 states": chain_rows}
 
 
-def real_jobs(generators: list[str], seeds: range, data: str | None, only: list[str]) -> Iterator[Any]:
-    for name in only:
-        try:
-            table = REAL[name](data)
-        except DataNotFoundError:
-            continue
-        for seed in seeds:
-            order = np.random.default_rng(seed).permutation(len(table))
-            cut = round((1 - HELD_OUT) * len(table))
-            fitted, held_out = table.iloc[order[:cut]], table.iloc[order[cut:]]
-            yield from (delayed(judge)(name, own, fitted, held_out, None, seed) for own in generators)
+def judge_synthetic(subject: str, generator: str, seed: int) -> list[Row]:
+    return judge(subject, generator, *SYNTHETIC[subject](seed), seed)
 
 
-def cost_jobs(seeds: range) -> Iterator[Any]:
-    """A continuous table, and one of the same size with columns of all kinds in turn."""
-    for seed in seeds:
-        z = AutoregressiveGaussian(features=FEATURES, rho=0.6).sample(ROWS + 500, random_state=seed)
-        mixed = pd.DataFrame(z)
+def judge_real(subject: str, generator: str, data: str | None, seed: int) -> list[Row]:
+    table = REAL[subject](data)
+    order = np.random.default_rng(seed).permutation(len(table))
+    cut = round((1 - HELD_OUT) * len(table))
+    return judge(subject, generator, table.iloc[order[:cut]], table.iloc[order[cut:]], None, seed)
+
+
+def judge_cost(subject: str, seed: int) -> list[Row]:
+    """A continuous table, or one of the same size with columns of all kinds in turn."""
+    z = AutoregressiveGaussian(features=FEATURES, rho=0.6).sample(ROWS + 500, random_state=seed)
+    table = pd.DataFrame(z)
+    if subject == "mixed":
         for j in range(FEATURES):
             cut = ("", "two equal levels", "40 % zeros", "20 % missing", "four levels")[j % 5]
             if cut:
-                mixed[j] = CUTS[cut](z[:, [j]], seed + j)[:, 0]
+                table[j] = CUTS[cut](z[:, [j]], seed + j)[:, 0]
             if j % 10 == 4:
-                mixed[j] = STATES[np.digitize(z[:, j], [-0.5, 0.5])]
-        for subject, table in (("continuous", pd.DataFrame(z)), ("mixed", mixed)):
-            yield delayed(judge)(subject, "DDLK", table[:ROWS], table[ROWS:], None, seed)
+                table[j] = STATES[np.digitize(z[:, j], [-0.5, 0.5])]
+    return judge(subject, "DDLK", table[:ROWS], table[ROWS:], None, seed)
 
 
-def show(console: Console, title: str, outcomes: list[Outcome]) -> None:
-    shown = Shown(title=title)
-    for name in ("table", "knockoffs", "AUC ± s.e.", "corr. among", "across", "same cells", "seconds"):
-        shown.add_column(name, justify="left" if name in ("table", "knockoffs") else "right")
-    frame = pd.DataFrame(outcomes)
-    for (subject, generator), runs in frame.groupby(["subject", "generator"], sort=False):
-        error = runs["auc"].std(ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else np.nan
-        means = [f"{runs[name].mean():.2f}" for name in ("among", "across", "same")]
-        auc = f"{runs['auc'].mean():.3f} ± {error:.3f}"
-        shown.add_row(str(subject), str(generator), auc, *means, f"{runs['seconds'].median():.1f}")
-    console.print(shown)
+def available(names: Iterable[str], data: str | None) -> Iterator[str]:
+    """Yield the names of the real tables that are there."""
+    for name in names:
+        try:
+            REAL[name](data)
+        except DataNotFoundError:
+            continue
+        yield name
+
+
+def jobs_of(part: str, seed: int, arguments: argparse.Namespace) -> Iterator[Job]:
+    if part == "synthetic":
+        for subject in (name for name in SYNTHETIC if arguments.only in name):
+            for name in ("exact", *arguments.generators):
+                yield Job(judge_synthetic, (subject, name, seed))
+    elif part == "real":
+        for subject in available(arguments.tables, arguments.data):
+            for name in arguments.generators:
+                yield Job(judge_real, (subject, name, arguments.data, seed))
+    else:
+        for subject in ("continuous", "mixed"):
+            yield Job(judge_cost, (subject, seed))
+
+
+def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return means over seeds, and the median of the seconds."""
+    found = means(frame, ["table", "knockoffs"], ["AUC", "corr. among", "across", "same cells"])
+    seconds = frame.groupby(["table", "knockoffs"], sort=False)["seconds"].median()
+    found["AUC ± s.e."] = [with_error(*both) for both in found[["AUC", "s.e. of AUC"]].to_numpy()]
+    for name in ("corr. among", "across", "same cells"):
+        found[name] = found[name].map("{:.2f}".format)
+    found["seconds"] = seconds.map("{:.1f}".format).to_numpy()
+    return found[["table", "knockoffs", "AUC ± s.e.", "corr. among", "across", "same cells", "seconds"]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", nargs="*", default=["synthetic", "real", "cost"])
+    add_options(parser, "--seeds", 5)
     parser.add_argument("--data", help="folder of the real tables")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--generators", nargs="*", default=["DDLK", "Gaussian"])
     parser.add_argument("--only", default="", help="synthetic rows whose name has this in it")
     parser.add_argument("--tables", nargs="*", default=list(REAL))
     arguments = parser.parse_args()
-    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
-    parts = {
-        "synthetic": lambda: synthetic_jobs(arguments.generators, seeds, arguments.only),
-        "real": lambda: real_jobs(arguments.generators, seeds, arguments.data, arguments.tables),
-        "cost": lambda: cost_jobs(seeds),
-    }
     for part in arguments.part:
-        outcomes = Parallel(arguments.n_jobs)(parts[part]())
-        show(Console(width=160), f"{part}: {len(seeds)} seeds", list(outcomes))
+        jobs = [job for seed in seeds_of(arguments) for job in jobs_of(part, seed, arguments)]
+        found = measured(jobs, arguments)
+        if len(found):
+            show(f"{part}: {arguments.repeats} seeds", tabulated(found), names=2)
 
 
 if __name__ == "__main__":

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-import torch
-from joblib import Parallel, delayed
-from rich.console import Console
 
-from benchmarks.mixed import GENERATORS, REAL
-from knockoffs import HoldoutStatistic, LassoStatistic, SumStatistic, fdp, knockoff_select, load_generator, power
+from benchmarks.mixed import GENERATORS, REAL, available
+from benchmarks.repeated import ABOVE, Job, Row, add_options, measured, rates_at, rates_table, show
+from knockoffs import HoldoutStatistic, LassoStatistic, SumStatistic, knockoff_select
 from knockoffs.check.dry_run import feature_scores
 from knockoffs.datasets import liang_response, linear_response, load_hiv
-from knockoffs.datasets.real import DataNotFoundError, position
+from knockoffs.datasets.real import position
+from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.runtime.arrays import Array, Flags
-from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.table.design import expand
 from knockoffs.table.table import Table, read_table
 
@@ -73,117 +68,84 @@ def steps_response(z: Array, count: int, rng: np.random.Generator) -> tuple[Arra
     return y / y.std() + 0.7 * rng.normal(size=len(z)), np.arange(z.shape[1]) < count
 
 
-def fit_model(name: str, generator: str, fit: int, data: str | None, folder: Path) -> None:
-    torch.set_num_threads(1)
-    with collect_cautions():
-        GENERATORS[generator](fit).fit(some_rows(name, data, fit)).save(model_path(folder, name, generator, fit))
+@lru_cache
+def fitted(name: str, generator: str, fit: int, data: str | None) -> KnockoffGenerator:
+    """Return a generator that has learned a table; one process fits it once."""
+    return GENERATORS[generator](fit).fit(some_rows(name, data, fit))
 
 
-def model_path(folder: Path, name: str, generator: str, fit: int) -> Path:
-    return folder / f"{name} {generator} {fit}"
-
-
-def one_replicate(
-    name: str, generator: str, fit: int, data: str | None, folder: Path, kind: str, seed: int
-) -> list[Any]:
-    """FDP and power of both statistics at all levels, for one simulated response."""
-    torch.set_num_threads(1)
-    table = some_rows(name, data, fit)
+def some_replicates(name: str, generator: str, fit: int, data: str | None, first: int, count: int) -> list[Row]:
+    """Return FDP and power of all statistics at all levels, for simulated responses of all kinds."""
+    table, model = some_rows(name, data, fit), fitted(name, generator, fit, data)
     found = []
-    with collect_cautions():
-        knockoffs = load_generator(model_path(folder, name, generator, fit)).sample(table, random_state=seed)
-        y, relevant = respond(table, kind, seed)
-        for statistic, make in STATISTICS.items():
-            w = make(random_state=seed).compute(table, knockoffs, y)
-            for level in LEVELS:
-                selected = knockoff_select(w, level)
-                found.append(
-                    (name, generator, statistic, kind, level, fdp(selected, relevant), power(selected, relevant))
-                )
+    for seed in range(first, first + count):
+        knockoffs = model.sample(table, random_state=seed)
+        for kind in RESPONSES:
+            y, relevant = respond(table, kind, seed)
+            for statistic, make in STATISTICS.items():
+                w = make(random_state=seed).compute(table, knockoffs, y)
+                about = {"table": name, "generator": generator, "statistic": statistic, "response": kind}
+                found += [about | rates for rates in rates_at(w, relevant, LEVELS)]
     return found
 
 
-def rates(arguments: argparse.Namespace, folder: Path) -> pd.DataFrame:
-    """Mean FDP with its standard error, and power, by table, generator, statistic and response."""
-    subjects = [(name, g, fit) for name in available(arguments) for g in arguments.generators for fit in range(2)]
-    run = Parallel(arguments.n_jobs)
-    run(delayed(fit_model)(*subject, arguments.data, folder) for subject in subjects)
-    seeds = range(arguments.first_seed, arguments.first_seed + (arguments.replicates + 1) // 2)
-    found = run(
-        delayed(one_replicate)(*subject, arguments.data, folder, kind, seed)
-        for seed in seeds
-        for subject in subjects
-        for kind in RESPONSES
-    )
-    names = ["table", "generator", "statistic", "response", "level", "fdp", "power"]
-    frame = pd.DataFrame([row for rows in found for row in rows], columns=names)
-    by = frame.groupby(names[:5], sort=False)
-    table = by["fdp"].agg(["mean", "sem", "size"]).rename(columns={"mean": "FDP", "sem": "s.e."})
-    table["power"] = by["power"].mean()
-    level = table.index.get_level_values("level")
-    table["above"] = np.where(table["FDP"] > level + 2 * table["s.e."], "!", "")
-    return table.round(3)
+def rates(arguments: argparse.Namespace) -> pd.DataFrame:
+    """Return FDP with its standard error, and power, by table, generator, statistic and response."""
+    half = (arguments.repeats + 1) // 2
+    jobs = [
+        Job(some_replicates, (name, generator, fit, arguments.data, arguments.first_seed, half))
+        for name in available(arguments.tables, arguments.data)
+        for generator in arguments.generators
+        for fit in range(2)
+    ]
+    return rates_table(measured(jobs, arguments), ["table", "generator", "statistic", "response"])
 
 
-def available(arguments: argparse.Namespace) -> Iterable[str]:
-    for name in arguments.tables:
-        try:
-            REAL[name](arguments.data)
-        except DataNotFoundError:
-            continue
-        yield name
-
-
-def one_drug(drug_class: str, drug: str, data: str | None, draws: int) -> list[Any]:
-    """Positions that are selected at .05, on the panel of known positions and outside."""
-    torch.set_num_threads(1)
+def one_drug(drug_class: str, drug: str, data: str | None, draws: int) -> list[Row]:
+    """Return how many positions are selected at .05, on the panel of known positions and outside."""
     mutations = load_hiv(data, drug_class=drug_class, drug=drug)
     table = read_table(mutations.X, who="mixed")
+    model = GENERATORS["DDLK"](0).fit(table)
     found = []
-    with collect_cautions():
-        model = GENERATORS["DDLK"](0).fit(table)
-        for seed in range(draws):
-            knockoffs = model.sample(table, random_state=seed)
-            for name, make in STATISTICS.items():
-                w = make(random_state=seed).compute(table, knockoffs, mutations.y.to_numpy())
-                selected = knockoff_select(w, 0.05)
-                pairs = zip(mutations.X.columns, mutations.treatment_selected, selected, strict=True)
-                positions = {position(column): bool(known) for column, known, chosen in pairs if chosen}
-                on_panel = sum(positions.values())
-                found.append((drug, name, seed, on_panel, len(positions) - on_panel))
+    for seed in range(draws):
+        knockoffs = model.sample(table, random_state=seed)
+        for name, make in STATISTICS.items():
+            w = make(random_state=seed).compute(table, knockoffs, mutations.y.to_numpy())
+            selected = knockoff_select(w, 0.05)
+            pairs = zip(mutations.X.columns, mutations.treatment_selected, selected, strict=True)
+            positions = {position(column): bool(known) for column, known, chosen in pairs if chosen}
+            on_panel = sum(positions.values())
+            about = {"statistic": name, "draw": seed, "drug": drug}
+            found.append(about | {"on the panel": on_panel, "outside": len(positions) - on_panel})
     return found
 
 
 def drugs(arguments: argparse.Namespace) -> pd.DataFrame:
-    jobs = [(drug_class, drug) for drug_class, names in DRUGS.items() for drug in names]
-    found = Parallel(arguments.n_jobs)(delayed(one_drug)(*job, arguments.data, arguments.draws) for job in jobs)
-    frame = pd.DataFrame(
-        [row for rows in found for row in rows], columns=["drug", "statistic", "draw", "on the panel", "outside"]
-    )
-    return frame.groupby(["statistic", "draw"])[["on the panel", "outside"]].sum()
+    jobs = [
+        Job(one_drug, (drug_class, drug, arguments.data, arguments.draws))
+        for drug_class, names in DRUGS.items()
+        for drug in names
+    ]
+    found = measured(jobs, arguments).groupby(["statistic", "draw"], sort=False)
+    return found[["on the panel", "outside"]].sum().reset_index()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", nargs="*", default=["rates", "hiv"])
+    add_options(parser, "--replicates", 20)  # of each response, half of them for each fit
     parser.add_argument("--data", help="folder of the real tables")
-    parser.add_argument("--replicates", type=int, default=20, help="of each response, half of them for each fit")
-    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--draws", type=int, default=2, help="of knockoffs for each drug")
-    parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--generators", nargs="*", default=["DDLK", "Gaussian"])
     parser.add_argument("--tables", nargs="*", default=list(REAL))
     arguments = parser.parse_args()
-    console = Console(width=160)
     if "rates" in arguments.part:
-        with tempfile.TemporaryDirectory() as folder:
-            console.print(rates(arguments, Path(folder)).to_string())
-        console.print("! above the level by more than two standard errors")
+        show("real tables, simulated responses", rates(arguments), names=4, note=ABOVE)
     if "hiv" in arguments.part:
-        try:
-            console.print(drugs(arguments).to_string())
-        except DataNotFoundError as error:
-            console.print(f"HIV is left out: {error}")
+        if not list(available(["HIV"], arguments.data)):
+            print("HIV is left out: its data are not there.")
+        else:
+            show("mutations of HIV at .05", drugs(arguments))
 
 
 if __name__ == "__main__":

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 
 import numpy as np
-import torch
-from joblib import Parallel, delayed
 from rich.console import Console
-from rich.table import Table
 from sklearn.linear_model import Ridge
 from sklearn.neural_network import MLPRegressor
 
+from benchmarks.repeated import (
+    ABOVE,
+    Job,
+    Row,
+    add_options,
+    marked,
+    means,
+    measured,
+    rates_at,
+    rates_table,
+    seeds_of,
+    show,
+)
 from benchmarks.speed import seconds
 from knockoffs import (
     DDLK,
     HoldoutStatistic,
     ImportanceStatistic,
     KnockoffSelector,
-    KnockoffWarning,
     LassoStatistic,
     MidpointStatistic,
     SumStatistic,
-    fdp,
     knockoff_select,
-    power,
 )
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
+from knockoffs.runtime.parallel import one_thread
 from knockoffs.statistics import Statistic
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)
@@ -47,59 +54,40 @@ STATISTICS: dict[str, Statistic] = {
 }
 
 
-def one_replicate(seed: int) -> dict[str, list[float]]:
-    """Return, per statistic, FDP at all levels, power at 0.1, and seconds."""
-    _one_core()
+def one_replicate(name: str, seed: int) -> list[Row]:
+    """Return FDP and power at all levels, and seconds."""
     law = AutoregressiveGaussian()
     x = law.sample(ROWS, seed)
     x_tilde = law.knockoffs(x, seed)
     y, relevant = linear_response(x, amplitude=10, random_state=seed)
-    found = {}
-    for name, statistic in STATISTICS.items():
-        ws: list[np.ndarray] = []
-        spent = seconds(lambda s=statistic, ws=ws: ws.append(_seeded(s, seed).compute(x, x_tilde, y)))
-        shares = [fdp(knockoff_select(ws[0], q), relevant) for q in LEVELS]
-        found[name] = [*shares, power(knockoff_select(ws[0], 0.1), relevant), spent]
-    return found
+    ws: list[np.ndarray] = []
+    spent = seconds(lambda: ws.append(_seeded(STATISTICS[name], seed).compute(x, x_tilde, y)))
+    return [{"statistic": name, "seconds": spent} | rates for rates in rates_at(ws[0], relevant, LEVELS)]
 
 
-def one_null(seed: int) -> dict[str, bool]:
-    """Return, per statistic, whether anything is selected at 0.1 though y is independent of x."""
-    _one_core()
+def one_null(name: str, seed: int) -> list[Row]:
+    """Return whether anything is selected at 0.1 though y is independent of x."""
     law = AutoregressiveGaussian(features=30)
     x = law.sample(500, seed)
     x_tilde = law.knockoffs(x, seed)
     y = np.random.default_rng(10_000 + seed).normal(size=500)
-    return {
-        name: bool(knockoff_select(_seeded(statistic, seed).compute(x, x_tilde, y), 0.1).any())
-        for name, statistic in STATISTICS.items()
-    }
+    w = _seeded(STATISTICS[name], seed).compute(x, x_tilde, y)
+    return [{"statistic": name, "any": float(knockoff_select(w, 0.1).any())}]
 
 
-def show_rates(console: Console, replicates: int, nulls: int, n_jobs: int) -> None:
-    runs = Parallel(n_jobs)(delayed(one_replicate)(seed) for seed in range(replicates))
-    null_runs = Parallel(n_jobs)(delayed(one_null)(seed) for seed in range(nulls))
-    table = Table(title=f"exact knockoffs of gaussian, 10/√N, {replicates} replicates; global null, {nulls}")
-    for heading in ("statistic", "exact", *(f"FDP at {q}" for q in LEVELS), "power at 0.1", "null", "seconds"):
-        table.add_column(heading, justify="left" if heading == "statistic" else "right")
-    for name, statistic in STATISTICS.items():
-        numbers = np.array([run[name] for run in runs])
-        mean, error = numbers.mean(0), numbers.std(0, ddof=1) / np.sqrt(replicates)
-        shares = [
-            f"{mean[k]:.3f} ± {error[k]:.3f}{' !' if mean[k] > q + 2 * error[k] else ''}"
-            for k, q in enumerate(LEVELS)
-        ]
-        null = np.mean([run[name] for run in null_runs])
-        table.add_row(
-            name,
-            "yes" if statistic.exact else "no",
-            *shares,
-            f"{mean[4]:.3f} ± {error[4]:.3f}",
-            f"{null:.3f}{' !' if null > 0.1 + 2 * np.sqrt(0.09 / nulls) else ''}",
-            f"{np.median(numbers[:, 5]):.1f}",
-        )
-    console.print(table)
-    console.print("! above the level by more than two standard errors")
+def show_rates(names: list[str], arguments: argparse.Namespace) -> None:
+    runs = [Job(one_replicate, (name, seed)) for name in names for seed in seeds_of(arguments)]
+    nulls = [Job(one_null, (name, seed)) for name in names for seed in range(arguments.nulls)]
+    found, null = measured(runs, arguments), measured(nulls, arguments)
+    table = rates_table(found, ["statistic"])
+    table.insert(1, "exact", ["yes" if STATISTICS[name].exact else "no" for name in table["statistic"]])
+    if len(null):
+        shares = means(null, ["statistic"], ["any"])
+        cells = [marked(row["any"], row["s.e. of any"], 0.1) for row in shares.to_dict("records")]
+        table = table.merge(shares.assign(null=cells)[["statistic", "null"]])
+    table["seconds"] = found.groupby("statistic", sort=False)["seconds"].median().to_numpy()
+    title = f"exact knockoffs of gaussian, 10/√N, {arguments.repeats} replicates; global null, {arguments.nulls}"
+    show(title, table, note=ABOVE)
 
 
 def show_costs(console: Console, repeats: int) -> None:
@@ -128,27 +116,20 @@ def _seeded(statistic: Statistic, seed: int) -> Statistic:
     return statistic.set_params(random_state=seed)
 
 
-def _one_core() -> None:
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore", KnockoffWarning)  # of plain with 5 folds, which is measured on purpose
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicates", type=int, default=100)
+    add_options(parser, "--replicates", 100)
     parser.add_argument("--nulls", type=int, default=200)
-    parser.add_argument("--repeats", type=int, default=3, help="timings of which the median is shown")
-    parser.add_argument("--n-jobs", type=int, default=1)
+    parser.add_argument(
+        "--repeats", dest="timings", type=int, default=3, help="timings of which the median is shown"
+    )
     parser.add_argument("--only", default="", help="statistics whose name begins so")
     arguments = parser.parse_args()
-    for name in [name for name in STATISTICS if not name.startswith(arguments.only)]:
-        del STATISTICS[name]
-    console = Console(width=160)
-    _one_core()
+    if arguments.timings:
+        with one_thread():
+            show_costs(Console(width=160), arguments.timings)
     if arguments.repeats:
-        show_costs(console, arguments.repeats)
-    if arguments.replicates:
-        show_rates(console, arguments.replicates, arguments.nulls, arguments.n_jobs)
+        show_rates([name for name in STATISTICS if name.startswith(arguments.only)], arguments)
 
 
 if __name__ == "__main__":

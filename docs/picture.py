@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from knockoffs import KnockoffSelector
 from knockoffs.datasets import make_patients
-from knockoffs.report.knockoff_pictures import DATA, KNOCKOFF
+from knockoffs.runtime.figures import DATA, KNOCKOFF
 
 
 def picture() -> Figure:

@@ -15,11 +15,10 @@ import pytest
 import knockoffs
 
 ROOT = Path(knockoffs.__file__).parent
-# from the top; `benchmarks` knows everything but the command line
+# from the top
 LAYERS = (
     "__main__",
     "cli",
-    "benchmarks",
     "report",
     "selection",
     "pvalues",
@@ -88,6 +87,12 @@ def test_a_name_of_a_file_is_used_in_two_rooms_for_one_concept_alone() -> None:
 def test_few_doors_lead_into_the_house() -> None:
     doors = {path.relative_to(ROOT).parts[0] for path in FILES}
     assert doors <= {*LAYERS, "__main__.py"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_no_module_knows_the_experiments_or_the_tests(path: Path) -> None:
+    """They are not installed."""
+    assert not {"benchmarks", "tests"} & {target[0] for target in imports_of(path)}
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

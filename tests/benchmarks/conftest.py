@@ -1,17 +1,42 @@
-"""Results of the small experiment `smoke`, made in one go, that other ways to make them must equal."""
+"""Results of the small experiment `smoke`, made in one go, that other ways to make them must equal.
+
+The commands of the experiments are run as those of `knockoffs` are in `tests/cli`.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
-from knockoffs.benchmarks.catalogue import EXPERIMENTS
-from knockoffs.benchmarks.runner import run_experiment
-from knockoffs.benchmarks.store import Store
+from benchmarks.experiments.catalogue import EXPERIMENTS
+from benchmarks.experiments.commands import main
+from benchmarks.experiments.runner import run_experiment
+from benchmarks.experiments.store import Store
+from knockoffs.runtime import progress
+from tests.cli.conftest import Invoke, exact_numbers, file, refused, table
+
+__all__ = ["exact_numbers", "file", "refused", "table"]  # fixtures
 
 SMOKE = EXPERIMENTS["smoke"]
 REPLICATES = 20
+
+
+@pytest.fixture
+def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    """Runs `python -m benchmarks …` in this process; an error that is not put in plain words fails the test."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "FIRST_LINE", float("inf"))  # however slow the machine is
+
+    def run(*arguments: object, stdin: bytes | None = None) -> Result:
+        words = [str(argument) for argument in arguments]
+        result = CliRunner().invoke(main, words, input=stdin, prog_name="python -m benchmarks")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return run
 
 
 @pytest.fixture(scope="session")

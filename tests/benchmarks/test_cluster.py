@@ -12,11 +12,11 @@ import joblib
 import pytest
 from click.testing import CliRunner
 
-from knockoffs.benchmarks import runner
-from knockoffs.benchmarks.experiment import Variant
-from knockoffs.benchmarks.runner import RunFailedError, run_experiment
-from knockoffs.benchmarks.store import Store
-from knockoffs.cli import main
+from benchmarks.experiments import runner
+from benchmarks.experiments.commands import main
+from benchmarks.experiments.experiment import Variant
+from benchmarks.experiments.runner import RunFailedError, run_experiment
+from benchmarks.experiments.store import Store
 
 from .conftest import SMOKE, some, tables
 
@@ -62,7 +62,7 @@ def test_a_cluster_gives_the_same_tables(scheduler: str, whole: Store, tmp_path:
 
 @pytest.mark.usefixtures("not_here")
 def test_the_command_line_finds_the_cluster(scheduler: str, whole: Store, tmp_path: Path) -> None:
-    arguments = ["bench", "run", "smoke", "--reps", "2", "--out", str(tmp_path), "--scheduler", scheduler]
+    arguments = ["run", "smoke", "--reps", "2", "--out", str(tmp_path), "--scheduler", scheduler]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert "4 runs made" in result.stdout

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.experiments.catalogue import EXPERIMENTS, METHODS, STATISTICS
+from benchmarks.experiments.experiment import Experiment, Run, seed_of
+from benchmarks.experiments.runner import execute
+from benchmarks.experiments.store import Store
 from knockoffs import GaussianKnockoffs
-from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS, STATISTICS
-from knockoffs.benchmarks.experiment import Experiment, Run, seed_of
-from knockoffs.benchmarks.runner import execute
-from knockoffs.benchmarks.store import Store
 
 RUNS = [run for experiment in EXPERIMENTS.values() for run in experiment.runs()]
 SYNTHETIC = ("smoke", "gaussian", "mixture", "lambda", "copula")

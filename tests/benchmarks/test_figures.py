@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs.benchmarks.figures import CURVE, curves, heat_map
-from knockoffs.benchmarks.summary import distance_from_nominal, means
+from benchmarks.experiments.figures import CURVE, curves, heat_map
+from benchmarks.experiments.summary import distance_from_nominal, means, rates
 
 METHODS = ("ddlk", "gaussian", "$own^{broken")
 
@@ -32,8 +32,12 @@ def results() -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
+def curve(results: pd.DataFrame) -> pd.DataFrame:
+    return rates(results, CURVE.tolist())
+
+
 def test_curves_have_a_line_for_each_method_and_the_diagonal(results: pd.DataFrame) -> None:
-    figure = curves(results, "rho-0.2", "100/√N")
+    figure = curves(curve(results), "rho-0.2", "100/√N")
     frame = means(results[results["variant"] == "rho-0.2"], CURVE.tolist())
     (above, below), statistics = np.array(figure.axes).reshape(2, 2), ("lasso", "$held_out^{")
     for value, panels in (("fdp", above), ("power", below)):
@@ -57,7 +61,7 @@ def test_curves_have_a_line_for_each_method_and_the_diagonal(results: pd.DataFra
 def test_the_worst_are_seen(results: pd.DataFrame) -> None:
     """All that is selected is false, with an FDP of 1."""
     wrong = results.assign(w=np.where(results["relevant"], -1.0, 1.0))
-    for axes in curves(wrong, "rho-0.2", "100/√N").axes:
+    for axes in curves(curve(wrong), "rho-0.2", "100/√N").axes:
         low, high = axes.get_ylim()
         for line in axes.lines:
             assert low <= line.get_ydata().min()
@@ -65,7 +69,7 @@ def test_the_worst_are_seen(results: pd.DataFrame) -> None:
 
 
 def test_bands_are_one_standard_error_wide(results: pd.DataFrame) -> None:
-    axes = curves(results, "rho-0.2", "100/√N").axes[0]
+    axes = curves(curve(results), "rho-0.2", "100/√N").axes[0]
     frame = means(results[results["variant"] == "rho-0.2"], CURVE.tolist())
     found = frame[(frame["statistic"] == "lasso") & (frame["method"] == "ddlk")]
     corners = axes.collections[0].get_paths()[0].vertices
@@ -76,15 +80,15 @@ def test_bands_are_one_standard_error_wide(results: pd.DataFrame) -> None:
 
 
 def test_one_replicate_is_drawn_without_bands(results: pd.DataFrame) -> None:
-    figure = curves(results[results["replicate"] == 0], "rho-0.2", "100/√N")
+    figure = curves(curve(results[results["replicate"] == 0]), "rho-0.2", "100/√N")
     figure.canvas.draw()
     assert np.isfinite(figure.axes[0].lines[0].get_ydata()).all()
 
 
 def test_the_heat_map_has_the_numbers_of_the_table(results: pd.DataFrame) -> None:
     results = results[results["statistic"] == "lasso"]
-    table = distance_from_nominal(results, CURVE.tolist())
-    figure = heat_map(results)
+    table = distance_from_nominal(curve(results))
+    figure = heat_map(curve(results))
     axes = figure.axes[0]
     np.testing.assert_allclose(axes.images[0].get_array(), table.to_numpy())
     assert [text.get_text() for text in axes.texts] == [f"{value:.3f}" for value in table.to_numpy().ravel()]
@@ -96,6 +100,6 @@ def test_the_heat_map_has_the_numbers_of_the_table(results: pd.DataFrame) -> Non
 
 def test_a_cell_of_the_heat_map_without_runs_stays_empty(results: pd.DataFrame) -> None:
     missing = (results["method"] == "ddlk") & (results["variant"] == "rho-0.2")
-    axes = heat_map(results[(results["statistic"] == "lasso") & ~missing]).axes[0]
+    axes = heat_map(curve(results[(results["statistic"] == "lasso") & ~missing])).axes[0]
     assert len(axes.texts) == 2 * len(METHODS) - 1
     assert "nan" not in {text.get_text() for text in axes.texts}

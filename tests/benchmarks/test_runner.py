@@ -20,12 +20,12 @@ import pytest
 import torch
 from threadpoolctl import threadpool_limits
 
+from benchmarks.experiments import runner
+from benchmarks.experiments.catalogue import EXPERIMENTS, METHODS
+from benchmarks.experiments.experiment import Experiment, Run, Study, Target, Variant
+from benchmarks.experiments.runner import RunFailedError, execute, run_experiment
+from benchmarks.experiments.store import Store
 from knockoffs import GaussianKnockoffs, LassoStatistic
-from knockoffs.benchmarks import runner
-from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS
-from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target, Variant
-from knockoffs.benchmarks.runner import RunFailedError, execute, run_experiment
-from knockoffs.benchmarks.store import Store
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.datasets.real import HOW_TO_GET, VARIABLE, DataNotFoundError
 from knockoffs.runtime.cautions import caution
@@ -38,7 +38,7 @@ LARGE = replace(EXPERIMENTS["gaussian"], statistics=("lasso",))
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "knockoffs", "bench", "run", "smoke", "--quiet"]
+    command = [sys.executable, "-m", "benchmarks", "run", "smoke", "--quiet"]
     command += ["--reps", str(REPLICATES), "--out", str(folder)]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"} | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs.benchmarks.experiment import Experiment, Run, Variant
-from knockoffs.benchmarks.store import Result, Store
+from benchmarks.experiments.experiment import Experiment, Run, Variant
+from benchmarks.experiments.store import Result, Store
 
 from .conftest import REPLICATES, SMOKE, tables
 
@@ -134,7 +134,7 @@ def test_runs_of_different_versions_are_refused_and_named(tmp_path: Path, monkey
     store, other = Store(tmp_path), RUN._replace(replicate=1)
     store.write(RUN, result())
     with monkeypatch.context() as patch:
-        patch.setattr("knockoffs.benchmarks.store.REVISION", 1)
+        patch.setattr("benchmarks.experiments.store.REVISION", 1)
         store.write(other, result())
     with pytest.raises(ValueError, match=r"different versions.*revision \d.*small/gaussian/000.*revision 1.*/001"):
         store.read(SMOKE)
@@ -143,7 +143,7 @@ def test_runs_of_different_versions_are_refused_and_named(tmp_path: Path, monkey
 
 
 def test_results_of_a_method_that_the_experiment_does_not_list_are_read(tmp_path: Path) -> None:
-    """`knockoffs bench run smoke --methods hmm` is allowed, so what it makes is shown."""
+    """`run smoke --methods hmm` is allowed, so what it makes is shown."""
     store = Store(tmp_path)
     store.write(RUN._replace(method="hmm"), result())
     assert set(store.read(SMOKE).get("method", [])) == {"hmm"}
@@ -153,8 +153,8 @@ KILLED_WHILE_WRITING = """
 import os, signal, sys
 from pathlib import Path
 import pandas as pd
-from knockoffs.benchmarks.experiment import Run
-from knockoffs.benchmarks.store import Result, Store
+from benchmarks.experiments.experiment import Run
+from benchmarks.experiments.store import Result, Store
 
 def killed_at(step, call):
     # the process dies as it begins the call-th call of os.<step>

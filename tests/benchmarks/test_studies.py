@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import expon, gamma, kstest, spearmanr
 
-from knockoffs.benchmarks import studies
-from knockoffs.benchmarks.catalogue import EXPERIMENTS
-from knockoffs.benchmarks.experiment import Study, Variant
+from benchmarks.experiments import studies
+from benchmarks.experiments.catalogue import EXPERIMENTS
+from benchmarks.experiments.experiment import Study, Variant
 from knockoffs.datasets import liang_response, load_hiv, load_icu
 from knockoffs.datasets.real import position
 from knockoffs.table.table import read_table

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs.benchmarks.experiment import Experiment
-from knockoffs.benchmarks.summary import distance_from_nominal, marked_selections, means, rates, selections
+from benchmarks.experiments.experiment import Experiment
+from benchmarks.experiments.summary import distance_from_nominal, marked_selections, means, rates, selections
 from knockoffs.filtering.filter import fdp, knockoff_select, power
 
 LEVELS = (0.1, 0.3, 0.5)
@@ -129,13 +129,13 @@ def test_methods_and_variants_keep_their_order(results: pd.DataFrame) -> None:
     frame = means(results, LEVELS)
     assert list(dict.fromkeys(frame["method"])) == ["ours", "a theirs"]
     assert list(dict.fromkeys(frame["variant"])) == ["z first", "a second"]
-    table = distance_from_nominal(results, LEVELS)
+    table = distance_from_nominal(rates(results, LEVELS))
     assert list(table.index) == ["ours", "a theirs"]
     assert list(table.columns) == ["z first", "a second"]
 
 
 def test_the_distance_from_nominal(results: pd.DataFrame) -> None:
-    table = distance_from_nominal(results, LEVELS)
+    table = distance_from_nominal(rates(results, LEVELS))
     for method in ("ours", "a theirs"):
         for variant in ("z first", "a second"):
             names = {"method": method, "variant": variant}

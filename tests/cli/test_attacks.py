@@ -24,8 +24,6 @@ import pytest
 import torch
 
 from knockoffs import GaussianKnockoffs
-from knockoffs.benchmarks.experiment import Run
-from knockoffs.benchmarks.store import Result, Store
 
 from .conftest import Invoke, contents
 
@@ -40,12 +38,6 @@ def small_table() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))
     return X.assign(y=X["a"] - X["b"] + rng.normal(size=60))
-
-
-def result_table(**columns: Any) -> pd.DataFrame:
-    names = [f"x{j}" for j in range(10)]
-    table = {"response": "r", "statistic": "lasso", "feature": names, "unit": names, "w": np.arange(10.0)}
-    return pd.DataFrame(table | {"relevant": pd.array([True] * 10, dtype="boolean")} | columns)
 
 
 @pytest.fixture(scope="session")
@@ -63,9 +55,6 @@ def attack(invoke: Invoke, tmp_path: Path, model_content: bytes) -> Attack:
     table.to_parquet("d.parquet")
     table.drop(columns="y").iloc[::-1].to_csv("k.csv", index=False)
     Path("model").write_bytes(model_content)
-    for replicate in range(2):
-        run = Run("smoke", "small", "gaussian", replicate)
-        Store("results").write(run, Result(result_table(), {"knockoffs": 1.0}))
 
     def run(*arguments: object, fails: int | None = 1, may_write: tuple[str, ...] = (), stdin: bytes = b"") -> str:
         before = contents(tmp_path)
@@ -158,7 +147,6 @@ CLASHES = {
     "report and certificate": (*SELECT, "--out", "o", "--report", "o/certificate.json"),
     "knockoffs and model": (*SAMPLE, "--out", "o.csv", "--save-model", "sub/../o.csv"),
     "by a link that leads nowhere yet": (*SAMPLE, "--out", "o.csv", "--save-model", "later"),
-    "table and figure": ("bench", "show", "smoke", "--table", "f.csv", "--figure", "f.csv"),
 }
 
 
@@ -174,12 +162,6 @@ def test_a_file_that_looks_like_a_probe_is_left_alone(attack: Attack) -> None:
     Path(".o.csv.probe").write_text("mine")
     attack(*SAMPLE, "--out", "o.csv", fails=0, may_write=("o.csv",))
     assert Path(".o.csv.probe").read_text() == "mine"
-
-
-def test_results_of_runs_are_not_overwritten(attack: Attack) -> None:
-    path = Store("results").path(Run("smoke", "small", "gaussian", 0))
-    for option in ("--table", "--figure"):
-        assert "is among the results of smoke" in attack("bench", "show", "smoke", option, path)
 
 
 def test_links_and_devices_as_outputs(attack: Attack) -> None:
@@ -298,6 +280,8 @@ def test_a_file_that_is_no_table_is_refused(attack: Attack, make: Callable[[], b
 @pytest.mark.parametrize("file", ["none", ".", "/dev/zero", "/dev/null", "circle", "model", "d.csv/d.csv", ""])
 def test_a_path_without_a_table_is_refused(attack: Attack, file: str) -> None:
     Path("circle").symlink_to("circle")
+    Path("below").mkdir()
+    pd.DataFrame({"w": [1.0]}).to_parquet("below/other.parquet")  # so that "." holds tables that are not alike
     attack("select", file, *SELECT[2:])
     attack(*CHECK, "--knockoffs", file)
     if file != "model":
@@ -358,7 +342,6 @@ def test_odd_names_in_options(attack: Attack, name: str) -> None:
     attack(*SELECT, "--groups", name)
     attack(*SELECT, "--drop", name)
     attack(*SAMPLE, "--generator", name, "--out", "o.csv")
-    attack("bench", "show", name)
 
 
 # options
@@ -370,8 +353,6 @@ def test_odd_names_in_options(attack: Attack, name: str) -> None:
         ((*SELECT, "--draws", 10**22), r"--draws=10{22} is not valid: pass a whole number from 1 to 10000"),
         ((*SELECT, "--n-jobs", 10**22), r"--n-jobs=10{22} is not valid: pass a whole number from 1 to 1024"),
         ((*CHECK, "--model", "model", "--n-jobs", 10**22), r"--n-jobs=10{22} is not valid"),
-        (("bench", "run", "smoke", "--reps", 10**22), r"--reps=10{22} is not valid.* from 1 to 100000"),
-        (("bench", "run", "smoke", "--n-jobs", 10**22), r"--n-jobs=10{22} is not valid"),
         (("demo", "--draws", 10**22), r"--draws=10{22} is not valid"),
         ((*SELECT, "--fdr", "1e-400"), r"fdr=0\.0 is not valid"),
         ((*SELECT, "--fdr", "inf"), r"fdr=inf is not valid"),
@@ -396,52 +377,6 @@ def test_settings_out_of_range(attack: Attack, arguments: tuple[Any, ...], said:
 def test_a_large_seed_is_a_seed(attack: Attack) -> None:
     attack(*SELECT, "--seed", 10**30, "--quiet", fails=0)
     attack(*SAMPLE, "--seed", 10**30, "--out", os.devnull, fails=0)
-
-
-# results of benchmarks
-
-
-def test_a_stray_number_does_not_make_bench_count_up_to_it(attack: Attack) -> None:
-    folder = Store("results").path(Run("smoke", "small", "gaussian", 0)).parent
-    for name in ("²³.parquet", "1.parquet", "-1.parquet"):  # not as runs are named
-        (folder / name).write_bytes(b"mine")
-    assert "gaussian" in attack("bench", "show", "smoke", fails=0)
-    (folder / "99999999.parquet").write_bytes(b"mine")
-    assert "99999999" in attack("bench", "show", "smoke")
-    assert "99999999" in attack("bench", "run", "smoke", "--reps", 2)
-
-
-DAMAGE: dict[str, Callable[[Path], object]] = {
-    "a torn table": lambda path: path.write_bytes(path.read_bytes()[:-100]),
-    "a table of something else": lambda path: pd.DataFrame({"a": [1]}).to_parquet(path),
-    "a torn file beside": lambda path: path.with_suffix(".json").write_text('{"made": '),
-    "a list beside": lambda path: path.with_suffix(".json").write_text("[]"),
-    "numbers beside": lambda path: path.with_suffix(".json").write_text('{"made": 1, "seconds": 2}'),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
-def test_damaged_results_are_named(attack: Attack, damage: Callable[[Path], object]) -> None:
-    path = Store("results").path(Run("smoke", "small", "gaussian", 0))
-    damage(path)
-    assert re.search(r"000\.(json|parquet)' is damaged", attack("bench", "show", "smoke"))
-
-
-def test_results_of_different_versions_are_not_averaged(attack: Attack) -> None:
-    beside = Store("results").path(Run("smoke", "small", "gaussian", 0)).with_suffix(".json")
-    about = json.loads(beside.read_text(encoding="utf-8"))
-    beside.write_text(json.dumps(about | {"made": about["made"] | {"revision": 1}}))
-    said = attack("bench", "show", "smoke", "--table", "o.csv")
-    assert "'results' holds runs of different versions" in said
-    assert re.search(r"1 with .*revision 1.*; 1 with .*revision \d", said)
-    assert "another folder" in said
-
-
-def test_results_of_different_devices_are_told(attack: Attack) -> None:
-    beside = Store("results").path(Run("smoke", "small", "gaussian", 0)).with_suffix(".json")
-    about = json.loads(beside.read_text(encoding="utf-8"))
-    beside.write_text(json.dumps(about | {"device": "cuda"}))
-    assert "Networks were trained on cuda (1 runs) and cpu (1 runs)." in attack("bench", "show", "smoke", fails=0)
 
 
 # errors that nobody expected

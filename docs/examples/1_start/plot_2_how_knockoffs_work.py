@@ -10,7 +10,7 @@ import numpy as np
 
 from knockoffs import LassoStatistic, knockoff_threshold
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
-from knockoffs.report.knockoff_pictures import DATA, KNOCKOFF
+from knockoffs.runtime.figures import DATA, KNOCKOFF
 
 law = AutoregressiveGaussian(features=60, rho=0.7)
 x = law.sample(600, random_state=0)

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 
 from knockoffs import DDLK, GaussianKnockoffs, GaussianMixtureKnockoffs
 from knockoffs.datasets import AutoregressiveMixture
-from knockoffs.report.knockoff_pictures import DATA, KNOCKOFF
+from knockoffs.runtime.figures import DATA, KNOCKOFF
 
 law = AutoregressiveMixture(features=8, means=(0.0, 6.0, 12.0), rhos=(0.8, -0.5, 0.0))
 x = law.sample(700, random_state=0)

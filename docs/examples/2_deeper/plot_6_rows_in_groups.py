@@ -51,4 +51,4 @@ axes.set(xlabel="share of false discoveries (bar: mean; dotted: the level)", xli
 
 # %%
 # ``KnockoffSelector().fit(X, y, groups=patient)`` does all of this by itself, and so does ``--groups patient``
-# at the command line. :doc:`/benchmarks/groups` has the measurements.
+# at the command line. The file ``benchmarks/log/groups.md`` of the repository has the measurements.

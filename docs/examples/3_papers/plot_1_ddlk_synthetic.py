@@ -3,7 +3,7 @@ DDLK: false discoveries and power on Gaussian rows and on clusters
 ==================================================================
 The first experiments of *Deep Direct Likelihood Knockoffs* (Sudarshan, Tansey and Ranganath, 2020), with 30
 replicates: 2,000 rows of 100 columns, 20 of which are relevant for a linear response. Drawn from stored results
-of ``knockoffs bench run gaussian`` and ``knockoffs bench run mixture``.
+of ``python -m benchmarks run gaussian`` and ``python -m benchmarks run mixture``.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
-STORED = Path("../../benchmarks")  # the folder docs/benchmarks of the repository
+STORED = Path("../../../benchmarks/results")  # of the repository
 COLOURS = {
     "ddlk": "#c8442f",
     "deep": "#20639b",

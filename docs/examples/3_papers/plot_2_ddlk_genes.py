@@ -2,8 +2,8 @@
 DDLK: gene expression with a non-linear response
 ================================================
 The paper's experiment on gene expression: walks of 100 correlated genes among the expression profiles of 975
-cancer cell lines, and the non-linear response of Liang et al. (2018). Drawn from stored results of ``knockoffs
-bench run gene``, which needs data that cannot be shipped (:doc:`/benchmarks/data`).
+cancer cell lines, and the non-linear response of Liang et al. (2018). Drawn from stored results of ``python -m
+benchmarks run gene``, which needs data that cannot be shipped (:doc:`/benchmarks/data`).
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
-STORED = Path("../../benchmarks")  # the folder docs/benchmarks of the repository
+STORED = Path("../../../benchmarks/results")  # of the repository
 COLOURS = {
     "ddlk": "#c8442f",
     "deep": "#20639b",

@@ -2,8 +2,8 @@
 DDLK: the weight of the entropy
 ===============================
 The paper's heat map: how far is the mean false discovery proportion from the level, over the weight λ of the
-conditional entropy and the correlation between neighbouring columns? Drawn from stored results of ``knockoffs
-bench run lambda``.
+conditional entropy and the correlation between neighbouring columns? Drawn from stored results of ``python -m
+benchmarks run lambda``.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-results = pd.read_csv(Path("../../benchmarks") / "lambda.csv.gz")  # the folder docs/benchmarks of the repository
+results = pd.read_csv(Path("../../../benchmarks/results/lambda.csv.gz"))  # of the repository
 mean = results.groupby(["method", "variant", "level"])["fdp"].mean().reset_index()
 mean["squared"] = (mean["fdp"] - mean["level"]) ** 2
 table = mean.pivot_table(index="method", columns="variant", values="squared").pow(0.5)

@@ -3,7 +3,7 @@ DeepDRK's setting: copulas with heavy tails
 ===========================================
 Clayton and Joe copulas with exponential and gamma margins, 200 and 2,000 rows of 100 columns, after the
 experiments of DeepDRK (Shen et al., 2024), which report that deep knockoffs exceed their level there. Drawn
-from stored results of ``knockoffs bench run copula`` (five replicates) and of twelve others that nobody had
+from stored results of ``python -m benchmarks run copula`` (five replicates) and of twelve others that nobody had
 looked at. The response here is that of Liang et al.; DeepDRK's own is linear.
 """
 
@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-STORED = Path("../../benchmarks")  # the folder docs/benchmarks of the repository
+STORED = Path("../../../benchmarks/results")  # of the repository
 LEVEL = 0.2
 fresh = pd.read_csv(STORED / "fresh.csv.gz")
 fresh = fresh[(fresh["experiment"] == "copula") & (fresh["level"] == LEVEL) & (fresh["statistic"] == "mixture")]

@@ -3,7 +3,7 @@ HIV drug resistance
 ===================
 The data of Barber and Candès (2015): which mutations of HIV-1 make it resistant to a drug? Discoveries are
 compared, by position, with the panel of mutations that treatments select for. The panel is no truth: a position
-outside it need not be false. Drawn from stored results of ``knockoffs bench run hiv``, whose data cannot be
+outside it need not be false. Drawn from stored results of ``python -m benchmarks run hiv``, whose data cannot be
 shipped (:doc:`/benchmarks/data`).
 """
 
@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-results = pd.read_csv(Path("../../benchmarks") / "hiv.csv.gz")  # the folder docs/benchmarks of the repository
+results = pd.read_csv(Path("../../../benchmarks/results/hiv.csv.gz"))  # of the repository
 at = results[results["level"] == 0.2].copy()
 at["outside"] = (at["fdp"] * at["selected"]).round()
 at["on"] = at["selected"] - at["outside"]

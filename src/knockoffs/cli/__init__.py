@@ -1,4 +1,4 @@
-"""The command line: `knockoffs select`, `test`, `sample`, `check`, `describe`, `bench`, `demo`."""
+"""The command line: `knockoffs select`, `test`, `sample`, `check`, `describe`, `demo`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ COMMANDS = {
     "sample": "Write knockoffs of the rows of FILE: a table like it.",
     "check": "Say how many discoveries with knockoffs of FILE to expect to be false: pass, warn or fail.",
     "describe": "Show how each column of FILE is read: its kind, values and missing cells.",
-    "bench": "Run the experiments of the paper, and show their results.",
     "demo": "Find the pixels that distinguish handwritten digits, beside as many columns that tell nothing.",
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from knockoffs.benchmarks.experiment import Experiment
+from benchmarks.experiments.experiment import Experiment
 from knockoffs.filtering.filter import fdp, knockoff_select, power
 from knockoffs.runtime.arrays import Flags, Indices
 
@@ -49,9 +49,14 @@ def _of_units(flags: Flags, unit: Indices) -> Flags:
 
 
 def means(results: pd.DataFrame, levels: Sequence[float]) -> pd.DataFrame:
-    """Means over replicates with standard errors."""
+    """Return means over replicates with standard errors, from w of every run."""
+    return means_of_rates(rates(results, levels))
+
+
+def means_of_rates(found: pd.DataFrame) -> pd.DataFrame:
+    """Return means over replicates with standard errors, from the rates of every run."""
     by = ["variant", "response", "statistic", "method", "level"]
-    groups = rates(results, levels).groupby(by, sort=False)
+    groups = found.groupby(by, sort=False)
     frame = groups.agg(
         replicates=("fdp", "size"),
         fdp=("fdp", "mean"),
@@ -63,9 +68,9 @@ def means(results: pd.DataFrame, levels: Sequence[float]) -> pd.DataFrame:
     return frame.reset_index()
 
 
-def with_error(value: float, error: float) -> str:
-    """A mean ± its standard error, as text; one run has no error."""
-    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
+def with_error(value: float, error: float, digits: int = 3) -> str:
+    """Return a mean ± its standard error, as text; one run has no error."""
+    return f"{value:.{digits}f}" if np.isnan(error) else f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
 def marked_selections(experiment: Experiment, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -89,9 +94,12 @@ def selections(results: pd.DataFrame, level: float) -> pd.DataFrame:
     return table.loc[table.mean(axis=1).sort_values(ascending=False, kind="stable").index]
 
 
-def distance_from_nominal(results: pd.DataFrame, levels: Sequence[float]) -> pd.DataFrame:
-    """The paper's heat map: root mean square over levels of mean FDP minus level, by method and variant."""
-    frame = means(results, levels)
+def distance_from_nominal(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the paper's heat map from the rates of every run.
+
+    The root mean square over levels of mean FDP minus level, by method and variant.
+    """
+    frame = means_of_rates(found)
     frame["square"] = (frame["fdp"] - frame["level"]) ** 2
     table = frame.pivot_table(index="method", columns="variant", values="square", sort=False)
     return table.map(np.sqrt)

@@ -11,10 +11,10 @@ import pandas as pd
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from knockoffs.benchmarks.agreement import agreement, compare_predictions, scatter
-from knockoffs.benchmarks.experiment import Experiment
-from knockoffs.benchmarks.store import Store
-from knockoffs.benchmarks.summary import has_truth, marked_selections, means, with_error
+from benchmarks.experiments.agreement import agreement, compare_predictions, scatter
+from benchmarks.experiments.experiment import Experiment
+from benchmarks.experiments.store import Store
+from benchmarks.experiments.summary import has_truth, marked_selections, means, rates, with_error
 from knockoffs.cli.terminal import console, say, text
 from knockoffs.runtime.checks import check_choice
 from knockoffs.runtime.outputs import write_atomically
@@ -29,7 +29,7 @@ def show_results(experiment: Experiment, store: Store) -> pd.DataFrame:
     if results.empty:
         raise ValueError(
             f"{str(store.folder)!r} has no results of {experiment.name}: make some with "
-            f"'knockoffs bench run {experiment.name} --out {store.folder}'."
+            f"'python -m benchmarks run {experiment.name} --out {store.folder}'."
         )
     terminal = console()
     terminal.print(text(f"{experiment.title}. {experiment.note}".strip(), style="bold"))
@@ -129,19 +129,19 @@ def draw_curves(
     response: str | None,
 ) -> None:
     """Draw curves of false discoveries and power, or what suits the experiment better, to a file."""
-    from knockoffs.benchmarks.figures import curves, heat_map
+    from benchmarks.experiments.figures import CURVE, curves, heat_map
 
     if not has_truth(results):
         raise ValueError(
             f"--figure: nobody knows which features of {experiment.name} matter, so there are no curves. Use "
-            f"--table, or 'knockoffs bench draw {experiment.name}'."
+            f"--table, or 'python -m benchmarks draw {experiment.name}'."
         )
     if experiment.name == "lambda" or experiment.predicts is not None:
         if variant is not None or response is not None:
             raise ValueError("--variant and --response: the figure shows all of them; leave both out.")
         level = experiment.predicts
         if level is None:
-            save_figure(heat_map(results), path)
+            save_figure(heat_map(rates(results, CURVE.tolist())), path)
         else:
             save_figure(scatter(compare_predictions(results, store.predicted(experiment), level), level), path)
         return
@@ -152,7 +152,7 @@ def draw_curves(
             check_choice(f"--{option}", asked, known)
         chosen.append(asked or known[0])
         left = left[left[option] == chosen[-1]]
-    save_figure(curves(results, *chosen), path)
+    save_figure(curves(rates(left, CURVE.tolist()), *chosen), path)
 
 
 def figure_format(path: str) -> str:

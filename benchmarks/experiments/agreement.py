@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from knockoffs.benchmarks.summary import rates
+from benchmarks.experiments.summary import rates
 from knockoffs.check.verdict import TOO_MANY
 
 COMBINATION = ["variant", "method", "statistic"]

@@ -14,9 +14,10 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from knockoffs.benchmarks.catalogue import EXPERIMENTS, METHODS, STATISTICS
-from knockoffs.benchmarks.experiment import Experiment, Run, Study, Target
-from knockoffs.benchmarks.store import Result, Store
+from benchmarks.experiments.catalogue import EXPERIMENTS, METHODS, STATISTICS
+from benchmarks.experiments.experiment import Experiment, Run, Study, Target
+from benchmarks.experiments.origin import origin_here
+from benchmarks.experiments.store import Result, Store
 from knockoffs.check.dry_run import like
 from knockoffs.check.examine import examine
 from knockoffs.check.expectation import expect
@@ -173,7 +174,7 @@ def _compute(run: Run, experiment: Experiment, study: Study, device: str) -> Res
         begun = time.perf_counter()
         predicted = _predicted(experiment, study, draw, run.seed)
         seconds["prediction"] = time.perf_counter() - begun
-    return Result(pd.concat(tables, ignore_index=True), seconds, device, predicted)
+    return Result(pd.concat(tables, ignore_index=True), seconds, device, predicted, origin_here(device))
 
 
 def _drawing(run: Run, study: Study, device: str) -> Callable[[int], pd.DataFrame]:

@@ -10,8 +10,8 @@ import pandas as pd
 from scipy.stats import expon, gamma
 from sklearn.datasets import load_digits
 
-from knockoffs.benchmarks.experiment import Study, Target
-from knockoffs.benchmarks.responses import KINDS, unseen_response
+from benchmarks.experiments.experiment import Study, Target
+from benchmarks.experiments.responses import KINDS, unseen_response
 from knockoffs.datasets import (
     AutoregressiveGaussian,
     AutoregressiveMixture,

@@ -17,7 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from knockoffs.benchmarks.experiment import Experiment, Run
+from benchmarks.experiments.experiment import Experiment, Run
+from benchmarks.experiments.origin import Origin
 from knockoffs.runtime.outputs import write_atomically
 from knockoffs.runtime.versions import installed_version
 
@@ -38,12 +39,15 @@ class Result(NamedTuple):
         What networks ran on.
     predicted : dict
         Per statistic, what was predicted of its false discoveries, where the experiment asks for that.
+    origin : Origin
+        The commit and the machine that it was computed with.
     """
 
     table: pd.DataFrame
     seconds: dict[str, float]
     device: str = "cpu"
     predicted: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    origin: Origin = Origin()
 
 
 class Store:
@@ -89,6 +93,7 @@ class Store:
             "device": result.device,
             "seconds": result.seconds,
             "predicted": {name: dict(own) for name, own in result.predicted.items()},
+            "origin": result.origin._asdict(),
         }
         write_atomically(path.with_suffix(".json"), json.dumps(beside, indent=1).encode())
         buffer = io.BytesIO()
@@ -128,6 +133,15 @@ class Store:
         """Number of runs whose networks were trained on each device, where a run says that."""
         runs = [run for run in self.done(experiment) if self._has_beside(run)]
         return dict(Counter(self._beside(run)["device"] for run in runs))
+
+    def origins(self, experiment: Experiment) -> list[Origin]:
+        """Return the commit and the hardware of each run, as far as they were recorded."""
+        runs = self.done(experiment)
+        return [Origin(**self._beside(run)["origin"]) if self._has_beside(run) else Origin() for run in runs]
+
+    def last_written(self, experiment: Experiment) -> float:
+        """Return when the last run was written, in seconds since the epoch."""
+        return max(self.path(run).stat().st_mtime for run in self.done(experiment))
 
     def done(self, experiment: Experiment) -> list[Run]:
         """The runs that are there, also of methods that the experiment does not name, replicate by replicate.
@@ -181,7 +195,7 @@ class Store:
             found = json.loads(path.read_text(encoding="utf-8"))
             if not all(isinstance(found[part], dict) for part in ("made", "seconds")):
                 raise ValueError("it does not say how and in which time the run was made")
-            absent = {"device": "unknown", "predicted": {}}
+            absent = {"device": "unknown", "predicted": {}, "origin": {}}
             return absent | {part: found[part] for part in ("made", "seconds", *absent) if part in found}
 
 

@@ -1,24 +1,23 @@
-"""`knockoffs bench`: the paper's experiments, resumable."""
+"""The commands of `python -m benchmarks`: list, run, results, draw, keep, page."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
 
 from knockoffs.cli.common import MOST_REPLICATES, check_cores
 from knockoffs.cli.results import check_folder, check_paths, named
-from knockoffs.cli.terminal import console, say, shows_progress
+from knockoffs.cli.terminal import console, plain_errors, say, shows_progress
 from knockoffs.runtime.checks import check_choice, check_count
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
-    from knockoffs.benchmarks.experiment import Experiment
-    from knockoffs.benchmarks.store import Store
+    from benchmarks.experiments.experiment import Experiment
+    from benchmarks.experiments.store import Store
 
 OUT = "results"
-
 
 _data = click.option(
     "--data",
@@ -28,15 +27,24 @@ _data = click.option(
 )
 
 
-@click.group()
-def bench() -> None:
+class _Commands(click.Group):
+    """Commands whose errors and warnings are put in plain words, as those of `knockoffs` are."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with plain_errors():
+            return super().invoke(ctx)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def main(debug: bool) -> None:  # `plain_errors` looks for --debug
     """Run the experiments of the paper, and show their results."""
 
 
-@bench.command("list")
+@main.command("list")
 def list_experiments() -> None:
     """Name every experiment."""
-    from knockoffs.benchmarks.catalogue import EXPERIMENTS
+    from benchmarks.experiments.catalogue import EXPERIMENTS
 
     table = Table()
     for heading in ("name", "what", "runs"):
@@ -46,7 +54,7 @@ def list_experiments() -> None:
     console().print(table)
 
 
-@bench.command()
+@main.command()
 @click.argument("name")
 @click.option("--methods", help="Only these, with commas between them.")
 @click.option("--reps", type=int, help="Replicates; by default those of the experiment.")
@@ -88,9 +96,9 @@ def run(
     check_folder("--out", out)  # before the imports and the data, which take seconds
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    from knockoffs.benchmarks.runner import RunFailedError, run_experiment
-    from knockoffs.benchmarks.store import Store
-    from knockoffs.cli.bench_results import show_results
+    from benchmarks.experiments.runner import RunFailedError, run_experiment
+    from benchmarks.experiments.shown import show_results
+    from benchmarks.experiments.store import Store
     from knockoffs.density.devices import torch_device
     from knockoffs.runtime.progress import progress_bars
 
@@ -128,7 +136,7 @@ def run(
         show_results(experiment, store)
 
 
-@bench.command()
+@main.command()
 @click.argument("name")
 @click.argument("figure", type=click.Path(dir_okay=False))
 @click.option("--column", "columns", multiple=True, help="Once for marginals, twice for a joint density.")
@@ -142,9 +150,9 @@ def draw(
 
     By default the joint density of the first two columns.
     """
-    from knockoffs.benchmarks.runner import draw_knockoffs, first_study
-    from knockoffs.cli.bench_results import figure_format, save_figure
-    from knockoffs.report.knockoff_pictures import compare_marginals, compare_methods
+    from benchmarks.experiments.pictures import compare_marginals, compare_methods
+    from benchmarks.experiments.runner import draw_knockoffs, first_study
+    from benchmarks.experiments.shown import figure_format, save_figure
     from knockoffs.table.table import read_table
 
     experiment = _experiment(name)
@@ -171,7 +179,7 @@ def draw(
     save_figure(compare(tables, *index), figure)
 
 
-@bench.command()
+@main.command()
 @click.argument("name")
 @click.option("--out", default=OUT, show_default=True, type=click.Path(file_okay=False), help="Folder of results.")
 @click.option("--table", type=click.Path(dir_okay=False), help="Write the means to this file (.csv or .parquet).")
@@ -180,12 +188,12 @@ def draw(
 )
 @click.option("--variant", help="Of the figure; by default the first.")
 @click.option("--response", help="Of the figure; by default the first.")
-def show(
+def results(
     name: str, out: str, table: str | None, figure: str | None, variant: str | None, response: str | None
 ) -> None:
     """Show what the runs of the experiment NAME gave so far."""
-    from knockoffs.benchmarks.store import Store
-    from knockoffs.cli.bench_results import draw_curves, show_results, summary
+    from benchmarks.experiments.shown import draw_curves, show_results, summary
+    from benchmarks.experiments.store import Store
     from knockoffs.table.files import write_frame
 
     experiment, store = _experiment(name), Store(out)
@@ -193,11 +201,33 @@ def show(
     _refuse_results_as_outputs(store, experiment, table, figure)
     if figure is None and (variant is not None or response is not None):
         raise ValueError("--variant and --response choose the curves of a figure: pass --figure FILE too.")
-    results = show_results(experiment, store)
+    found = show_results(experiment, store)
     if table is not None:
-        write_frame(summary(experiment, results), table, escape_formulas=True)
+        write_frame(summary(experiment, found), table, escape_formulas=True)
     if figure is not None:
-        draw_curves(experiment, store, results, figure, variant, response)
+        draw_curves(experiment, store, found, figure, variant, response)
+
+
+@main.command("keep")
+@click.option("--out", default=OUT, show_default=True, type=click.Path(file_okay=False), help="Folder of results.")
+def keep_results(out: str) -> None:
+    """Put what the pages need of all runs into benchmarks/results, with commit and hardware."""
+    from benchmarks.experiments.kept import FOLDER, keep
+    from benchmarks.experiments.store import Store
+
+    names = keep(Store(out))
+    if not names:
+        raise ValueError(f"{out!r} has no results: make some with 'python -m benchmarks run'.")
+    say(f"Kept in {FOLDER}: {', '.join(names)}.")
+
+
+@main.command()
+def page() -> None:
+    """Make the pages and figures of docs/benchmarks from benchmarks/results."""
+    from benchmarks.experiments.pages import DOCS, write_pages
+
+    write_pages()
+    say(f"Written in {DOCS}: paper.md, index.md and their figures.")
 
 
 def _refuse_results_as_outputs(store: Store, experiment: Experiment, *outputs: str | None) -> None:
@@ -218,7 +248,7 @@ def _check_cores(n_jobs: int | None, scheduler: str | None) -> None:
 
 
 def _experiment(name: str) -> Experiment:
-    from knockoffs.benchmarks.catalogue import EXPERIMENTS
+    from benchmarks.experiments.catalogue import EXPERIMENTS
 
     check_choice("NAME", name, tuple(EXPERIMENTS))
     return EXPERIMENTS[name]
@@ -226,7 +256,7 @@ def _experiment(name: str) -> Experiment:
 
 def _methods(text: str, *, exact: bool) -> list[str]:
     """Methods that are named with commas between them; `exact` where exact knockoffs are known."""
-    from knockoffs.benchmarks.catalogue import METHODS
+    from benchmarks.experiments.catalogue import METHODS
 
     methods = [method.strip() for method in text.split(",")]
     for method in methods:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from knockoffs.benchmarks import studies
-from knockoffs.benchmarks.broken import PermutedColumns, ShuffledRows
-from knockoffs.benchmarks.experiment import Experiment, Variant
+from benchmarks.experiments import studies
+from benchmarks.experiments.broken import PermutedColumns, ShuffledRows
+from benchmarks.experiments.experiment import Experiment, Variant
 from knockoffs.datasets.real import SEVERITY_SCORES
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.statistics import HoldoutStatistic
