@@ -9,7 +9,6 @@ from knockoffs.check.dry_run import DryRun, Rate
 from knockoffs.check.source import Source
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.runtime.cautions import collect_cautions
-from knockoffs.runtime.progress import Report
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
@@ -20,9 +19,7 @@ BETTER = 0.9  # times the expected share of false discoveries: an alternative mu
 class Expect(Protocol):
     """What says what to expect of statistics with draws of knockoffs by a seed."""
 
-    def __call__(
-        self, draw: Callable[[int], Any], statistics: list[Any], /, *, report: Report | None = None
-    ) -> list[DryRun]: ...
+    def __call__(self, draw: Callable[[int], Any], statistics: list[Any], /) -> list[DryRun]: ...
 
 
 def find_alternatives(

@@ -16,7 +16,7 @@ from knockoffs.filtering.filter import fdp, knockoff_select, power
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.progress import report_stage
 from knockoffs.statistics.base import is_statistic
 from knockoffs.table.design import expand
 from knockoffs.table.table import Table, read_table
@@ -182,7 +182,6 @@ def simulate(
     groups: Indices | None = None,
     shares: Sequence[float] = (0.5, 0.5),
     n_jobs: int | None = None,
-    report: Report | None = None,
 ) -> DryRun:
     """Compute w for simulated responses of the rows of X, as the task has them (`as_target`).
 
@@ -205,8 +204,7 @@ def simulate(
         own = (one(*task) for task in tasks[start : start + some])
         for w in in_parallel(_replicate, own, shared=(table, statistic, groups), n_jobs=n_jobs):
             ws.append(w)
-            if report is not None:
-                report("dry run", len(ws), len(tasks), None)
+            report_stage("dry run", len(ws), len(tasks))
     return DryRun(np.stack(ws), np.stack(truths), tuple(kind for kind, _ in tasks), offset, statistic)
 
 

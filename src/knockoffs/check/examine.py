@@ -23,7 +23,7 @@ from knockoffs.check.source import Source, find_source, may_run_aside
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.runtime.parallel import background, suited_threads
-from knockoffs.runtime.progress import Phase, Report, job, progress_bars
+from knockoffs.runtime.progress import Phase, heard_by, job, progress_bars, report_stage
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.statistics.holdout import HoldoutStatistic
@@ -131,7 +131,7 @@ def check_swap(
     if subject:
         source = source._replace(subject=subject)
     phases = [Phase(CHECK, stages=2), *([Phase("dry run", 10)] * dry_run)]
-    with suited_threads(source.table) as most, job(progress, phases) as work, progress_bars(progress) as report:
+    with suited_threads(source.table) as most, job(progress, phases) as work, progress_bars(progress):
         work.begin(CHECK)
         expect_of = partial(
             expect,
@@ -143,9 +143,7 @@ def check_swap(
             n_jobs=n_jobs,
         )
         threads = most if may_run_aside(generator, n_jobs) else 1
-        _, found = expect_and_examine(
-            source, statistic, fdr, rng, expect_of=expect_of, threads=threads, report=report
-        )
+        _, found = expect_and_examine(source, statistic, fdr, rng, expect_of=expect_of, threads=threads)
         if dry_run:
             work.begin("dry run")
             rates = simulate(
@@ -158,7 +156,6 @@ def check_swap(
                 task=task,
                 groups=source.groups,
                 n_jobs=n_jobs,
-                report=report,
             ).rates(levels)
             found = found.with_dry_run(rates)
     return found
@@ -190,11 +187,10 @@ def expect_and_examine(
     seen: Source | None = None,
     exchangeable: bool = False,
     calibrated: bool = False,
-    report: Report | None = None,
 ) -> tuple[DryRun, Certificate]:
     """Simulate responses for a statistic, beside the tests of `examine` where there are several `threads`."""
     simulated = partial(expect_of, (seen or source).draw, [statistic])
-    with background(lambda told: simulated(report=told)[0], threads=threads, report=report) as expected:
+    with background(lambda: simulated()[0], threads=threads) as expected:
         certificate = examine(
             source,
             expected,
@@ -204,7 +200,6 @@ def expect_and_examine(
             seen=seen,
             exchangeable=exchangeable,
             calibrated=calibrated,
-            report=report,
         )
         return expected(), certificate
 
@@ -219,7 +214,6 @@ def examine(
     seen: Source | None = None,
     exchangeable: bool = False,
     calibrated: bool = False,
-    report: Report | None = None,
 ) -> Certificate:
     """Test where knockoffs differ from exact ones, and judge what is expected of them.
 
@@ -227,7 +221,7 @@ def examine(
     and of other knockoffs where the generator is `exchangeable`, for advice; a level that is `calibrated` is not
     advised to be. Responses are selected for with the rows of `seen`, by default those of the source.
     """
-    tested = _test(source, rng, report)
+    tested = _test(source, rng)
     expectation = expected()
     certificate = _judged(source, tested, expectation, fdr)
     if certificate.validity == "pass":
@@ -240,7 +234,8 @@ def examine(
         exchangeable=exchangeable,
         calibrated=calibrated,
     )
-    return Certificate(certificate.found._replace(alternatives=tuple(others)))
+    with heard_by(None):  # these come behind the stages that were announced
+        return Certificate(certificate.found._replace(alternatives=tuple(others)))
 
 
 class _Compared(NamedTuple):
@@ -261,12 +256,12 @@ class _Tested(NamedTuple):
     divergence: Divergence | None
 
 
-def _test(source: Source, rng: np.random.Generator, report: Report | None) -> _Tested:
+def _test(source: Source, rng: np.random.Generator) -> _Tested:
     """Compare rows and one draw of their knockoffs with the same rows after swaps."""
     seed = int(rng.integers(2**31))
     x, x_tilde = aligned(source.table, source.draw(seed), who="check_swap")
     copied = copied_features(x, x_tilde)
-    compared = _compare(x, x_tilde, np.flatnonzero(~copied), source.groups, rng, report)
+    compared = _compare(x, x_tilde, np.flatnonzero(~copied), source.groups, rng)
     divergence = None
     if source.swap_pairs is not None:
         divergence = swap_divergence(
@@ -312,7 +307,6 @@ def _compare(
     features: Indices,
     groups: Indices | None,
     rng: np.random.Generator,
-    report: Report | None,
 ) -> _Compared:
     """Tests on the features that differ from their knockoffs."""
     if len(features) == 0:
@@ -323,8 +317,7 @@ def _compare(
     tests = []
     for test in compare_swaps(pairs, draw_signs(rng, SWAP_DRAWS, pairs.rows), rng):
         tests.append(test)
-        if report is not None:
-            report("check of knockoffs", len(tests), 12, None)
+        report_stage("check of knockoffs", len(tests), 12)
     several = pairs.several_columns.tolist()
     return _Compared(per_feature, tests, covariance_errors(pairs), near_duplicates(pairs), several)
 

@@ -16,7 +16,7 @@ from knockoffs.check.dry_run import DryRun, like
 from knockoffs.check.simulated import KINDS, as_target, simulated_response
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.progress import report_stage
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
 from knockoffs.statistics.lasso import LassoStatistic
@@ -42,7 +42,6 @@ def expect(
     groups: Indices | None = None,
     truth: Table | None = None,
     n_jobs: int | None = None,
-    report: Report | None = None,
 ) -> list[DryRun]:
     """Simulate responses of all kinds on the rows of a table, and select for them with quick statistics.
 
@@ -71,8 +70,6 @@ def expect(
         What responses depend on, where that is not what is seen: the same rows before cells were filled in.
     n_jobs : int, default=None
         Number of cores, which share the draws of knockoffs.
-    report : callable, default=None
-        Is told how far the work is.
     """
     kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
     seeds = np.random.default_rng(seed).integers(2**31, size=DRAWS).tolist()
@@ -82,8 +79,7 @@ def expect(
     for done, (w, relevant) in enumerate(in_parallel(_of_a_draw, tasks, shared=shared, n_jobs=n_jobs), start=1):
         ws.append(w)
         truths.append(relevant)
-        if report is not None:
-            report("simulated responses", done, DRAWS, None)
+        report_stage("simulated responses", done, DRAWS)
     return [
         DryRun(own, np.concatenate(truths), tuple(kinds * DRAWS), offset, statistic)
         for own, statistic in zip(np.concatenate(ws, axis=1), statistics, strict=True)

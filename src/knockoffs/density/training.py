@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 
 from knockoffs.density.hardware import CapturedStep
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.progress import report_stage
 
 Losses = Tensor | float
 
@@ -84,7 +84,6 @@ def train(
     validate: Callable[[], Losses],
     schedule: Schedule,
     generator: torch.Generator,
-    report: Report | None = None,
     *,
     variant: Callable[[], Hashable] | None = None,
     gained: float = 0.0,
@@ -129,8 +128,7 @@ def train(
         if schedule.keep_last or history.held_out[-1] < history.held_out[history.best_epoch]:
             history.best_epoch = epoch
             best = averaged.copy()
-        if report is not None:
-            report(stage, epoch, schedule.epochs, history.held_out[-1])
+        report_stage(stage, epoch, schedule.epochs, history.held_out[-1])
         if progress.is_over and not schedule.keep_last:
             break
     _assign(list(model.parameters()), best)

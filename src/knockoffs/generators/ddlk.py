@@ -39,7 +39,7 @@ from knockoffs.kinds.scales import restore_scale, scale_arrays
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_number
 from knockoffs.runtime.model_files import take_array
-from knockoffs.runtime.progress import Report, progress_bars
+from knockoffs.runtime.progress import progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, torch_generator
 
 
@@ -287,19 +287,18 @@ class DDLK(RowwiseGenerator):
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         device = torch_device(self.device)
         rows = FitRows.split(core, self.validation_fraction, rng)
-        with progress_bars(self.progress) as report:
+        with progress_bars(self.progress):
             self._joint = fit_joint_model(
                 rows,
                 settings=self._settings(self.joint_learning_rate, self.joint_epochs, rows.several_draws),
                 scale=self.scale,
                 device=device,
                 rng=rng,
-                report=report,
             )
-            history = self._fit_knockoff(rows, rng, report)
+            history = self._fit_knockoff(rows, rng)
         self.history_ = self._joint.history + history
 
-    def _fit_knockoff(self, rows: FitRows, rng: np.random.Generator, report: Report | None) -> list[History]:
+    def _fit_knockoff(self, rows: FitRows, rng: np.random.Generator) -> list[History]:
         z, held_out = (self._joint.to_scale(some)[0] for some in (rows.drawn, rows.held_out))
         settings = self._settings(self.knockoff_learning_rate, self.knockoff_epochs, rows.several_draws)
         if rows.several_draws:
@@ -317,7 +316,6 @@ class DDLK(RowwiseGenerator):
             swap_learning_rate=self.swap_learning_rate,
             phases=settings.phases(),
             generator=torch_generator(rng, z.device),
-            report=report,
             before=self._joint.history,
         )
         probability = swaps.probability().detach().cpu().numpy()[unit.cpu().numpy()]  # of internal columns

@@ -116,14 +116,13 @@ class JointDensity(SavedModel):
         draws = draw_rows(self.encoding_, codes, rng, once=self.start == "random")
         rows = FitRows.split(draws, self.validation_fraction, rng)
         # Gradients are needed, even if the caller has switched them off.
-        with suited_threads(X), torch.inference_mode(mode=False), progress_bars(self.progress) as report:
+        with suited_threads(X), torch.inference_mode(mode=False), progress_bars(self.progress):
             self.model_ = fit_joint_model(
                 rows,
                 settings=replace(self._settings(), several_draws=rows.several_draws),
                 scale=self.scale,
                 device=torch_device(self.device),
                 rng=rng,
-                report=report,
             )
         self.history_ = self.model_.history
         self._fitted = True

@@ -32,7 +32,6 @@ from knockoffs.kinds.scales import Scale, normal_scale, standard_scale
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.checks import check_choice, check_count, check_number, check_widths
 from knockoffs.runtime.memory import FLOAT64
-from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import torch_generator
 
 Start = Literal["linear", "random"]
@@ -201,11 +200,10 @@ def fit_joint_model(
     scale: ScaleName,
     device: torch.device,
     rng: np.random.Generator,
-    report: Report | None,
 ) -> JointModel:
     """Choose scale and start by held-out likelihood, then train."""
     x, held_out = rows.x, rows.held_out
-    train = partial(_train, rows.drawn, held_out, settings=settings, device=device, rng=rng, report=report)
+    train = partial(_train, rows.drawn, held_out, settings=settings, device=device, rng=rng)
     if settings.start == "random" and scale != "auto":
         return train(next(_scales(x, scale)), None)
     single, clustered = best_starts(x, held_out, scale=scale, clusters=settings.components, rng=rng)
@@ -298,7 +296,6 @@ def _train(
     settings: NetworkSettings,
     device: torch.device,
     rng: np.random.Generator,
-    report: Report | None,
 ) -> JointModel:
     z, z_held_out = (scale.forward(torch.as_tensor(t))[0].to(torch.get_default_dtype()) for t in (x, held_out))
     options: dict[str, Any] = {
@@ -319,6 +316,5 @@ def _train(
         z_held_out.to(device),
         phases=settings.phases(),
         generator=torch_generator(rng, device),
-        report=report,
     )
     return JointModel(scale, density, linear, history)

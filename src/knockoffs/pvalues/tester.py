@@ -35,7 +35,7 @@ from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.runtime.notebook import described
 from knockoffs.runtime.parallel import in_parallel, suited_threads
-from knockoffs.runtime.progress import progress_bars
+from knockoffs.runtime.progress import progress_bars, report_stage
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
 from knockoffs.runtime.versions import versions_in_use
 from knockoffs.schema.schema import Kind
@@ -240,11 +240,10 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         jobs = self._jobs(study.redraws)
         work = in_parallel(Study.test, ((int(j), seed) for j in tested), shared=(study,), n_jobs=jobs)
         found: list[Tested] = []
-        with progress_bars(self.progress) as report:
+        with progress_bars(self.progress):
             for done, one in enumerate(work, start=1):
                 found.append(one)
-                if report is not None:
-                    report("tests", done, len(tested), None)
+                report_stage("tests", done, len(tested))
         return found
 
     def _jobs(self, redraws: Redraws) -> int | None:

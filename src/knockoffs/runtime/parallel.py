@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_jobs
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.progress import current_listener, heard_by
 
 Result = TypeVar("Result")
 
@@ -39,7 +39,9 @@ def in_parallel(
     check_jobs("n_jobs", n_jobs)
     if effective_n_jobs(n_jobs) == 1:
         for task in tasks:
-            yield function(*shared, *task)
+            with heard_by(None):  # as in other processes
+                result = function(*shared, *task)
+            yield result
         return
     work = _Work(function, shared)
     results = Parallel(n_jobs, return_as="generator")(delayed(_carry_out)(work, *task) for task in list(tasks))
@@ -80,38 +82,34 @@ class _GivenUpError(Exception):
 
 
 @contextmanager
-def background(
-    work: Callable[[Report], T], *, threads: int, report: Report | None = None
-) -> Iterator[Callable[[], T]]:
+def background(work: Callable[[], T], *, threads: int) -> Iterator[Callable[[], T]]:
     """Begin work in a thread of its own where there are several, and yield what waits for its result.
 
     With one thread the work is done when its result is asked for: the same bits, later. Cautions of the work are
-    the caller's once it has the result. Work whose caller leaves the block early ends at its next report.
+    the caller's once it has the result, and whoever hears of the caller's stages hears of those of the work. Work
+    whose caller leaves the block early ends where it next reports a stage.
 
     Parameters
     ----------
     work : callable
-        What is to be done. It is given a report, which it calls now and then.
+        What is to be done.
     threads : int
         How many threads may run side by side.
-    report : callable, default=None
-        Is told how far the work is, from that thread.
     """
-    left = Event()
+    if threads < 2:
+        yield cache(work)
+        return
+    left, listener = Event(), current_listener()
 
-    def told(stage: str, done: int, total: int, loss: float | None) -> None:
+    def heard(stage: str, done: int, total: int, loss: float | None) -> None:
         if left.is_set():
             raise _GivenUpError
-        if report is not None:
-            report(stage, done, total, loss)
-
-    if threads < 2:
-        yield cache(lambda: work(told))
-        return
+        if listener is not None:
+            listener(stage, done, total, loss)
 
     def carried_out() -> tuple[T, list[str]]:
-        with one_thread(), collect_cautions() as cautions:
-            return work(told), cautions
+        with one_thread(), collect_cautions() as cautions, heard_by(heard):
+            return work(), cautions
 
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(copy_context().run, carried_out)

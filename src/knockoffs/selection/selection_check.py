@@ -20,7 +20,7 @@ from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.parallel import background
-from knockoffs.runtime.progress import Job, Report
+from knockoffs.runtime.progress import Job, shown_during
 from knockoffs.runtime.randomness import random_generator
 from knockoffs.selection.parts import COMPARE
 from knockoffs.selection.statistic_choice import tossed_source
@@ -59,7 +59,6 @@ def check_selection(
     calibrated: bool = False,
     n_jobs: int | None = None,
     threads: int = 1,
-    report: Report | None = None,
 ) -> SelectionCheck:
     """Say how many false discoveries to expect, and where the knockoffs differ from exact ones.
 
@@ -96,10 +95,10 @@ def check_selection(
             chosen = tossed_source(generator, table, knockoffs, groups=groups, conditioned=conditioned, rng=toss)
             if gaps is not None:
                 chosen = _completed_again(chosen, gaps, generator, conditioned, seed)
-        (expected,) = simulated(chosen.table, chosen.draw, [statistic], truth=chosen.truth, report=report)
+        (expected,) = simulated(chosen.table, chosen.draw, [statistic], truth=chosen.truth)
         level = expected.calibrated_level(fdr)
     if not enough_rows(table, groups):
-        (expectation,) = expect_of(seen.draw, [statistic], report=report)
+        (expectation,) = expect_of(seen.draw, [statistic])
         return SelectionCheck(expectation, level, None)
     exchangeable = learned and not isinstance(unfrozen(generator), GaussianKnockoffs) and not conditioned.any()
     expectation, certificate = expect_and_examine(
@@ -112,7 +111,6 @@ def check_selection(
         threads=threads,
         exchangeable=exchangeable,
         calibrated=calibrated,
-        report=report,
     )
     return SelectionCheck(expectation, level, certificate)
 
@@ -151,19 +149,22 @@ def _subject(generator: Any, learned: bool, groups: Indices | None) -> str:
 
 
 def compare(
-    compute: Callable[..., Draws],
-    check: Callable[..., SelectionCheck] | None,
+    compute: Callable[[], Draws],
+    check: Callable[[], SelectionCheck] | None,
     threads: int,
     work: Job,
-    report: Report | None,
 ) -> tuple[Draws, SelectionCheck | None]:
     """Compute the statistic of all draws; where there are several `threads` the check goes on beside it."""
     if check is None:
         work.begin(COMPARE)
-        return compute(report=report), None
-    aside = background(lambda told: check(report=told), threads=threads, report=work.within(CHECK, report))
-    with aside as checked:
+        return compute(), None
+
+    def aside() -> SelectionCheck:
+        with shown_during(CHECK):
+            return check()
+
+    with background(aside, threads=threads) as checked:
         work.begin(COMPARE)
-        found = compute(report=report)
+        found = compute()
         work.begin(CHECK)
         return found, checked()

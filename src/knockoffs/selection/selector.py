@@ -285,8 +285,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 groups=rows.kept_together,
                 n_jobs=self.n_jobs,
             )
-            with progress_bars(self.progress) as report:
-                found, checked = compare(compute, check if checks else None, threads, work, report)
+            with progress_bars(self.progress):
+                found, checked = compare(compute, check if checks else None, threads, work)
             if checked is not None:
                 self.expectation_, self._level, certificate = checked
                 self.certificate_ = certificate if self.certify else None
@@ -379,7 +379,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.statistic_reason_ = None
         if is_auto(statistic):
             work.begin(CHOOSE)
-            with progress_bars(self.progress) as report:
+            with progress_bars(self.progress):
                 statistic, self.statistic_reason_ = choose_statistic(
                     self.generator_,
                     table,
@@ -391,7 +391,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                     groups=rows.groups,
                     seed=seed,
                     n_jobs=self.n_jobs,
-                    report=report,
                 )
         if not is_statistic(statistic):
             return statistic

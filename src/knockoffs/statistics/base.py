@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.runtime.parallel import suited_threads
-from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.schema.words import counted, listing
@@ -57,18 +56,17 @@ class Statistic(BaseEstimator, ABC):
         *,
         groups: Any = None,
         feature_groups: FeatureGroups = None,
-        report: Report | None = None,
     ) -> Array:
         """Return w, one number per column of X; the rows of X, of its knockoffs X_tilde and of y belong together.
 
         `groups` (one label per row) keeps rows on one side of every split, and what the rows of a group have in
         common beyond the features is filtered out of a quantity y. `feature_groups` (a dict of names to lists of
         columns) makes one feature of each group of columns: w then has one number per group and per other column,
-        in the order of their first columns. `report` is called as the work goes on.
+        in the order of their first columns.
         """
         problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
         with suited_threads(X):
-            w = self._compute(problem, random_generator(self.random_state), report or say_nothing)
+            w = self._compute(problem, random_generator(self.random_state))
         return np.where(copied, 0.0, w)  # a copy tells no more than its feature
 
     def check_settings(self) -> None:
@@ -96,7 +94,7 @@ class Statistic(BaseEstimator, ABC):
         return problem, copied_features(x, x_tilde)
 
     @abstractmethod
-    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array: ...
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array: ...
 
 
 class PredictiveStatistic(Statistic):
@@ -110,7 +108,6 @@ class PredictiveStatistic(Statistic):
         *,
         groups: Any = None,
         feature_groups: FeatureGroups = None,
-        report: Report | None = None,
     ) -> tuple[Array, Array | None]:
         """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
 
@@ -120,22 +117,18 @@ class PredictiveStatistic(Statistic):
         problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
         with suited_threads(X):
             rng = random_generator(self.random_state)
-            w, others = self._compute_with_predictions(problem, rng, report or say_nothing)
+            w, others = self._compute_with_predictions(problem, rng)
         return np.where(copied, 0.0, w), others
 
     @abstractmethod
     def _compute_with_predictions(
-        self, problem: Problem, rng: np.random.Generator, report: Report
+        self, problem: Problem, rng: np.random.Generator
     ) -> tuple[Array, Array | None]: ...
 
 
 def is_statistic(part: Any) -> bool:
     """Return whether w is found by `compute`, also by classes of others, and not by calling a function."""
     return hasattr(part, "compute")
-
-
-def say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
-    """Take a report of progress that nobody wants to see."""
 
 
 def require_estimator_for(standardise: bool, estimator: Any) -> None:

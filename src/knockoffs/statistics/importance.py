@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from knockoffs.runtime.arrays import Array
-from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_estimator_for
 from knockoffs.statistics.problem import Problem, in_random_pair_order
@@ -65,7 +64,7 @@ class ImportanceStatistic(Statistic):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
         require_estimator_for(self.standardise, self.estimator)
         table, sign = in_random_pair_order(problem, rng)
         model = self._model(problem.task, int(rng.integers(2**31))).fit(table, problem.y)

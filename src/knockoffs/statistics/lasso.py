@@ -14,7 +14,6 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.checks import check_count
 from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_enough_for
 from knockoffs.statistics.group_lasso import Groups, group_lasso, response_of
@@ -77,7 +76,7 @@ class LassoStatistic(Statistic):
         """Refuse settings that are not valid."""
         check_count("cv", self.cv, least=2)
 
-    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
         table, sign = in_random_pair_order(problem, rng)
         require_enough_for(problem, "cv", self.cv)
         # Shuffled, since files are often sorted by something.

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 
 from knockoffs.runtime.arrays import Array
-from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.statistics.base import PredictiveStatistic, Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
@@ -91,12 +90,10 @@ class SumStatistic(PredictiveStatistic):
         for term in self.terms:
             term.check_settings()
 
-    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
-        return self._compute_with_predictions(problem, rng, report)[0]
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
+        return self._compute_with_predictions(problem, rng)[0]
 
-    def _compute_with_predictions(
-        self, problem: Problem, rng: np.random.Generator, report: Report
-    ) -> tuple[Array, Array | None]:
+    def _compute_with_predictions(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array | None]:
         total, others = np.zeros(problem.features), None
         for term, own_rng in zip(self.terms, rng.spawn(len(self.terms)), strict=True):
             ready = clone(term)
@@ -105,10 +102,10 @@ class SumStatistic(PredictiveStatistic):
                 ready.set_params(n_jobs=self.n_jobs)
             seeded = own_rng if term.random_state is None else random_generator(term.random_state)
             if isinstance(ready, PredictiveStatistic):
-                w, predicted = ready._compute_with_predictions(problem, seeded, report)
+                w, predicted = ready._compute_with_predictions(problem, seeded)
                 others = predicted if others is None else others
             else:
-                w = ready._compute(problem, seeded, report)
+                w = ready._compute(problem, seeded)
             total += in_mean_sizes(w)
         return total, others
 

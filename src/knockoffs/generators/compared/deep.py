@@ -20,7 +20,6 @@ from knockoffs.generators.compared.noise_networks import (
 from knockoffs.generators.gaussian import gaussian_memory, knockoff_gaps
 from knockoffs.runtime.checks import check_count, check_number, check_widths
 from knockoffs.runtime.memory import FLOAT32
-from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, torch_generator
 
 
@@ -129,7 +128,6 @@ class DeepKnockoffs(NeuralGenerator):
         x: Tensor,
         held_out: Tensor,
         rng: np.random.Generator,
-        report: Report | None,
     ) -> list[History]:
         target = self._target_correlation(x)
         generator = torch_generator(rng, x.device)
@@ -152,7 +150,7 @@ class DeepKnockoffs(NeuralGenerator):
             return self._loss(held_out, network(held_out, kept_noise), target, kept_coins).item()
 
         schedule = Schedule(self.epochs, self.batch_size, self.patience, self.averaging)
-        return [train(network, "deep knockoffs", len(x), step, validate, schedule, generator, report)]
+        return [train(network, "deep knockoffs", len(x), step, validate, schedule, generator)]
 
     def _loss(self, x: Tensor, x_tilde: Tensor, target: Tensor, coins: Tensor) -> Tensor:
         return (

@@ -18,7 +18,6 @@ from knockoffs.density.training import Adam, History, Schedule, train
 from knockoffs.generators.compared.neural import NeuralGenerator
 from knockoffs.generators.compared.noise_networks import NoiseNetwork, kernel_swap_loss, mlp
 from knockoffs.runtime.checks import check_count, check_number
-from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, torch_generator
 
 
@@ -134,7 +133,7 @@ class KnockoffGAN(NeuralGenerator):
         return [*super()._trained_networks(columns), lambda: nn.ModuleList(opponents())]
 
     def _train(
-        self, network: NoiseNetwork, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None
+        self, network: NoiseNetwork, x: Tensor, held_out: Tensor, rng: np.random.Generator
     ) -> list[History]:
         features = x.shape[1]
         start, generator = torch_generator(rng, torch.device("cpu")), torch_generator(rng, x.device)
@@ -190,7 +189,7 @@ class KnockoffGAN(NeuralGenerator):
             return kernel_swap_loss(held_out, network(held_out, kept), kept_coins).item()
 
         schedule = Schedule(self.epochs, self.batch_size, self.epochs, self.averaging, keep_last=True)
-        return [train(network, "adversarial", len(x), step, validate, schedule, generator, report)]
+        return [train(network, "adversarial", len(x), step, validate, schedule, generator)]
 
 
 GRADIENT_PENALTY = 10.0

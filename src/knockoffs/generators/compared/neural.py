@@ -24,7 +24,7 @@ from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.checks import check_count, check_fraction, check_number
 from knockoffs.runtime.memory import FLOAT64
 from knockoffs.runtime.model_files import take_array
-from knockoffs.runtime.progress import Report, progress_bars
+from knockoffs.runtime.progress import progress_bars
 from knockoffs.runtime.randomness import torch_generator
 from knockoffs.runtime.typed_json import as_type
 from knockoffs.schema.words import listing
@@ -55,10 +55,9 @@ class NeuralGenerator(RowwiseGenerator):
         x: Tensor,
         held_out: Tensor,
         rng: np.random.Generator,
-        report: Report | None,
     ) -> list[History]: ...
 
-    def _prepare(self, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None) -> None:
+    def _prepare(self, x: Tensor, held_out: Tensor, rng: np.random.Generator) -> None:
         """What must be known before the network can be made."""
 
     def _check_settings(self) -> None:
@@ -88,10 +87,10 @@ class NeuralGenerator(RowwiseGenerator):
             )
         self.mean_, self.deviation_ = train.mean(0), train.std(0)
         x, x_held_out = self._standardised(train), self._standardised(held_out)
-        with progress_bars(self.progress) as report:
-            self._prepare(x, x_held_out, rng, report)
+        with progress_bars(self.progress):
+            self._prepare(x, x_held_out, rng)
             self._sampler = self._network(core.shape[1], torch_generator(rng, torch.device("cpu"))).to(device)
-            self.history_ = self._train(self._sampler, x, x_held_out, rng, report)
+            self.history_ = self._train(self._sampler, x, x_held_out, rng)
         self._sampler.eval()
         self._warn_of_failure(core, rng)
 
