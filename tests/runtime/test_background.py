@@ -14,7 +14,7 @@ import torch
 from knockoffs import DDLK, GaussianKnockoffs, KnockoffSelector, check_swap
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.cautions import caution, collect_cautions
-from knockoffs.runtime.parallel import background
+from knockoffs.runtime.parallel import background, threads_beside
 from knockoffs.runtime.progress import Job, Phase, heard_by, report_stage, shown_during
 
 X = AutoregressiveGaussian(features=12, rho=0.5).sample(300, random_state=0)
@@ -41,7 +41,8 @@ def test_results_and_cautions_reach_the_caller(threads: int) -> None:
     with (
         collect_cautions() as cautions,
         heard_by(lambda stage, *_: told.append(stage)),
-        background(in_whose_thread, threads=threads) as result,
+        threads_beside(threads),
+        background(in_whose_thread) as result,
     ):
         caution("from the caller")
         assert (result() == threading.current_thread().name) == (threads == 1)
@@ -55,7 +56,7 @@ def test_errors_reach_whoever_asks_for_the_result(threads: int) -> None:
     def fail() -> None:
         raise ValueError("from the work")
 
-    with background(fail, threads=threads) as result, pytest.raises(ValueError, match="from the work"):
+    with threads_beside(threads), background(fail) as result, pytest.raises(ValueError, match="from the work"):
         result()
 
 
@@ -69,7 +70,7 @@ def test_work_ends_at_its_next_report_where_the_caller_fails() -> None:
             steps.append(step)
 
     def caller() -> None:
-        with background(work, threads=2):
+        with threads_beside(2), background(work):
             time.sleep(0.02)
             raise KeyError("of the caller")
 
@@ -82,7 +83,7 @@ def test_work_ends_at_its_next_report_where_the_caller_fails() -> None:
 
 def test_nothing_begins_with_one_thread_before_it_is_asked_for() -> None:
     begun: list[bool] = []
-    with background(lambda: begun.append(True), threads=1) as result:
+    with threads_beside(1), background(lambda: begun.append(True)) as result:
         assert not begun
         result()
         assert begun == [True]

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from knockoffs.check.simulated import KINDS, as_target, simulated_response
 from knockoffs.filtering.filter import fdp, knockoff_select, power
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import collect_cautions
-from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.parallel import in_parallel, worker_count
 from knockoffs.runtime.progress import report_stage
 from knockoffs.statistics.base import is_statistic
 from knockoffs.table.design import expand
@@ -181,7 +180,6 @@ def simulate(
     task: Task = "regression",
     groups: Indices | None = None,
     shares: Sequence[float] = (0.5, 0.5),
-    n_jobs: int | None = None,
 ) -> DryRun:
     """Compute w for simulated responses of the rows of X, as the task has them (`as_target`).
 
@@ -199,10 +197,10 @@ def simulate(
 
     ws: list[Array] = []
     truths: list[Flags] = []
-    some = AHEAD * effective_n_jobs(n_jobs)
+    some = AHEAD * worker_count()
     for start in range(0, len(tasks), some):
         own = (one(*task) for task in tasks[start : start + some])
-        for w in in_parallel(_replicate, own, shared=(table, statistic, groups), n_jobs=n_jobs):
+        for w in in_parallel(_replicate, own, shared=(table, statistic, groups)):
             ws.append(w)
             report_stage("dry run", len(ws), len(tasks))
     return DryRun(np.stack(ws), np.stack(truths), tuple(kind for kind, _ in tasks), offset, statistic)

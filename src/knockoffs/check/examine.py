@@ -19,10 +19,10 @@ from knockoffs.check.feature_tests import PerFeature, compare_features, near_dup
 from knockoffs.check.findings import Findings
 from knockoffs.check.joint_tests import SwapTest, compare_swaps, covariance_errors
 from knockoffs.check.pairs import independent_pairs
-from knockoffs.check.source import Source, find_source, may_run_aside
+from knockoffs.check.source import Source, find_source, safe_threads
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_jobs
-from knockoffs.runtime.parallel import background, suited_threads
+from knockoffs.runtime.parallel import background, suited_threads, workers
 from knockoffs.runtime.progress import Phase, heard_by, job, progress_bars, report_stage
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.swap_units import FeatureGroups
@@ -131,7 +131,13 @@ def check_swap(
     if subject:
         source = source._replace(subject=subject)
     phases = [Phase(CHECK, stages=2), *([Phase("dry run", 10)] * dry_run)]
-    with suited_threads(source.table) as most, job(progress, phases) as work, progress_bars(progress):
+    with (
+        workers(n_jobs),
+        suited_threads(source.table),
+        safe_threads(generator),
+        job(progress, phases) as work,
+        progress_bars(progress),
+    ):
         work.begin(CHECK)
         expect_of = partial(
             expect,
@@ -140,10 +146,8 @@ def check_swap(
             seed=int(rng.integers(2**31)),
             task=task,
             groups=source.groups,
-            n_jobs=n_jobs,
         )
-        threads = most if may_run_aside(generator, n_jobs) else 1
-        _, found = expect_and_examine(source, statistic, fdr, rng, expect_of=expect_of, threads=threads)
+        _, found = expect_and_examine(source, statistic, fdr, rng, expect_of=expect_of)
         if dry_run:
             work.begin("dry run")
             rates = simulate(
@@ -155,7 +159,6 @@ def check_swap(
                 rng=rng,
                 task=task,
                 groups=source.groups,
-                n_jobs=n_jobs,
             ).rates(levels)
             found = found.with_dry_run(rates)
     return found
@@ -183,14 +186,13 @@ def expect_and_examine(
     rng: np.random.Generator,
     *,
     expect_of: Expect,
-    threads: int,
     seen: Source | None = None,
     exchangeable: bool = False,
     calibrated: bool = False,
 ) -> tuple[DryRun, Certificate]:
-    """Simulate responses for a statistic, beside the tests of `examine` where there are several `threads`."""
+    """Simulate responses for a statistic, beside the tests of `examine` where threads may run side by side."""
     simulated = partial(expect_of, (seen or source).draw, [statistic])
-    with background(lambda: simulated()[0], threads=threads) as expected:
+    with background(lambda: simulated()[0]) as expected:
         certificate = examine(
             source,
             expected,

@@ -41,7 +41,6 @@ def expect(
     shares: Sequence[float] = (0.5, 0.5),
     groups: Indices | None = None,
     truth: Table | None = None,
-    n_jobs: int | None = None,
 ) -> list[DryRun]:
     """Simulate responses of all kinds on the rows of a table, and select for them with quick statistics.
 
@@ -68,15 +67,13 @@ def expect(
         The group of each row. Each group adds a normal number of its own to the response.
     truth : Table, default=None
         What responses depend on, where that is not what is seen: the same rows before cells were filled in.
-    n_jobs : int, default=None
-        Number of cores, which share the draws of knockoffs.
     """
     kinds = [kind for _ in range(RESPONSES // len(KINDS)) for kind in KINDS]
     seeds = np.random.default_rng(seed).integers(2**31, size=DRAWS).tolist()
     tasks = ((like(table, draw_knockoffs(own)), own) for own in seeds)
     shared = (table, table if truth is None else truth, kinds, statistics, task, shares, groups)
     ws, truths = [], []
-    for done, (w, relevant) in enumerate(in_parallel(_of_a_draw, tasks, shared=shared, n_jobs=n_jobs), start=1):
+    for done, (w, relevant) in enumerate(in_parallel(_of_a_draw, tasks, shared=shared), start=1):
         ws.append(w)
         truths.append(relevant)
         report_stage("simulated responses", done, DRAWS)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
-
-from joblib import effective_n_jobs
 
 from knockoffs.check.divergence import has_densities
 from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.generators.swap_pairs import EncodedPairs
 from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.parallel import threads_beside, worker_count
 from knockoffs.schema.schema import Kind
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.schema.words import listing
@@ -95,12 +95,12 @@ def reads_tables(generator: Any) -> bool:
     return isinstance(unfrozen(generator), KnockoffGenerator)
 
 
-def may_run_aside(generator: Any, n_jobs: int | None) -> bool:
-    """Return whether knockoffs may be drawn in a thread of its own, beside other work.
+def safe_threads(generator: Any) -> AbstractContextManager[None]:
+    """Let knockoffs be drawn in a thread of its own only where that is safe.
 
     Generators and functions of others may have a state, and processes are not started from several threads.
     """
-    return reads_tables(generator) and effective_n_jobs(n_jobs) == 1
+    return nullcontext() if reads_tables(generator) and worker_count() == 1 else threads_beside(1)
 
 
 def table_for(generator: Any, table: Table) -> Any:

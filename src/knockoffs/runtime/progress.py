@@ -13,6 +13,8 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from knockoffs.runtime.contexts import holding
+
 FIRST_LINE = 10.0  # seconds before the first line; what takes less time needs none
 NEXT_LINE = 30.0  # seconds between lines of one phase
 
@@ -155,28 +157,17 @@ def current_listener() -> Listener | None:
     return _listener.get()
 
 
-@contextmanager
-def heard_by(listener: Listener | None) -> Iterator[None]:
+def heard_by(listener: Listener | None) -> AbstractContextManager[None]:
     """Let stages of the work within be reported to this listener alone, to nobody where it is None."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    return holding(_listener, listener)
 
 
-@contextmanager
-def shown_during(phase: str) -> Iterator[None]:
+def shown_during(phase: str) -> AbstractContextManager[None]:
     """Let the job show stages of the work within during this phase alone, for work beside other phases."""
-    token = _phase.set(phase)
-    try:
-        yield
-    finally:
-        _phase.reset(token)
+    return holding(_phase, phase)
 
 
-@contextmanager
-def part_of_work(name: str) -> Iterator[None]:
+def part_of_work(name: str) -> AbstractContextManager[None]:
     """Let the names of stages within end in that of the part of the work that they belong to."""
     outer = _listener.get()
 
@@ -184,8 +175,7 @@ def part_of_work(name: str) -> Iterator[None]:
         if outer is not None:
             outer(f"{stage}, {name}", done, total, loss)
 
-    with heard_by(named):
-        yield
+    return heard_by(named)
 
 
 @contextmanager
@@ -195,11 +185,10 @@ def job(show: bool, phases: Sequence[Phase]) -> Iterator[Job]:
         yield Job(phases)
         return
     shown = (_BarJob if _on_terminal() else _LineJob)(phases)
-    token = _job.set(shown)
     try:
-        yield shown
+        with holding(_job, shown):
+            yield shown
     finally:
-        _job.reset(token)
         shown.end()
 
 

@@ -57,8 +57,6 @@ def check_selection(
     seed: int,
     gaps: Flags | None = None,
     calibrated: bool = False,
-    n_jobs: int | None = None,
-    threads: int = 1,
 ) -> SelectionCheck:
     """Say how many false discoveries to expect, and where the knockoffs differ from exact ones.
 
@@ -81,7 +79,6 @@ def check_selection(
         task=task,
         shares=shares,
         groups=source.groups,
-        n_jobs=n_jobs,
     )
     seen = source
     if learned and gaps is not None:
@@ -108,7 +105,6 @@ def check_selection(
         rng,
         expect_of=expect_of,
         seen=seen,
-        threads=threads,
         exchangeable=exchangeable,
         calibrated=calibrated,
     )
@@ -151,10 +147,9 @@ def _subject(generator: Any, learned: bool, groups: Indices | None) -> str:
 def compare(
     compute: Callable[[], Draws],
     check: Callable[[], SelectionCheck] | None,
-    threads: int,
     work: Job,
 ) -> tuple[Draws, SelectionCheck | None]:
-    """Compute the statistic of all draws; where there are several `threads` the check goes on beside it."""
+    """Compute the statistic of all draws; the check goes on beside it where threads may."""
     if check is None:
         work.begin(COMPARE)
         return compute(), None
@@ -163,7 +158,7 @@ def compare(
         with shown_during(CHECK):
             return check()
 
-    with background(aside, threads=threads) as checked:
+    with background(aside) as checked:
         work.begin(COMPARE)
         found = compute()
         work.begin(CHECK)

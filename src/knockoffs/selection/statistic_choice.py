@@ -69,7 +69,6 @@ def choose_statistic(
     target: Target,
     groups: Indices | None,
     seed: int,
-    n_jobs: int | None,
 ) -> StatisticChoice:
     """Choose by responses that are simulated on rows that coins have taken from X and its knockoffs.
 
@@ -89,7 +88,6 @@ def choose_statistic(
         task=target.task,
         shares=target.shares,
         groups=groups,
-        n_jobs=n_jobs,
     )
     level = (expected[0].judged(fdr) or expected[0].rate(fdr)).level
     candidates = []
@@ -104,7 +102,6 @@ def choose_statistic(
             task=target.task,
             groups=groups,
             shares=target.shares,
-            n_jobs=n_jobs,
         )
         candidates.append(_Candidate(statistic, of_statistic.rate(level), found.rate(level).power))
     return _best(candidates)

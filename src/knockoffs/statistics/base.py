@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from knockoffs.runtime.arrays import Array, Flags
-from knockoffs.runtime.parallel import suited_threads
+from knockoffs.runtime.parallel import suited_threads, workers
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.swap_units import FeatureGroups
 from knockoffs.schema.words import counted, listing
@@ -45,6 +45,7 @@ class Statistic(BaseEstimator, ABC):
 
     exact: bool
     standardise: bool = True
+    n_jobs: int | None = None
     task: TaskChoice
     random_state: RandomState
 
@@ -65,7 +66,7 @@ class Statistic(BaseEstimator, ABC):
         in the order of their first columns.
         """
         problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
-        with suited_threads(X):
+        with suited_threads(X), workers(self.n_jobs):
             w = self._compute(problem, random_generator(self.random_state))
         return np.where(copied, 0.0, w)  # a copy tells no more than its feature
 
@@ -115,7 +116,7 @@ class PredictiveStatistic(Statistic):
         class. They are those of the default networks of held-out statistics; None for other models.
         """
         problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
-        with suited_threads(X):
+        with suited_threads(X), workers(self.n_jobs):
             rng = random_generator(self.random_state)
             w, others = self._compute_with_predictions(problem, rng)
         return np.where(copied, 0.0, w), others

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from sklearn.model_selection import (
 from knockoffs.density.devices import DeviceName, torch_device
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction
-from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.parallel import in_parallel, workers
 from knockoffs.runtime.progress import report_stage
 from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.base import PredictiveStatistic, require_enough_for, require_estimator_for
@@ -121,10 +122,10 @@ class CrossFitted(PredictiveStatistic):
         if self.estimator is None:
             features = np.arange(problem.features)
             on_gpu = torch_device(self.device).type == "cuda"  # which serves one process best
-            cores = None if on_gpu else self.n_jobs
             compute = partial(self._network_differences, predict=others is not None)
             tasks = zip(splits, rng.spawn(len(splits)), strict=True)
-            found = in_parallel(compute, tasks, shared=(problem,), n_jobs=cores)
+            with workers(None) if on_gpu else nullcontext():
+                found = in_parallel(compute, tasks, shared=(problem,))
             for split, held_out in zip(splits, found, strict=True):
                 if others is not None:
                     others[split.test] = held_out.predictions

@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from knockoffs.runtime.arrays import Array, Indices
-from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.parallel import in_parallel, worker_count
 from knockoffs.runtime.progress import part_of_work, report_stage
 from knockoffs.statistics.base import PredictiveStatistic, is_statistic
 from knockoffs.table.table import Table
@@ -42,17 +41,16 @@ def compute_draws(
     y: Any,
     *,
     groups: Indices | None,
-    n_jobs: int | None = None,
 ) -> Draws:
     """Compute w of each draw; a function is given X itself, whose cells `table` holds.
 
     Several draws share the cores; those of a single draw are left to its statistic.
     """
     shared, draws = (statistic, X, table, y, groups), len(knockoffs)
-    if draws == 1 or effective_n_jobs(n_jobs) == 1 or not _is_seeded(statistic):
+    if draws == 1 or worker_count() == 1 or not _is_seeded(statistic):
         found = _one_by_one(partial(_of_a_draw, *shared), knockoffs)
     else:
-        found = in_parallel(_of_a_draw, enumerate(knockoffs), shared=shared, n_jobs=n_jobs)
+        found = in_parallel(_of_a_draw, enumerate(knockoffs), shared=shared)
     ws, others, features = [], None, len(table.units)
     for draw, (w, own) in enumerate(found):
         if w.shape != (features,) or not np.isfinite(w).all():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from knockoffs.runtime.arrays import Array
+from knockoffs.runtime.parallel import workers
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.statistics.base import PredictiveStatistic, Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
@@ -97,15 +97,13 @@ class SumStatistic(PredictiveStatistic):
         total, others = np.zeros(problem.features), None
         for term, own_rng in zip(self.terms, rng.spawn(len(self.terms)), strict=True):
             ready = clone(term)
-            params: dict[str, Any] = ready.get_params(deep=False)
-            if "n_jobs" in params and params["n_jobs"] is None:
-                ready.set_params(n_jobs=self.n_jobs)
             seeded = own_rng if term.random_state is None else random_generator(term.random_state)
-            if isinstance(ready, PredictiveStatistic):
-                w, predicted = ready._compute_with_predictions(problem, seeded)
-                others = predicted if others is None else others
-            else:
-                w = ready._compute(problem, seeded)
+            with workers(self.n_jobs if term.n_jobs is None else term.n_jobs):
+                if isinstance(ready, PredictiveStatistic):
+                    w, predicted = ready._compute_with_predictions(problem, seeded)
+                    others = predicted if others is None else others
+                else:
+                    w = ready._compute(problem, seeded)
             total += in_mean_sizes(w)
         return total, others
 
