@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from knockoffs.check.dry_run import DryRun, Rate
 from knockoffs.check.source import Source
@@ -16,10 +16,8 @@ from knockoffs.statistics.lasso import LassoStatistic
 BETTER = 0.9  # times the expected share of false discoveries: an alternative must be at least that much better
 
 
-class Expect(Protocol):
-    """What says what to expect of statistics with draws of knockoffs by a seed."""
-
-    def __call__(self, draw: Callable[[int], Any], statistics: list[Any], /) -> list[DryRun]: ...
+# What to expect of each of some statistics, with draws of knockoffs by a seed.
+Expect = Callable[[Callable[[int], Any], list[Any]], list[DryRun]]
 
 
 def find_alternatives(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -208,23 +209,15 @@ class _RunningMean:
     def copy(self) -> list[Tensor]:
         return [m.clone() for m in self._mean]
 
-    def in_place(self) -> _Swapped:
-        return _Swapped(self._weights, self._mean)
-
-
-class _Swapped:
-    """Context in which a model carries other weights."""
-
-    def __init__(self, weights: Sequence[Tensor], others: Sequence[Tensor]) -> None:
-        self._weights, self._others = weights, others
-        self._kept: list[Tensor] = []
-
-    def __enter__(self) -> None:
-        self._kept = [w.detach().clone() for w in self._weights]
-        _assign(self._weights, self._others)
-
-    def __exit__(self, *_: object) -> None:
-        _assign(self._weights, self._kept)
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Let the model carry the running mean within."""
+        kept = [w.detach().clone() for w in self._weights]
+        _assign(self._weights, self._mean)
+        try:
+            yield
+        finally:
+            _assign(self._weights, kept)
 
 
 @torch.no_grad()
@@ -249,6 +242,12 @@ class Adam:
         self._mean = [torch.zeros_like(w) for w in self._weights]
         self._square = [torch.zeros_like(w) for w in self._weights]
         self._steps = [torch.zeros((), device=w.device) for w in self._weights]
+
+    def minimise(self, loss: Tensor) -> None:
+        """Take a step down the gradient of a loss."""
+        self.zero_grad()
+        loss.backward()
+        self.step()
 
     def zero_grad(self) -> None:
         for weight in self._weights:

@@ -56,7 +56,7 @@ def in_parallel(
     """
     if worker_count() == 1:
         return _by_this_process(function, shared, tasks)
-    return _by_workers(_Work(function, shared), list(tasks))
+    return _by_workers(_Work(function, shared), list(tasks), jobs())
 
 
 def _by_this_process(
@@ -68,8 +68,8 @@ def _by_this_process(
         yield result
 
 
-def _by_workers(work: _Work[Result], tasks: list[tuple[Any, ...]]) -> Iterator[Result]:
-    results = Parallel(jobs(), return_as="generator")(delayed(_carry_out)(work, *task) for task in tasks)
+def _by_workers(work: _Work[Result], tasks: list[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Result]:
+    results = Parallel(n_jobs, return_as="generator")(delayed(_carry_out)(work, *task) for task in tasks)
     for result, cautions in results:
         for message in cautions:
             caution(message)

@@ -70,6 +70,26 @@ class Statistic(BaseEstimator, ABC):
             w = self._compute(problem, random_generator(self.random_state))
         return np.where(copied, 0.0, w)  # a copy tells no more than its feature
 
+    def compute_with_predictions(
+        self,
+        X: Any,
+        X_tilde: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        feature_groups: FeatureGroups = None,
+    ) -> tuple[Array, Array | None]:
+        """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
+
+        The predictions have shape (rows, features, outputs): y in standard units, or the probability of each
+        class. They are those of the default networks of held-out statistics; None for other models.
+        """
+        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
+        with suited_threads(X), workers(self.n_jobs):
+            rng = random_generator(self.random_state)
+            w, others = self._compute_with_predictions(problem, rng)
+        return np.where(copied, 0.0, w), others
+
     def check_settings(self) -> None:
         """Refuse settings that are not valid; `compute` calls it, and a selector before it fits a generator."""
 
@@ -97,34 +117,9 @@ class Statistic(BaseEstimator, ABC):
     @abstractmethod
     def _compute(self, problem: Problem, rng: np.random.Generator) -> Array: ...
 
-
-class PredictiveStatistic(Statistic):
-    """A statistic whose models predict y for rows that they have not seen."""
-
-    def compute_with_predictions(
-        self,
-        X: Any,
-        X_tilde: Any,
-        y: Any,
-        *,
-        groups: Any = None,
-        feature_groups: FeatureGroups = None,
-    ) -> tuple[Array, Array | None]:
-        """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
-
-        The predictions have shape (rows, features, outputs): y in standard units, or the probability of each
-        class. They are those of the default networks of held-out statistics; None for other models.
-        """
-        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
-        with suited_threads(X), workers(self.n_jobs):
-            rng = random_generator(self.random_state)
-            w, others = self._compute_with_predictions(problem, rng)
-        return np.where(copied, 0.0, w), others
-
-    @abstractmethod
-    def _compute_with_predictions(
-        self, problem: Problem, rng: np.random.Generator
-    ) -> tuple[Array, Array | None]: ...
+    def _compute_with_predictions(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array | None]:
+        """Compute w and predictions; statistics whose models predict rows that they have not seen override it."""
+        return self._compute(problem, rng), None
 
 
 def is_statistic(part: Any) -> bool:

@@ -26,7 +26,7 @@ from knockoffs.runtime.checks import check_choice, check_count, check_fraction
 from knockoffs.runtime.parallel import in_parallel, workers
 from knockoffs.runtime.progress import report_stage
 from knockoffs.runtime.randomness import RandomState
-from knockoffs.statistics.base import PredictiveStatistic, require_enough_for, require_estimator_for
+from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for
 from knockoffs.statistics.models import NAMED, make_model
 from knockoffs.statistics.problem import GivenTarget, Problem
 from knockoffs.targets.target import TaskChoice
@@ -58,7 +58,7 @@ class HeldOut(NamedTuple):
     predictions: Array | None
 
 
-class CrossFitted(PredictiveStatistic):
+class CrossFitted(Statistic):
     """Mean over held-out rows of the loss with x̃_j minus the loss with x_j.
 
     Subclasses write `_network_differences` (for the default networks) and `_model_differences` (for any other

@@ -12,7 +12,7 @@ import numpy as np
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.parallel import in_parallel, worker_count
 from knockoffs.runtime.progress import part_of_work, report_stage
-from knockoffs.statistics.base import PredictiveStatistic, is_statistic
+from knockoffs.statistics.base import Statistic, is_statistic
 from knockoffs.table.table import Table
 
 MOST_PREDICTIONS = 50_000_000  # numbers that are kept to describe effects
@@ -98,6 +98,6 @@ def _of_a_draw(
     if not is_statistic(statistic):
         return np.asarray(statistic(X, knockoffs.to_native(), y), dtype=np.float64), None
     few = len(table) * len(table.units) <= MOST_PREDICTIONS
-    if draw == 0 and few and isinstance(statistic, PredictiveStatistic):
+    if draw == 0 and few and isinstance(statistic, Statistic):
         return statistic.compute_with_predictions(table, knockoffs, y, groups=groups)
     return statistic.compute(table, knockoffs, y, groups=groups), None

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.parallel import workers
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.statistics.base import PredictiveStatistic, Statistic
+from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem
@@ -19,7 +19,7 @@ from knockoffs.targets.target import TaskChoice
 LEAST = 1e-300  # mean size of a statistic that is zero for all features
 
 
-class SumStatistic(PredictiveStatistic):
+class SumStatistic(Statistic):
     """The sum of several statistics, each divided by the mean of its absolute values over the features.
 
     By default the held-out loss of networks and the coefficient difference of a lasso: the lasso finds more where
@@ -99,11 +99,8 @@ class SumStatistic(PredictiveStatistic):
             ready = clone(term)
             seeded = own_rng if term.random_state is None else random_generator(term.random_state)
             with workers(self.n_jobs if term.n_jobs is None else term.n_jobs):
-                if isinstance(ready, PredictiveStatistic):
-                    w, predicted = ready._compute_with_predictions(problem, seeded)
-                    others = predicted if others is None else others
-                else:
-                    w = ready._compute(problem, seeded)
+                w, predicted = ready._compute_with_predictions(problem, seeded)
+            others = predicted if others is None else others
             total += in_mean_sizes(w)
         return total, others
 

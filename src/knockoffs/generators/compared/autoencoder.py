@@ -15,7 +15,7 @@ from knockoffs.density.devices import DeviceName
 from knockoffs.density.training import Adam, History, Schedule, train
 from knockoffs.generators.compared.neural import NeuralGenerator
 from knockoffs.generators.compared.noise_networks import mlp
-from knockoffs.runtime.checks import check_count, check_number, check_widths
+from knockoffs.runtime.checks import check_count, check_widths
 from knockoffs.runtime.randomness import RandomState, torch_generator
 
 LATENT = tuple(range(10, 201, 10))
@@ -91,25 +91,26 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            epochs=epochs,
+            batch_size=batch_size,
+            averaging=averaging,
+            validation_fraction=validation_fraction,
+            device=device,
+            random_state=random_state,
+            progress=progress,
+        )
         self.latent = latent
         self.hidden = hidden
-        self.learning_rate = learning_rate
-        self.epochs = epochs
         self.search_epochs = search_epochs
-        self.batch_size = batch_size
         self.patience = patience
-        self.averaging = averaging
-        self.validation_fraction = validation_fraction
-        self.device = device
-        self.random_state = random_state
-        self.progress = progress
 
     def _check_settings(self) -> None:
         super()._check_settings()
         if self.latent != "auto":
             check_count("latent", self.latent)
         check_widths("hidden", self.hidden)
-        check_number("averaging", self.averaging, least=0, below=1)
         check_count("patience", self.patience)
         check_count("search_epochs", self.search_epochs)
 
@@ -163,9 +164,7 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         def step(batch: Tensor, share: Tensor) -> float:
             noise = torch.randn(len(batch), network.noise, generator=generator, device=x.device)
             loss = network.negative_elbo(x[batch], noise).mean()
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
+            optimiser.minimise(loss)
             return loss.item()
 
         kept = torch.randn(len(held_out), network.noise, generator=generator, device=x.device)

@@ -87,26 +87,27 @@ class KnockoffGAN(NeuralGenerator):
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            epochs=epochs,
+            batch_size=batch_size,
+            averaging=averaging,
+            validation_fraction=validation_fraction,
+            device=device,
+            random_state=random_state,
+            progress=progress,
+        )
         self.marginal = marginal
         self.decorrelation = decorrelation
         self.hidden = hidden
         self.hint = hint
         self.opponent_steps = opponent_steps
-        self.learning_rate = learning_rate
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.averaging = averaging
-        self.validation_fraction = validation_fraction
-        self.device = device
-        self.random_state = random_state
-        self.progress = progress
 
     def _check_settings(self) -> None:
         super()._check_settings()
         check_number("marginal", self.marginal, least=0)
         check_number("decorrelation", self.decorrelation, least=0)
         check_number("hint", self.hint, least=0, below=1)
-        check_number("averaging", self.averaging, least=0, below=1)
         check_count("opponent_steps", self.opponent_steps)
         if self.hidden is not None:
             check_count("hidden", self.hidden)
@@ -167,18 +168,14 @@ class KnockoffGAN(NeuralGenerator):
                 loss = (
                     swap_is_seen(rows, x_tilde) + critic.loss(rows, x_tilde, generator) - dependence(rows, x_tilde)
                 )
-                opponents_optimiser.zero_grad()
-                loss.backward()
-                opponents_optimiser.step()
+                opponents_optimiser.minimise(loss)
             x_tilde = draw(rows)
             loss = (
                 -swap_is_seen(rows, x_tilde)
                 - self.marginal * critic(x_tilde)
                 + self.decorrelation * dependence(rows, x_tilde)
             )
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
+            optimiser.minimise(loss)
             return loss.item()
 
         kept = torch.randn(held_out.shape, generator=generator, device=x.device)

@@ -25,7 +25,7 @@ from knockoffs.runtime.checks import check_count, check_fraction, check_number
 from knockoffs.runtime.memory import FLOAT64
 from knockoffs.runtime.model_files import take_array
 from knockoffs.runtime.progress import progress_bars
-from knockoffs.runtime.randomness import torch_generator
+from knockoffs.runtime.randomness import RandomState, torch_generator
 from knockoffs.runtime.typed_json import as_type
 from knockoffs.schema.words import listing
 
@@ -35,15 +35,30 @@ COLLAPSED, EXPLODED = 0.2, 5.0  # times a column's standard deviation
 class NeuralGenerator(RowwiseGenerator):
     """Subclasses write `_network` (the sampler, unfitted) and `_train` (which fits it in place)."""
 
-    learning_rate: float
-    epochs: int
-    batch_size: int
-    validation_fraction: float
-    device: DeviceName
-    progress: bool
     _fewest_held_out = 1
     # Attributes that a model file must hold for `_network` to be made again, and their types.
     _extra_types: ClassVar[dict[str, Any]] = {}
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float,
+        epochs: int,
+        batch_size: int,
+        averaging: float,
+        validation_fraction: float,
+        device: DeviceName,
+        random_state: RandomState,
+        progress: bool,
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.averaging = averaging
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
 
     @abstractmethod
     def _network(self, features: int, generator: torch.Generator) -> Any: ...
@@ -64,6 +79,7 @@ class NeuralGenerator(RowwiseGenerator):
         check_number("learning_rate", self.learning_rate, least=0, least_allowed=False)
         check_count("epochs", self.epochs)
         check_count("batch_size", self.batch_size, least=2)
+        check_number("averaging", self.averaging, least=0, below=1)
         check_fraction("validation_fraction", self.validation_fraction)
         torch_device(self.device)
 
