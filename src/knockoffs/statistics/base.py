@@ -33,6 +33,8 @@ class Statistic(BaseEstimator, ABC):
     the sign of its w and nothing else (in distribution). Only then, and with exact knockoffs, is the bound on
     false discoveries a theorem.
 
+    `predicts` says whether its models may predict y for rows that they have not seen.
+
     Models see X and a quantity y in standard units (mean 0, standard deviation 1; a feature and its knockoff by a
     common mean and standard deviation), so w has no unit and does not depend on those of y and X. Indicators come
     in units of 1/2, so that rare ones do not become large numbers. With `standardise=False` models see X (with
@@ -46,6 +48,7 @@ class Statistic(BaseEstimator, ABC):
     exact: bool
     standardise: bool = True
     n_jobs: int | None = None
+    predicts: bool = False
     task: TaskChoice
     random_state: RandomState
 

@@ -65,6 +65,8 @@ class CrossFitted(Statistic):
     estimator), which give one number for each held-out row and feature.
     """
 
+    predicts = True
+
     def __init__(
         self,
         estimator: Any = None,

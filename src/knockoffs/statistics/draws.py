@@ -98,6 +98,6 @@ def _of_a_draw(
     if not is_statistic(statistic):
         return np.asarray(statistic(X, knockoffs.to_native(), y), dtype=np.float64), None
     few = len(table) * len(table.units) <= MOST_PREDICTIONS
-    if draw == 0 and few and isinstance(statistic, Statistic):
+    if draw == 0 and few and isinstance(statistic, Statistic) and statistic.predicts:
         return statistic.compute_with_predictions(table, knockoffs, y, groups=groups)
     return statistic.compute(table, knockoffs, y, groups=groups), None

@@ -48,6 +48,8 @@ class SumStatistic(Statistic):
     0
     """
 
+    predicts = True
+
     def __init__(
         self,
         statistics: Sequence[Statistic] | None = None,
