@@ -111,7 +111,7 @@ def run(
     torch_device(device)
     store = Store(out)
     try:
-        with progress_bars(shows_progress(quiet)) as report:
+        with progress_bars(shows_progress(quiet)):
             made = run_experiment(
                 experiment,
                 store,
@@ -122,7 +122,6 @@ def run(
                 n_jobs=n_jobs,
                 scheduler=scheduler,
                 device=device,
-                report=report,
             )
     except RunFailedError as error:
         raise ValueError(str(error)) from error

@@ -25,7 +25,7 @@ from knockoffs.check.source import find_source
 from knockoffs.datasets.real import check_data_file
 from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.runtime.parallel import one_thread
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.progress import heard_by, report_stage
 from knockoffs.statistics.models import require_model
 from knockoffs.table.table import read_table
 
@@ -45,7 +45,6 @@ def run_experiment(
     n_jobs: int | None = None,
     scheduler: str | None = None,
     device: str = "cpu",
-    report: Report | None = None,
 ) -> int:
     """Make all runs that the store lacks, write each as it ends, and return how many were made."""
     store.prepare(experiment)
@@ -55,8 +54,8 @@ def run_experiment(
     if todo:
         _check_needs(experiment, data)
     made, failed = 0, []
-    if report is not None and todo:
-        report(experiment.name, 0, len(todo), None)
+    if todo:
+        report_stage(experiment.name, 0, len(todo))
     # asked again as each is handed out, since another process may write to the same folder
     tasks = ((experiment, run, folder, device) for run in todo if not store.has(run))
     for done, (run, result) in enumerate(_carried_out(tasks, n_jobs, scheduler), start=1):
@@ -65,8 +64,7 @@ def run_experiment(
             made += 1
         else:
             failed.append(f"{run}: {result.rstrip('.')}")
-        if report is not None:
-            report(experiment.name, done, len(todo), None)
+        report_stage(experiment.name, done, len(todo))
     if failed:
         raise RunFailedError(
             f"{len(failed)} of {len(todo)} runs failed, the first {failed[0]}. Run again once that is "
@@ -133,8 +131,8 @@ def execute(
 
 @contextmanager
 def _as_in_runs() -> Iterator[None]:
-    """One thread, on which the last bits depend, and no warnings of methods that are compared on purpose."""
-    with one_thread(), collect_cautions():
+    """One thread, on which the last bits depend; no warnings of methods compared on purpose; no progress."""
+    with one_thread(), collect_cautions(), heard_by(None):
         yield
 
 

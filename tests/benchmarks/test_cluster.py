@@ -17,6 +17,7 @@ from benchmarks.experiments.commands import main
 from benchmarks.experiments.experiment import Variant
 from benchmarks.experiments.runner import RunFailedError, run_experiment
 from benchmarks.experiments.store import Store
+from knockoffs.runtime.progress import heard_by
 
 from .conftest import SMOKE, some, tables
 
@@ -51,9 +52,8 @@ def not_here(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("not_here")
 def test_a_cluster_gives_the_same_tables(scheduler: str, whole: Store, tmp_path: Path) -> None:
     store, calls = Store(tmp_path), []
-    made = run_experiment(
-        SMOKE, store, replicates=3, scheduler=scheduler, report=lambda *args: calls.append(args[1:3])
-    )
+    with heard_by(lambda *args: calls.append(args[1:3])):
+        made = run_experiment(SMOKE, store, replicates=3, scheduler=scheduler)
     assert made == 6
     assert calls == [(done, 6) for done in range(7)]
     assert tables(store) == some(whole, replicates=3)

@@ -244,11 +244,10 @@ def test_the_time_left_is_known_for_long_runs(monkeypatch: pytest.MonkeyPatch) -
     terminal = {"file": io.StringIO(), "force_terminal": True, "get_time": lambda: now}
     monkeypatch.setattr(progress, "Console", lambda **_: Console(**terminal))
     monkeypatch.setattr(progress, "Progress", Shown)
-    with progress.progress_bars(True) as report:
-        assert report is not None
+    with progress.progress_bars(True):
         for done in range(1, 5):
             now += 120.0
-            report("gene", done, 10, None)
+            progress.report_stage("gene", done, 10)
         (task,) = shown[0].tasks
         assert task.time_remaining == pytest.approx(6 * 120, rel=0.1)
 

@@ -29,6 +29,7 @@ from knockoffs import GaussianKnockoffs, LassoStatistic
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.datasets.real import HOW_TO_GET, VARIABLE, DataNotFoundError
 from knockoffs.runtime.cautions import caution
+from knockoffs.runtime.progress import heard_by
 from knockoffs.statistics import models
 
 from .conftest import REPLICATES, SMOKE, identity, some, tables
@@ -122,7 +123,8 @@ def test_a_run_is_the_same_alone_and_in_any_order(whole: Store) -> None:
 def test_a_second_time_nothing_is_made(whole: Store) -> None:
     before = identity(whole)
     calls: list[Any] = []
-    assert run_experiment(SMOKE, whole, replicates=REPLICATES, report=lambda *args: calls.append(args)) == 0
+    with heard_by(lambda *args: calls.append(args)):
+        assert run_experiment(SMOKE, whole, replicates=REPLICATES) == 0
     assert identity(whole) == before
     assert calls == []
 
@@ -143,7 +145,8 @@ def test_a_method_named_twice_runs_once(tmp_path: Path) -> None:
 def test_progress_counts_the_runs_that_are_left(tmp_path: Path) -> None:
     store, calls = Store(tmp_path), []
     run_experiment(SMOKE, store, replicates=1)
-    run_experiment(SMOKE, store, replicates=3, report=lambda *args: calls.append(args))
+    with heard_by(lambda *args: calls.append(args)):
+        run_experiment(SMOKE, store, replicates=3)
     assert calls == [("smoke", done, 4, None) for done in (0, 1, 2, 3, 4)]
 
 
@@ -206,8 +209,8 @@ def test_a_failing_run_leaves_the_others(whole: Store, tmp_path: Path, monkeypat
     assert 0 < len(odd) < 6
     with monkeypatch.context() as patch:
         patch.setitem(METHODS, "gaussian", lambda seed: Breaks(random_state=seed))
-        with pytest.raises(RunFailedError) as said:
-            run_experiment(SMOKE, store, replicates=6, report=lambda *args: calls.append(args))
+        with pytest.raises(RunFailedError) as said, heard_by(lambda *args: calls.append(args)):
+            run_experiment(SMOKE, store, replicates=6)
     message = str(said.value)
     assert message.startswith(f"{len(odd)} of 12 runs failed, the first {odd[0]}: ArithmeticError: the sky fell")
     assert "Run again" in message

@@ -13,6 +13,7 @@ from knockoffs import LassoStatistic, fdp, knockoff_select, power
 from knockoffs.check.dry_run import KINDS, DryRun, calibrated_level, simulate
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.arrays import Array
+from knockoffs.runtime.progress import heard_by
 
 NAN = float("nan")
 LAW = AutoregressiveGaussian(features=12, rho=0.5)
@@ -220,5 +221,6 @@ def test_statistics_are_cloned_and_told_the_task() -> None:
 
 def test_progress_is_reported() -> None:
     told: list[tuple[object, ...]] = []
-    run(report=lambda *what: told.append(what))
+    with heard_by(lambda *what: told.append(what)):
+        run()
     assert [what[1:3] for what in told] == [(k, 16) for k in range(1, 17)]

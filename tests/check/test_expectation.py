@@ -14,6 +14,7 @@ from knockoffs.check.dry_run import HIGHER, HIGHEST, KINDS, DryRun
 from knockoffs.check.expectation import DRAWS, RESPONSES, expect
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.arrays import Array
+from knockoffs.runtime.progress import heard_by
 from knockoffs.statistics.problem import Problem
 from knockoffs.table.table import read_table
 
@@ -156,7 +157,8 @@ def test_responses_of_all_kinds_are_simulated_on_several_draws() -> None:
         seeds.append(seed)
         return LAW.knockoffs(X, random_state=seed)
 
-    found = expected(draw=draw, report=lambda *what: told.append(what[1:3]))
+    with heard_by(lambda *what: told.append(what[1:3])):
+        found = expected(draw=draw)
     assert len(set(seeds)) == len(seeds) == DRAWS
     assert told == [(k, DRAWS) for k in range(1, DRAWS + 1)]
     run = found

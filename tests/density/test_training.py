@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 from torch import nn
 
 from knockoffs.density.training import Schedule, TrainingDivergedError, train
+from knockoffs.runtime.progress import heard_by
 
 
 class Number(nn.Module):
@@ -25,9 +26,7 @@ class Number(nn.Module):
         return self.weight.item()
 
 
-def run(
-    model, *, step, validate, epochs=5, patience=100, averaging=0.0, rows=1, batch_size=1, seed=0, report=None
-):
+def run(model, *, step, validate, epochs=5, patience=100, averaging=0.0, rows=1, batch_size=1, seed=0):
     return train(
         model,
         stage="toy",
@@ -36,7 +35,6 @@ def run(
         validate=validate,
         schedule=Schedule(epochs, batch_size, patience, averaging),
         generator=torch.Generator().manual_seed(seed),
-        report=report,
     )
 
 
@@ -126,13 +124,8 @@ def test_train_loss_is_the_mean_over_batches_and_share_grows_from_zero():
 
 def test_report_hears_of_every_epoch():
     model, heard = Number(0), []
-    run(
-        model,
-        step=walk(model, [4, 2, 6]),
-        validate=lambda: model.get(),
-        epochs=3,
-        report=lambda *news: heard.append(news),
-    )
+    with heard_by(lambda *news: heard.append(news)):
+        run(model, step=walk(model, [4, 2, 6]), validate=lambda: model.get(), epochs=3)
     assert heard == [("toy", 1, 3, 4.0), ("toy", 2, 3, 2.0), ("toy", 3, 3, 6.0)]
 
 

@@ -14,8 +14,8 @@ import torch
 from knockoffs import DDLK, GaussianKnockoffs, KnockoffSelector, check_swap
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.cautions import caution, collect_cautions
-from knockoffs.runtime.parallel import background
-from knockoffs.runtime.progress import Job, Phase, Report
+from knockoffs.runtime.parallel import background, threads_beside
+from knockoffs.runtime.progress import Job, Phase, heard_by, report_stage, shown_during
 
 X = AutoregressiveGaussian(features=12, rho=0.5).sample(300, random_state=0)
 Y = X[:, :6].sum(1) + np.random.default_rng(1).normal(size=len(X))
@@ -29,8 +29,8 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def in_whose_thread(report: Report) -> str:
-    report("stage", 1, 1, None)
+def in_whose_thread() -> str:
+    report_stage("stage", 1, 1)
     caution("from the work")
     return threading.current_thread().name
 
@@ -40,7 +40,9 @@ def test_results_and_cautions_reach_the_caller(threads: int) -> None:
     told: list[str] = []
     with (
         collect_cautions() as cautions,
-        background(in_whose_thread, threads=threads, report=lambda stage, *_: told.append(stage)) as result,
+        heard_by(lambda stage, *_: told.append(stage)),
+        threads_beside(threads),
+        background(in_whose_thread) as result,
     ):
         caution("from the caller")
         assert (result() == threading.current_thread().name) == (threads == 1)
@@ -51,24 +53,24 @@ def test_results_and_cautions_reach_the_caller(threads: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_errors_reach_whoever_asks_for_the_result(threads: int) -> None:
-    def fail(report: Report) -> None:
+    def fail() -> None:
         raise ValueError("from the work")
 
-    with background(fail, threads=threads) as result, pytest.raises(ValueError, match="from the work"):
+    with threads_beside(threads), background(fail) as result, pytest.raises(ValueError, match="from the work"):
         result()
 
 
 def test_work_ends_at_its_next_report_where_the_caller_fails() -> None:
     steps = []
 
-    def work(report: Report) -> None:
+    def work() -> None:
         for step in range(10_000):
             time.sleep(0.001)
-            report("step", step, 10_000, None)
+            report_stage("step", step, 10_000)
             steps.append(step)
 
     def caller() -> None:
-        with background(work, threads=2):
+        with threads_beside(2), background(work):
             time.sleep(0.02)
             raise KeyError("of the caller")
 
@@ -81,7 +83,7 @@ def test_work_ends_at_its_next_report_where_the_caller_fails() -> None:
 
 def test_nothing_begins_with_one_thread_before_it_is_asked_for() -> None:
     begun: list[bool] = []
-    with background(lambda report: begun.append(True), threads=1) as result:
+    with threads_beside(1), background(lambda: begun.append(True)) as result:
         assert not begun
         result()
         assert begun == [True]
@@ -124,14 +126,14 @@ def test_functions_of_the_user_are_never_called_from_two_threads() -> None:
 
 
 def test_reports_of_work_beside_other_phases_wait_for_their_own() -> None:
-    told: list[str] = []
     job = Job([Phase("compare"), Phase("check")])
-    report = job.within("check", lambda stage, *_: told.append(stage))
-    job.begin("compare")
-    report("early", 1, 2, None)
-    job.begin("check")
-    report("late", 1, 2, None)
-    assert told == ["late"]
+    with heard_by(job.report), shown_during("check"):
+        job.begin("compare")
+        report_stage("early", 1, 2)
+        assert job.share == 0
+        job.begin("check")
+        report_stage("late", 1, 2)
+        assert job.share == pytest.approx(3 / 4)
 
 
 def test_stages_that_alternate_are_not_taken_for_finished() -> None:

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from knockoffs.runtime import progress
-from knockoffs.runtime.progress import Phase, job, progress_bars
+from knockoffs.runtime.parallel import in_parallel
+from knockoffs.runtime.progress import Phase, heard_by, job, part_of_work, progress_bars, report_stage
 
 PHASES = [Phase("learning", 3.0, stages=2), Phase("checking", 1.0)]
 
@@ -49,10 +50,10 @@ def test_shares_follow_the_weights_and_stages_of_phases(clock: Clock) -> None:
 def test_without_a_terminal_there_is_a_line_now_and_then(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with job(True, PHASES) as work:
         work.begin("learning")
-        with progress_bars(True) as report:
+        with progress_bars(True):
             for second in range(1, 101):
                 clock.now = float(second)
-                report("first", second, 200, 1.5)
+                report_stage("first", second, 200, 1.5)
         clock.now = 101.0
         work.begin("checking")
     lines = capsys.readouterr().err.splitlines()
@@ -66,19 +67,19 @@ def test_short_jobs_say_nothing(clock: Clock, capsys: pytest.CaptureFixture[str]
         work.begin("learning")
         clock.now = 5.0
         work.begin("checking")
-    with progress_bars(True) as report:
-        report("stage", 1, 2, None)
+    with progress_bars(True):
+        report_stage("stage", 1, 2)
     assert capsys.readouterr().err == ""
 
 
 def test_a_single_work_without_a_terminal_names_its_stages(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with progress_bars(True) as report:
+    with progress_bars(True):
         clock.now = 12.0
-        report("q_joint", 3, 10, 2.0)
-        report("q_joint", 4, 10, 2.0)
-        report("q_knockoff", 1, 10, None)
+        report_stage("q_joint", 3, 10, 2.0)
+        report_stage("q_joint", 4, 10, 2.0)
+        report_stage("q_knockoff", 1, 10)
     said = capsys.readouterr().err.splitlines()
     assert said == ["q_joint: 3 of 10, held-out loss 2.000", "q_knockoff: 1 of 10"]
 
@@ -91,11 +92,39 @@ def test_a_terminal_has_one_bar_for_the_whole_job(monkeypatch: pytest.MonkeyPatc
         work.begin("learning")
         with job(True, [Phase("inner")]) as inner:  # what is within belongs to the whole
             inner.begin("inner")
-        with progress_bars(True) as report:
-            report("first", 5, 10, None)
+        with progress_bars(True):
+            report_stage("first", 5, 10)
         work.begin("checking")
     said = screen.getvalue()
     assert "2/2 checking" in said
     assert "75 %" in said
     assert "inner" not in said
     assert said.count("\n") <= 2  # one line that is written over
+
+
+def test_nobody_hears_of_stages_that_are_not_to_be_shown(capsys: pytest.CaptureFixture[str], clock: Clock) -> None:
+    with job(True, PHASES) as work:
+        work.begin("learning")
+        clock.now = 12.0
+        with progress_bars(True), progress_bars(False):  # such as a quiet part of work that is shown
+            report_stage("first", 5, 10)
+        report_stage("second", 5, 10)  # where nobody asked for progress
+        assert work.share == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_parts_of_the_work_are_named() -> None:
+    heard: list[tuple[Any, ...]] = []
+    with heard_by(lambda *said: heard.append(said)):
+        with part_of_work("draw 2 of 3"):
+            report_stage("statistic", 1, 5, 0.5)
+        report_stage("statistic", 2, 5)
+    assert heard == [("statistic, draw 2 of 3", 1, 5, 0.5), ("statistic", 2, 5, None)]
+
+
+def test_tasks_say_nothing_wherever_they_are_carried_out() -> None:
+    heard: list[tuple[Any, ...]] = []
+    with heard_by(lambda *said: heard.append(said)):
+        for done, _ in enumerate(in_parallel(report_stage, [("task", 1, 1)] * 3), start=1):
+            report_stage("tasks", done, 3)
+    assert heard == [("tasks", done, 3, None) for done in (1, 2, 3)]

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from knockoffs import KnockoffSelector, KnockoffWarning
 from knockoffs.report.page import render
 from knockoffs.report.summary import summarise
-from knockoffs.selection.explanation import Outlook, explain_empty_selection, next_steps
+from knockoffs.selection.explanation import explain_empty_selection, next_steps
 
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 6)), columns=[*"abcdef"])
 Y = pd.Series(X["a"] + X["b"], name="yield")
@@ -114,7 +114,7 @@ def test_more_rows_are_no_advice_where_no_number_of_rows_would_do() -> None:
     """At 0.1 ten features have to stand out together; with offset 0 one is enough."""
     w = np.array([0.9, 0.2, -1.0, -0.5])
     for offset, advised in ((1, False), (0, True)):
-        steps = next_steps(w[None], np.zeros(4), list("abcd"), 0.1, Outlook(rows=300, power=0.0), offset=offset)
+        steps = next_steps(w[None], np.zeros(4), list("abcd"), 0.1, rows=300, power=0.0, offset=offset)
         assert any(step.startswith("More rows") for step in steps) == advised
         assert any("needs about 10 at once" in step for step in steps) != advised
         said = explain_empty_selection(w, 0.1, offset=offset)

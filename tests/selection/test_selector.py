@@ -548,7 +548,7 @@ class Witness(Statistic):
         self.task = task
         self.random_state = random_state
 
-    def _compute(self, problem: Any, rng: Any, report: Any) -> np.ndarray:
+    def _compute(self, problem: Any, rng: Any) -> np.ndarray:
         self.seen.append(problem)
         return np.ones(problem.features)
 

@@ -21,6 +21,7 @@ from knockoffs import KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 from knockoffs.density.response_networks import ResponseNetworks, cross_entropy, squared_error, swap_differences
 from knockoffs.density.ridge import Line
+from knockoffs.runtime.progress import heard_by
 from knockoffs.runtime.randomness import random_generator
 from knockoffs.statistics import (
     HoldoutStatistic,
@@ -139,7 +140,8 @@ def test_every_feature_is_mixed_in_one_model_of_each_fold(blocks: int | None, mo
     Counted.mixed.clear()
     reports = []
     statistic = HoldoutStatistic(Counted(), blocks=blocks, folds=2, standardise=False, random_state=0)
-    w = statistic.compute(X, X_TILDE, Y, report=lambda *args: reports.append(args))
+    with heard_by(lambda *args: reports.append(args)):
+        w = statistic.compute(X, X_TILDE, Y)
     assert len(Counted.mixed) == 2 * models
     for fold in (Counted.mixed[:models], Counted.mixed[models:]):
         assert sorted(j for block in fold for j in block) == list(range(len(w)))
@@ -605,7 +607,8 @@ def test_a_score_needs_an_estimator() -> None:
 )
 def test_reports_count_up_to_their_total(statistic: Statistic, total: int) -> None:
     heard: list[tuple[Any, ...]] = []
-    w = statistic.set_params(random_state=0).compute(X, X_TILDE, Y, report=lambda *said: heard.append(said))
+    with heard_by(lambda *said: heard.append(said)):
+        w = statistic.set_params(random_state=0).compute(X, X_TILDE, Y)
     assert heard == [("statistic", done, total, None) for done in range(total + 1)]
     np.testing.assert_array_equal(w, statistic.compute(X, X_TILDE, Y))
 

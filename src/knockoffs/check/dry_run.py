@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from knockoffs.check.source import like
@@ -17,8 +16,8 @@ from knockoffs.datasets.known_truth import Response
 from knockoffs.filtering.filter import fdp, knockoff_select, power
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import collect_cautions
-from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.parallel import in_parallel, worker_count
+from knockoffs.runtime.progress import report_stage
 from knockoffs.statistics.base import is_statistic
 from knockoffs.table.design import Design, expand
 from knockoffs.table.table import Table, read_table
@@ -296,8 +295,6 @@ def simulate(
     task: Task = "regression",
     groups: Indices | None = None,
     shares: Sequence[float] = (0.5, 0.5),
-    n_jobs: int | None = None,
-    report: Report | None = None,
 ) -> DryRun:
     """Compute w for simulated responses of the rows of X, as the task has them (`as_target`).
 
@@ -314,13 +311,12 @@ def simulate(
         for response, seed in zip(responses, seeds, strict=True)
     )
     ws: list[Array] = []
-    ahead = AHEAD * effective_n_jobs(n_jobs)
+    ahead = AHEAD * worker_count()
     for _ in range(0, len(kinds), ahead):
         some = islice(tasks, ahead)
-        for w in in_parallel(_replicate, some, shared=(table, statistic, groups), n_jobs=n_jobs):
+        for w in in_parallel(_replicate, some, shared=(table, statistic, groups)):
             ws.append(w)
-            if report is not None:
-                report("dry run", len(ws), len(kinds), None)
+            report_stage("dry run", len(ws), len(kinds))
     return DryRun(np.stack(ws), np.stack([own.relevant for own in responses]), kinds, offset, statistic)
 
 

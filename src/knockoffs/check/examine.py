@@ -16,11 +16,11 @@ from knockoffs.check.expectation import Expect, expect, find_alternatives
 from knockoffs.check.feature_tests import PerFeature, compare_features, near_duplicates
 from knockoffs.check.joint_tests import compare_swaps, covariance_errors
 from knockoffs.check.pairs import Pairs, independent_pairs
-from knockoffs.check.source import Source, find_source, may_run_aside
+from knockoffs.check.source import Source, find_source, safe_threads
 from knockoffs.check.verdict import Findings, judge
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_jobs
-from knockoffs.runtime.parallel import background, suited_threads
-from knockoffs.runtime.progress import Phase, Report, job, progress_bars
+from knockoffs.runtime.parallel import background, suited_threads, workers
+from knockoffs.runtime.progress import Phase, heard_by, job, progress_bars, report_stage
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.schema import FeatureGroups
 from knockoffs.statistics.holdout import HoldoutStatistic
@@ -126,7 +126,13 @@ def check_swap(
     statistic = HoldoutStatistic() if statistic is None else statistic
     source = source._replace(subject=subject or source.subject)
     phases = [Phase(CHECK, stages=2), *([Phase("dry run", 10)] * dry_run)]
-    with suited_threads(source.table) as most, job(progress, phases) as work, progress_bars(progress) as report:
+    with (
+        workers(n_jobs),
+        suited_threads(source.table),
+        safe_threads(generator),
+        job(progress, phases) as work,
+        progress_bars(progress),
+    ):
         work.begin(CHECK)
         expect_of = partial(
             expect,
@@ -135,12 +141,9 @@ def check_swap(
             seed=int(rng.integers(2**31)),
             task=task,
             groups=source.groups,
-            n_jobs=n_jobs,
         )
-        threads = most if may_run_aside(generator, n_jobs) else 1
-        simulated = partial(expect_of, source.draw, [statistic])
-        with background(lambda told: simulated(report=told)[0], threads=threads, report=report) as expected:
-            found = examine(source, expected, fdr, rng, expect_of=expect_of, report=report)
+        with background(lambda: expect_of(source.draw, [statistic])[0]) as expected:
+            found = examine(source, expected, fdr, rng, expect_of=expect_of)
         if dry_run:
             work.begin("dry run")
             rates = simulate(
@@ -152,8 +155,6 @@ def check_swap(
                 rng=rng,
                 task=task,
                 groups=source.groups,
-                n_jobs=n_jobs,
-                report=report,
             ).rates(levels)
             found = found.with_dry_run(rates)
     return found
@@ -184,7 +185,6 @@ def examine(
     seen: Source | None = None,
     exchangeable: bool = False,
     calibrated: bool = False,
-    report: Report | None = None,
 ) -> Certificate:
     """Test where knockoffs differ from exact ones, and judge what is expected of them.
 
@@ -192,7 +192,7 @@ def examine(
     and of other knockoffs where the generator is `exchangeable`, for advice; a level that is `calibrated` is not
     advised to be. Responses are selected for with the rows of `seen`, by default those of the source.
     """
-    found = _tested(source, rng, report)
+    found = _tested(source, rng)
     expectation = expected()
     judged = expectation.judged(fdr)
     found = found._replace(
@@ -211,11 +211,12 @@ def examine(
             exchangeable=exchangeable,
             calibrated=calibrated,
         )
-        found = found._replace(alternatives=tuple(others))
+        with heard_by(None):  # these come behind the stages that were announced
+            found = found._replace(alternatives=tuple(others))
     return Certificate.of(found)
 
 
-def _tested(source: Source, rng: np.random.Generator, report: Report | None) -> Findings:
+def _tested(source: Source, rng: np.random.Generator) -> Findings:
     """Compare rows and one draw of their knockoffs with the same rows after swaps."""
     seed = int(rng.integers(2**31))
     x, x_tilde = aligned(source.table, source.draw(seed), who="check_swap")
@@ -233,16 +234,11 @@ def _tested(source: Source, rng: np.random.Generator, report: Report | None) -> 
     )
     if not copied.all():
         pairs = independent_pairs(x, x_tilde, np.flatnonzero(~copied), source.groups, FEATURE_ROWS, rng)
-        found = _compared(found, pairs, rng, report)
+        found = _compared(found, pairs, rng)
     return found if source.divergence is None else found._replace(divergence=source.divergence(seed, rng))
 
 
-def _compared(
-    found: Findings,
-    pairs: Pairs,
-    rng: np.random.Generator,
-    report: Report | None,
-) -> Findings:
+def _compared(found: Findings, pairs: Pairs, rng: np.random.Generator) -> Findings:
     """Add the tests on the features that differ from their knockoffs."""
     differ = np.flatnonzero(~found.copied)
     compared = compare_features(pairs, draw_signs(rng, FEATURE_DRAWS, pairs.rows))
@@ -253,8 +249,7 @@ def _compared(
     tests = []
     for test in compare_swaps(pairs, draw_signs(rng, SWAP_DRAWS, pairs.rows), rng):
         tests.append(test)
-        if report is not None:
-            report("check of knockoffs", len(tests), 12, None)
+        report_stage("check of knockoffs", len(tests), 12)
     of_knockoffs, across = covariance_errors(pairs)
     return found._replace(
         tests=tuple(tests),

@@ -9,7 +9,7 @@ docs/how/certificate.md says how well they predict.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.progress import report_stage
 from knockoffs.statistics.crossfit import CrossFitted
 from knockoffs.statistics.group_effects import subtract_group_means
 from knockoffs.statistics.holdout import HoldoutStatistic
@@ -45,8 +45,6 @@ def expect(
     shares: Sequence[float] = (0.5, 0.5),
     groups: Indices | None = None,
     truth: Table | None = None,
-    n_jobs: int | None = None,
-    report: Report | None = None,
 ) -> list[DryRun]:
     """Simulate responses of all kinds on the rows of a table, and select for them with quick statistics.
 
@@ -73,21 +71,16 @@ def expect(
         The group of each row. Each group adds a normal number of its own to the response.
     truth : Table, default=None
         What responses depend on, where that is not what is seen: the same rows before cells were filled in.
-    n_jobs : int, default=None
-        Number of cores, which share the draws of knockoffs.
-    report : callable, default=None
-        Is told how far the work is.
     """
     kinds = (*KINDS,) * (RESPONSES // len(KINDS))
     seeds = np.random.default_rng(seed).integers(2**31, size=DRAWS).tolist()
     tasks = ((like(table, draw_knockoffs(own)), own) for own in seeds)
     shared = (table, table if truth is None else truth, kinds, statistics, task, shares, groups)
     ws, truths = [], []
-    for done, (w, relevant) in enumerate(in_parallel(_of_a_draw, tasks, shared=shared, n_jobs=n_jobs), start=1):
+    for done, (w, relevant) in enumerate(in_parallel(_of_a_draw, tasks, shared=shared), start=1):
         ws.append(w)
         truths.append(relevant)
-        if report is not None:
-            report("simulated responses", done, DRAWS, None)
+        report_stage("simulated responses", done, DRAWS)
     return [
         DryRun(own, np.concatenate(truths), kinds * DRAWS, offset, statistic)
         for own, statistic in zip(np.concatenate(ws, axis=1), statistics, strict=True)
@@ -148,12 +141,8 @@ def _problem(
 BETTER = 0.9  # times the expected share of false discoveries: an alternative must be at least that much better
 
 
-class Expect(Protocol):
-    """What says what to expect of statistics with draws of knockoffs by a seed."""
-
-    def __call__(
-        self, draw: Callable[[int], Any], statistics: list[Any], /, *, report: Report | None = None
-    ) -> list[DryRun]: ...
+# What to expect of each of some statistics, with draws of knockoffs by a seed.
+Expect = Callable[[Callable[[int], Any], list[Any]], list[DryRun]]
 
 
 def find_alternatives(

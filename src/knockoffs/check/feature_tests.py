@@ -12,7 +12,8 @@ from knockoffs.runtime.arrays import TINY, Array, Indices
 from knockoffs.table.design import _unit_length, expand, likeness
 from knockoffs.table.table import Table
 
-SAME = 0.9  # correlation from which on two features count as near-duplicates
+SAME = 0.9  # correlation from which on two features may be near-duplicates
+STILL_CORRELATED = 0.7  # and so they must be given all others
 NEIGHBOURS = 3  # of a feature, each of which its knockoff should follow as it does
 GRID = 32  # places of a column at which its distribution and its knockoff's are compared
 
@@ -136,7 +137,7 @@ def _familywise(statistics: Array) -> Array:
     return (len(largest) - np.searchsorted(largest, statistics[:, 0] - slack, side="left")) / len(largest)
 
 
-def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]]:
+def near_duplicates(pairs: Pairs) -> list[tuple[int, int]]:
     """Pairs of features that hardly differ: correlated, also given the others, and with little variance left."""
     main = pairs.main_columns
     feature = pairs.feature[main]
@@ -146,7 +147,7 @@ def near_duplicates(pairs: Pairs, *, least: float = 0.7) -> list[tuple[int, int]
     return [
         (int(j), int(k))
         for j, k in alike
-        if _partial_correlation(precision, columns[j], columns[k]) > least
+        if _partial_correlation(precision, columns[j], columns[k]) > STILL_CORRELATED
         and min(_own_variance(precision, columns[j]), _own_variance(precision, columns[k])) < 0.1
     ]
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from knockoffs.check.joint_tests import Divergence, has_densities, swap_divergence
 from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
 from knockoffs.generators.hierarchical import draw_knockoffs
 from knockoffs.runtime.arrays import Flags, Indices
+from knockoffs.runtime.parallel import threads_beside, worker_count
 from knockoffs.schema.schema import FeatureGroups, Kind
 from knockoffs.schema.words import listing
 from knockoffs.table.row_structure import require_same_order
@@ -87,12 +88,12 @@ def reads_tables(generator: Any) -> bool:
     return isinstance(unfrozen(generator), KnockoffGenerator)
 
 
-def may_run_aside(generator: Any, n_jobs: int | None) -> bool:
-    """Return whether knockoffs may be drawn in a thread of its own, beside other work.
+def safe_threads(generator: Any) -> AbstractContextManager[None]:
+    """Let knockoffs be drawn in a thread of its own only where that is safe.
 
     Generators and functions of others may have a state, and processes are not started from several threads.
     """
-    return reads_tables(generator) and effective_n_jobs(n_jobs) == 1
+    return nullcontext() if reads_tables(generator) and worker_count() == 1 else threads_beside(1)
 
 
 def table_for(generator: Any, table: Table) -> Any:

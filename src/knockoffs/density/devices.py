@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     import torch
@@ -16,22 +16,15 @@ def torch_device(name: DeviceName) -> torch.device:
 
     if name is None or name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if not _is_cpu_or_cuda(name):
+    try:
+        device = torch.device(name) if isinstance(name, (str, torch.device)) else None
+    except RuntimeError:  # a name that torch does not know
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
         raise ValueError(f"device={name!r} is not valid: pass 'auto', 'cpu', 'cuda' or 'cuda:N'.")
-    if torch.device(name).type == "cuda" and not torch.cuda.is_available():
+    if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"device={name!r}, but this machine has no CUDA device that torch can use. "
             "Pass device='cpu', or 'auto' to use CUDA only where there is one."
         )
-    return torch.device(name)
-
-
-def _is_cpu_or_cuda(name: Any) -> bool:
-    import torch
-
-    if not isinstance(name, (str, torch.device)):
-        return False
-    try:
-        return torch.device(name).type in ("cpu", "cuda")
-    except RuntimeError:  # a name that torch does not know
-        return False
+    return device

@@ -167,9 +167,7 @@ def fit_response(
     def step(batch: Tensor, share: Tensor) -> Tensor:
         index = rows[batch]
         value = loss(networks(x[index], mixed(index)), y[index]).mean(1).sum()
-        optimiser.zero_grad()
-        (value + left * penalty * networks.use_of_features().sum()).backward()
-        optimiser.step()
+        optimiser.minimise(value + left * penalty * networks.use_of_features().sum())
         return value.detach()
 
     @torch.no_grad()

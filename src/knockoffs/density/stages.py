@@ -13,7 +13,6 @@ from knockoffs.density.hardware import World, in_chunks
 from knockoffs.density.starts import network_weights
 from knockoffs.density.swaps import Swaps, UniformSwaps, swap
 from knockoffs.density.training import SMALLEST_GAIN, Adam, History, Schedule, train
-from knockoffs.runtime.progress import Report
 
 
 def negative_log_likelihood(q_joint: AutoregressiveDensity, x: Tensor) -> Tensor:
@@ -78,7 +77,6 @@ def fit_joint(
     *,
     phases: Sequence[Phase],
     generator: torch.Generator,
-    report: Report | None = None,
 ) -> list[History]:
     r"""Stage 1: $\theta = \arg\max_\theta \frac1N \sum_i \log \hat q_\text{joint}(x^{(i)}; \theta)$."""
     world, histories = World.current(), []
@@ -105,7 +103,6 @@ def fit_joint(
                 validate,
                 phase.schedule,
                 generator,
-                report,
                 variant=lambda: None,
                 gained=sum(history.gain for history in histories),
                 smallest_gain=smallest_gain(x.shape[1]),
@@ -125,7 +122,6 @@ def fit_knockoff(
     swap_learning_rate: float,
     phases: Sequence[Phase],
     generator: torch.Generator,
-    report: Report | None = None,
     before: Sequence[History] = (),
 ) -> list[History]:
     r"""Stage 2: $\min_\phi \max_\beta$ of the swap loss (`losses.swap_loss`), q_joint held fixed.
@@ -185,7 +181,6 @@ def fit_knockoff(
                 validate,
                 phase.schedule,
                 generator,
-                report,
                 variant=lambda: q_knockoff.rounds,
                 gained=sum(history.gain for history in histories),
                 smallest_gain=smallest,

@@ -12,11 +12,6 @@ def swap(x: Tensor, x_tilde: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     return x + difference, x_tilde - difference
 
 
-def of_columns(mask: Tensor, unit: Tensor) -> Tensor:
-    """The mask of the columns of each unit."""
-    return mask[:, unit]
-
-
 class _UnitSwaps(nn.Module):
     """Swaps of units: columns that are always swapped together. An int stands for units of one column each."""
 
@@ -34,13 +29,24 @@ class UniformSwaps(_UnitSwaps):
 
     def forward(self, rows: int, *, generator: torch.Generator, temperature: Tensor | float = 1.0) -> Tensor:
         coins = torch.rand(rows, self.features, generator=generator, device=generator.device)
-        return of_columns((coins < 0.5).to(torch.get_default_dtype()), self.unit)
+        return (coins < 0.5).to(torch.get_default_dtype())[:, self.unit]
 
     def probability(self) -> Tensor:
         return torch.full((self.features,), 0.5)
 
 
-class WorstSwaps(_UnitSwaps):
+class _LearnedSwaps(_UnitSwaps):
+    r"""Swaps that take each unit with a probability of its own, $p_j = \sigma(\beta_j)$."""
+
+    def __init__(self, unit: Tensor | int) -> None:
+        super().__init__(unit)
+        self.logits = nn.Parameter(torch.zeros(self.features))
+
+    def probability(self) -> Tensor:
+        return torch.sigmoid(self.logits)
+
+
+class WorstSwaps(_LearnedSwaps):
     r"""Swaps drawn with probability $p_j = \sigma(\beta_j)$, β climbing towards the worst-case swap.
 
     The gradient in β is that of the loss along the mask, in equal parts from where the coordinate was swapped and
@@ -49,10 +55,6 @@ class WorstSwaps(_UnitSwaps):
     knockoffs, for which they cancel, then runs off to "always" or "never".
     """
 
-    def __init__(self, unit: Tensor | int) -> None:
-        super().__init__(unit)
-        self.logits = nn.Parameter(torch.zeros(self.features))
-
     def forward(self, rows: int, *, generator: torch.Generator, temperature: Tensor | float = 1.0) -> Tensor:
         probability = self.probability()
         # Every coordinate is now and then swapped and now and then not, whatever β says.
@@ -60,23 +62,15 @@ class WorstSwaps(_UnitSwaps):
         uniform = torch.rand(rows, len(drawn), generator=generator, device=drawn.device, dtype=drawn.dtype)
         hard = (uniform < drawn).to(drawn.dtype)
         frequency = torch.where(hard == 1, drawn, 1 - drawn)
-        return of_columns(hard + (probability - probability.detach()) / (2 * frequency), self.unit)
-
-    def probability(self) -> Tensor:
-        """How likely each unit is to be swapped."""
-        return torch.sigmoid(self.logits)
+        return (hard + (probability - probability.detach()) / (2 * frequency))[:, self.unit]
 
 
-class GumbelSwaps(_UnitSwaps):
+class GumbelSwaps(_LearnedSwaps):
     r"""The paper's swaps $H \sim q_{\text{gumbel}}(\beta)$, drawn per row and coordinate.
 
     The mask is binary; its gradient is that of the Gumbel-Softmax relaxation at the given temperature
     (straight-through), so that β can climb towards the worst-case swap.
     """
-
-    def __init__(self, unit: Tensor | int) -> None:
-        super().__init__(unit)
-        self.logits = nn.Parameter(torch.zeros(self.features))
 
     def forward(self, rows: int, *, generator: torch.Generator, temperature: Tensor | float = 1.0) -> Tensor:
         uniform = torch.rand(
@@ -86,10 +80,7 @@ class GumbelSwaps(_UnitSwaps):
         noise = torch.logit(uniform, eps=1e-6)
         soft = torch.sigmoid((self.logits + noise) / temperature)
         hard = (soft > 0.5).to(soft.dtype)
-        return of_columns(hard + (soft - soft.detach()), self.unit)
-
-    def probability(self) -> Tensor:
-        return torch.sigmoid(self.logits)
+        return (hard + (soft - soft.detach()))[:, self.unit]
 
 
 Swaps = UniformSwaps | WorstSwaps | GumbelSwaps

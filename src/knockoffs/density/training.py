@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 
 from knockoffs.density.hardware import CapturedStep
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.progress import report_stage
 
 Losses = Tensor | float
 
@@ -84,7 +85,6 @@ def train(
     validate: Callable[[], Losses],
     schedule: Schedule,
     generator: torch.Generator,
-    report: Report | None = None,
     *,
     variant: Callable[[], Hashable] | None = None,
     gained: float = 0.0,
@@ -129,8 +129,7 @@ def train(
         if schedule.keep_last or history.held_out[-1] < history.held_out[history.best_epoch]:
             history.best_epoch = epoch
             best = averaged.copy()
-        if report is not None:
-            report(stage, epoch, schedule.epochs, history.held_out[-1])
+        report_stage(stage, epoch, schedule.epochs, history.held_out[-1])
         if progress.is_over and not schedule.keep_last:
             break
     _assign(list(model.parameters()), best)
@@ -210,23 +209,15 @@ class _RunningMean:
     def copy(self) -> list[Tensor]:
         return [m.clone() for m in self._mean]
 
-    def in_place(self) -> _Swapped:
-        return _Swapped(self._weights, self._mean)
-
-
-class _Swapped:
-    """Context in which a model carries other weights."""
-
-    def __init__(self, weights: Sequence[Tensor], others: Sequence[Tensor]) -> None:
-        self._weights, self._others = weights, others
-        self._kept: list[Tensor] = []
-
-    def __enter__(self) -> None:
-        self._kept = [w.detach().clone() for w in self._weights]
-        _assign(self._weights, self._others)
-
-    def __exit__(self, *_: object) -> None:
-        _assign(self._weights, self._kept)
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Let the model carry the running mean within."""
+        kept = [w.detach().clone() for w in self._weights]
+        _assign(self._weights, self._mean)
+        try:
+            yield
+        finally:
+            _assign(self._weights, kept)
 
 
 @torch.no_grad()
@@ -251,6 +242,12 @@ class Adam:
         self._mean = [torch.zeros_like(w) for w in self._weights]
         self._square = [torch.zeros_like(w) for w in self._weights]
         self._steps = [torch.zeros((), device=w.device) for w in self._weights]
+
+    def minimise(self, loss: Tensor) -> None:
+        """Take a step down the gradient of a loss."""
+        self.zero_grad()
+        loss.backward()
+        self.step()
 
     def zero_grad(self) -> None:
         for weight in self._weights:

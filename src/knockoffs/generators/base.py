@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,15 @@ class SavedModel(TableModel, ABC):
         random_generator(model.random_state)  # raises an error for what is no seed
         return model
 
+    def _begin_fit(
+        self, X: Any, kinds: Mapping[Any, Kind] | None, feature_groups: FeatureGroups = None
+    ) -> tuple[Table, np.random.Generator]:
+        """Return the table of a fit and its random generator; the model counts as fitted at the end alone."""
+        self._check_settings()
+        rng = random_generator(self.random_state)
+        self._fitted = False
+        return self._read_for_fit(X, kinds, feature_groups), rng
+
     @abstractmethod
     def _check_settings(self) -> None:
         """Raise an error for arguments that are out of range."""
@@ -142,25 +151,18 @@ class RowwiseGenerator(KnockoffGenerator):
             these and unions of these alone. Other generators draw knockoffs of single columns, which are valid for
             any groups, too.
         """
-        self._check_settings()
-        rng = random_generator(self.random_state)
-        self._fitted = False  # until the fit has gone through
-        table = self._read_for_fit(X, kinds, feature_groups)
+        table, rng = self._begin_fit(X, kinds, feature_groups)
         require_memory(type(self).__name__, *table.shape, self._fit_memory)
         self._describe(table, rng)
         if self.encoding_.width != table.shape[1]:
             require_memory(type(self).__name__, len(table), self.encoding_.width, self._fit_memory)
         with suited_threads(table), _with_gradients():
-            self._fit(self._encode_for_fit(self._rows_of_fit(table.codes, rng), rng), rng)
+            self._fit(self._encode_for_fit(table.codes, rng), rng)
         self._fitted = True
         return self
 
-    def _rows_of_fit(self, codes: Array, rng: np.random.Generator) -> Array:
-        """The rows that a fit learns from: all, unless a model says otherwise."""
-        return codes
-
     def _encode_for_fit(self, codes: Array, rng: np.random.Generator) -> Array:
-        """The internal columns that `_fit` learns from; a model may ask for several draws of their latents."""
+        """The internal columns that `_fit` learns from; a model may take some rows, or several draws of each."""
         return self.encoding_.encode(codes, rng)
 
     def sample(self, X: Any, *, n_draws: int | None = None, random_state: RandomState = None) -> Any:
@@ -213,7 +215,7 @@ class RowwiseGenerator(KnockoffGenerator):
         # Numbers that overflow are found later, by a check that names their columns; numpy's warnings do not.
         with np.errstate(over="ignore", invalid="ignore"):
             z = self.encoding_.encode(codes, streams.latents)
-            return z, self._sample(z, streams.next_noise())
+            return z, self._sample(z, next(streams.noise))
 
     @abstractmethod
     def _fit_memory(self, rows: int, columns: int) -> float:
@@ -236,21 +238,22 @@ def unfrozen(generator: Any) -> Any:
     return generator.estimator if isinstance(generator, FrozenEstimator) else generator
 
 
-class _Streams:
-    """The randomness of draws for some rows after the other."""
+class _Streams(NamedTuple):
+    """The randomness of draws for some rows after the other: of latents, and of the noise of each part."""
 
-    def __init__(self, latents: np.random.Generator, noise: np.random.Generator) -> None:
-        self.latents, self._noise, self._used = latents, noise, False
+    latents: np.random.Generator
+    noise: Iterator[np.random.Generator]
 
     @classmethod
     def of(cls, rng: np.random.Generator) -> _Streams:
-        return cls(*rng.spawn(2))
+        latents, noise = rng.spawn(2)
+        return cls(latents, _descendants(noise))
 
-    def next_noise(self) -> np.random.Generator:
-        if self._used:
-            (self._noise,) = self._noise.spawn(1)
-        self._used = True
-        return self._noise
+
+def _descendants(rng: np.random.Generator) -> Iterator[np.random.Generator]:
+    while True:
+        yield rng
+        (rng,) = rng.spawn(1)
 
 
 def _with_gradients() -> AbstractContextManager[Any]:

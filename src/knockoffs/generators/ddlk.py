@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -23,27 +23,27 @@ from knockoffs.generators.clusters import knockoff_conditionals
 from knockoffs.generators.joint import JointDensity
 from knockoffs.generators.joint_model import (
     JointModel,
+    NetworkModel,
     NetworkSettings,
     ScaleName,
     Start,
     density_maker,
     fit_joint_model,
-    network_schedule,
     starts_memory,
 )
-from knockoffs.generators.rows import FitRows, check_most_rows, draw_noise, draw_rows, some_rows
+from knockoffs.generators.rows import FitRows, draw_noise
 from knockoffs.generators.saved_networks import network_arrays, restore_density, restore_history, training_memory
 from knockoffs.generators.swap_pairs import EncodedPairs, SwapDivergence
 from knockoffs.generators.views import silence_views, view_knockoffs
 from knockoffs.kinds.scales import restore_scale, scale_arrays
 from knockoffs.runtime.arrays import Array
-from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_number
+from knockoffs.runtime.checks import check_choice, check_count, check_number
 from knockoffs.runtime.model_files import take_array
-from knockoffs.runtime.progress import Report, progress_bars
+from knockoffs.runtime.progress import progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, torch_generator
 
 
-class DDLK(RowwiseGenerator):
+class DDLK(NetworkModel, RowwiseGenerator):
     """Deep direct likelihood knockoffs (Sudarshan, Tansey and Ranganath, 2020).
 
     Stage 1 fits the density of the covariates, q_joint, by maximum likelihood. Stage 2 fits the knockoff
@@ -145,26 +145,28 @@ class DDLK(RowwiseGenerator):
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
+        super().__init__(
+            components=components,
+            hidden=hidden,
+            start=start,
+            scale=scale,
+            batch_size=batch_size,
+            epoch_steps=epoch_steps,
+            patience=patience,
+            averaging=averaging,
+            validation_fraction=validation_fraction,
+            max_rows=max_rows,
+            device=device,
+            random_state=random_state,
+            progress=progress,
+        )
         self.entropy = entropy
-        self.components = components
-        self.hidden = hidden
-        self.start = start
-        self.scale = scale
         self.swaps = swaps
         self.joint_learning_rate = joint_learning_rate
         self.knockoff_learning_rate = knockoff_learning_rate
         self.swap_learning_rate = swap_learning_rate
         self.joint_epochs = joint_epochs
         self.knockoff_epochs = knockoff_epochs
-        self.batch_size = batch_size
-        self.epoch_steps = epoch_steps
-        self.patience = patience
-        self.averaging = averaging
-        self.validation_fraction = validation_fraction
-        self.max_rows = max_rows
-        self.device = device
-        self.random_state = random_state
-        self.progress = progress
 
     @classmethod
     def paper(cls, **overrides: Any) -> Self:
@@ -262,18 +264,9 @@ class DDLK(RowwiseGenerator):
         self._settings(self.joint_learning_rate, self.joint_epochs).check(stage="joint_")
         self._settings(self.knockoff_learning_rate, self.knockoff_epochs).check(stage="knockoff_")
         check_number("entropy", self.entropy, least=0)
-        check_choice("scale", self.scale, get_args(ScaleName))
         check_choice("swaps", self.swaps, tuple(SWAPS))
         check_number("swap_learning_rate", self.swap_learning_rate, least=0)
-        check_fraction("validation_fraction", self.validation_fraction)
-        check_most_rows(self.max_rows)
-        torch_device(self.device)
-
-    def _rows_of_fit(self, codes: Array, rng: np.random.Generator) -> Array:
-        return some_rows(codes, self.max_rows, rng)
-
-    def _encode_for_fit(self, codes: Array, rng: np.random.Generator) -> Array:
-        return draw_rows(self.encoding_, codes, rng, once=self.start == "random")
+        super()._check_settings()
 
     def _fit_memory(self, rows: int, columns: int) -> float:
         settings = self._settings(self.joint_learning_rate, self.joint_epochs)
@@ -287,19 +280,18 @@ class DDLK(RowwiseGenerator):
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         device = torch_device(self.device)
         rows = FitRows.split(core, self.validation_fraction, rng)
-        with progress_bars(self.progress) as report:
+        with progress_bars(self.progress):
             self._joint = fit_joint_model(
                 rows,
                 settings=self._settings(self.joint_learning_rate, self.joint_epochs, rows.several_draws),
                 scale=self.scale,
                 device=device,
                 rng=rng,
-                report=report,
             )
-            history = self._fit_knockoff(rows, rng, report)
+            history = self._fit_knockoff(rows, rng)
         self.history_ = self._joint.history + history
 
-    def _fit_knockoff(self, rows: FitRows, rng: np.random.Generator, report: Report | None) -> list[History]:
+    def _fit_knockoff(self, rows: FitRows, rng: np.random.Generator) -> list[History]:
         z, held_out = (self._joint.to_scale(some)[0] for some in (rows.drawn, rows.held_out))
         settings = self._settings(self.knockoff_learning_rate, self.knockoff_epochs, rows.several_draws)
         if rows.several_draws:
@@ -317,7 +309,6 @@ class DDLK(RowwiseGenerator):
             swap_learning_rate=self.swap_learning_rate,
             phases=settings.phases(),
             generator=torch_generator(rng, z.device),
-            report=report,
             before=self._joint.history,
         )
         probability = swaps.probability().detach().cpu().numpy()[unit.cpu().numpy()]  # of internal columns
@@ -334,12 +325,6 @@ class DDLK(RowwiseGenerator):
         found = np.full(self.n_features_in_, np.nan, dtype=values.dtype)
         found[self.modelled_] = values
         return found
-
-    def _settings(self, learning_rate: float, epochs: int, several_draws: bool = False) -> NetworkSettings:
-        schedule = network_schedule(
-            self.start, epochs, self.batch_size, self.epoch_steps, self.patience, self.averaging
-        )
-        return NetworkSettings(self.components, self.hidden, self.start, learning_rate, schedule, several_draws)
 
     def _begin_knockoff(
         self, z: torch.Tensor, settings: NetworkSettings, rng: np.random.Generator

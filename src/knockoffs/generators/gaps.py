@@ -22,14 +22,17 @@ from sklearn.covariance import ledoit_wolf
 
 from knockoffs.runtime.arrays import Array, Indices
 
+SWEEPS = 100  # over all columns or groups, or steps of Newton's method, at most
+STEPS = 300  # of `widest`, at most
+TOLERANCE = 1e-6  # of what is found, as a share
 CENTRING = 0.6  # the share that a step of `widest` leaves of the products that are 0 at the solution
 CENTRED = 1e-3  # no product may be smaller than this share of their mean
 
 
-def least_variance(correlation: Array, gaps: Array, *, sweeps: int, tol: float) -> Array:
+def least_variance(correlation: Array, gaps: Array) -> Array:
     """Sweeps over coordinates, each moved to where the objective's derivative in it is zero."""
     gaps = gaps.copy()
-    for _ in range(sweeps):
+    for _ in range(SWEEPS):
         before = gaps.copy()
         # Anew each sweep, since updates lose digits.
         inverse = np.asfortranarray(np.linalg.inv(2 * correlation - np.diag(gaps)))
@@ -39,15 +42,15 @@ def least_variance(correlation: Array, gaps: Array, *, sweeps: int, tol: float) 
             change = (1 - norm * gaps[j]) / (norm + pivot)
             gaps[j] += change
             inverse = dger(change / (1 - change * pivot), column, column, a=inverse, overwrite_a=True)
-        if (np.abs(gaps - before) <= tol * before).all():
+        if (np.abs(gaps - before) <= TOLERANCE * before).all():
             break
     return gaps
 
 
-def most_entropy(correlation: Array, of: Indices, gaps: Array, *, steps: int, tol: float) -> Array:
+def most_entropy(correlation: Array, of: Indices, gaps: Array, tolerance: float = TOLERANCE) -> Array:
     """Newton's method; each step goes at most as far as 2Σ - D and D stay positive definite and entropy grows."""
     root, groups = np.linalg.cholesky(2 * correlation - np.diag(gaps)), _Groups(of)
-    for _ in range(steps):
+    for _ in range(SWEEPS):
         inverse = cho_solve((root, True), np.eye(len(gaps)))
         slope = 1 / gaps - np.diag(inverse)
         # In multiples of the gaps: those of columns that others all but determine are many orders smaller.
@@ -60,7 +63,7 @@ def most_entropy(correlation: Array, of: Indices, gaps: Array, *, steps: int, to
         length = min(1.0, 0.9 * float((gaps[falls] / -step[falls]).min(initial=np.inf)))
         entropy = _entropy(root, gaps)
         entropy -= 1e-10 * (1 + abs(entropy))  # rounding must not stop a step
-        while length > tol:
+        while length > tolerance:
             moved = gaps + length * step
             found = _cholesky(2 * correlation - np.diag(moved))
             if found is not None and _entropy(found, moved) >= entropy:
@@ -69,12 +72,12 @@ def most_entropy(correlation: Array, of: Indices, gaps: Array, *, steps: int, to
         else:
             return gaps  # as good as rounding allows
         gaps, root = moved, found
-        if length == 1 and (np.abs(step) <= tol * gaps).all():
+        if length == 1 and (np.abs(step) <= tolerance * gaps).all():
             break
     return gaps
 
 
-def widest(sigma: Array, of: Indices, start: float, *, steps: int = 300, tol: float = 1e-6) -> tuple[Array, Array]:
+def widest(sigma: Array, of: Indices, start: float) -> tuple[Array, Array]:
     r"""Maximise $\sum_j s_j$ with $0 \le s_j \le 1$; return s, and the Z that proves how good it is.
 
     For any $Z \succeq 0$ the sum is at most
@@ -82,15 +85,15 @@ def widest(sigma: Array, of: Indices, start: float, *, steps: int = 300, tol: fl
     share their s.
 
     A primal-dual interior-point method (Helmberg, Rendl, Vanderbei and Wolkowicz 1996) moves s and Z towards each
-    other until they agree up to the share `tol`. Its Newton matrix has $(2\Sigma - D)^{-1} \circ Z$. That of a
+    other until they agree, up to a small share. Its Newton matrix has $(2\Sigma - D)^{-1} \circ Z$. That of a
     barrier in s alone has the square of the inverse, which is singular up to rounding where some $s_j$ are many
     orders smaller than others, as they are on sparse covariances.
     """
     groups = _Groups(of)
-    entropy = most_entropy(sigma, of, np.full(len(of), start), steps=100, tol=1e-2)
+    entropy = most_entropy(sigma, of, np.full(len(of), start), tolerance=1e-2)
     here = _Place.centred(sigma, np.minimum(entropy, 0.9))
-    for _ in range(steps):
-        if groups.bound(sigma, here.z) - here.s.sum() <= tol * here.s.sum():
+    for _ in range(STEPS):
+        if groups.bound(sigma, here.z) - here.s.sum() <= TOLERANCE * here.s.sum():
             break
         moved = here.moved(groups)
         if moved is None:
@@ -220,7 +223,7 @@ def shrunk_between_groups(x: Array, blocks: Indices) -> Array:
     return (found + found.T) / 2
 
 
-def block_gaps(correlation: Array, blocks: Indices, method: str, *, sweeps: int, tol: float) -> Array:
+def block_gaps(correlation: Array, blocks: Indices, method: str) -> Array:
     r"""Return S for a correlation matrix; `blocks` has the number of each column's group.
 
     `"equi"` is $S_g = \gamma \Sigma_{gg}$ with the largest γ up to 1, `"sdp"` $S_g = \gamma_g \Sigma_{gg}$ with
@@ -243,14 +246,14 @@ def block_gaps(correlation: Array, blocks: Indices, method: str, *, sweeps: int,
         s = np.diag(widest(sigma, of, 0.9 * equal)[0])
     else:
         best = {"mvr": _mvr_block, "maxent": _maxent_block}[method]
-        s = _descend(sigma, columns, 0.9 * equal * np.eye(len(sigma)), best, sweeps=sweeps, tol=tol)
+        s = _descend(sigma, columns, 0.9 * equal * np.eye(len(sigma)), best)
     s = root @ s @ root.T
     return np.where(of[:, None] == of, (s + s.T) / 2, 0.0)
 
 
-def _descend(sigma: Array, columns: list[Indices], s: Array, best: Change, *, sweeps: int, tol: float) -> Array:
+def _descend(sigma: Array, columns: list[Indices], s: Array, best: Change) -> Array:
     """Sweeps over the groups, each block moved to the best one given all others."""
-    for _ in range(sweeps):
+    for _ in range(SWEEPS):
         moved = 0.0
         inverse = np.linalg.inv(2 * sigma - s)  # anew each sweep, since updates lose digits
         for own in columns:
@@ -263,7 +266,7 @@ def _descend(sigma: Array, columns: list[Indices], s: Array, best: Change, *, sw
             s[np.ix_(own, own)] = new
             inverse += beside @ np.linalg.solve(np.eye(len(own)) - change @ pivot, change @ beside.T)
             moved = max(moved, float(np.abs(change).max() / np.diag(new).max()))
-        if moved <= tol:
+        if moved <= TOLERANCE:
             break
     return s
 

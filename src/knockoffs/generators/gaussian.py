@@ -156,14 +156,7 @@ def correlations(covariance: Array) -> tuple[Array, Array]:
     return covariance / np.outer(deviation, deviation), deviation
 
 
-def knockoff_gaps(
-    covariance: Array,
-    method: Method = "mvr",
-    *,
-    blocks: Indices | None = None,
-    sweeps: int = 100,
-    tol: float = 1e-6,
-) -> Array:
+def knockoff_gaps(covariance: Array, method: Method = "mvr", *, blocks: Indices | None = None) -> Array:
     r"""The diagonal s of D in cov(x, x̃) = Σ - D, for columns of variance one and then scaled back.
 
     `"mvr"` minimises $\operatorname{tr} (2\Sigma - D)^{-1} + \sum_j 1 / s_j$ (minimum variance-based
@@ -176,7 +169,7 @@ def knockoff_gaps(
     check_choice("method", method, METHODS)
     correlation, deviation = correlations(covariance)
     if blocks is not None:
-        gaps = block_gaps(correlation, blocks, method, sweeps=sweeps, tol=tol)
+        gaps = block_gaps(correlation, blocks, method)
         return gaps * np.outer(deviation, deviation)
     equal = min(1.0, 2 * float(np.linalg.eigvalsh(correlation)[0]))
     alone, start = np.arange(len(correlation)), np.full(len(correlation), 0.9 * equal)
@@ -185,9 +178,9 @@ def knockoff_gaps(
     elif method == "sdp":
         gaps, _ = widest(correlation, alone, 0.9 * equal)
     elif method == "maxent":
-        gaps = most_entropy(correlation, alone, start, steps=sweeps, tol=tol)
+        gaps = most_entropy(correlation, alone, start)
     else:
-        gaps = least_variance(correlation, start, sweeps=sweeps, tol=tol)
+        gaps = least_variance(correlation, start)
     return gaps * deviation**2
 
 

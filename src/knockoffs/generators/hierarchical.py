@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
@@ -102,10 +102,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         feature_groups : dict of group names to lists of column names (or numbers), default=None
             Columns that are only ever swapped together (not to be confused with `groups`, which are of rows).
         """
-        self._check_settings()
-        rng = random_generator(self.random_state)
-        self._fitted = False
-        table = self._read_for_fit(X, kinds, feature_groups)
+        table, rng = self._begin_fit(X, kinds, feature_groups)
         labels = self._labels(X, groups, len(table))
         require_memory(type(self).__name__, *table.shape, self._fit_memory)
         count = int(labels.max()) + 1
@@ -216,21 +213,18 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         return group_labels(groups, rows=rows, who="HierarchicalKnockoffs")
 
     def _draw(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
+        """The sum of the knockoffs of both parts, in the units of the columns."""
         if len(core) == 0:
             return np.empty((0, self.encoding_.width))
+        for_latents, parts, for_between, for_within = rng.spawn(4)
         # Numbers that overflow are found by checks that name their columns; numpy's warnings do not.
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._drawn_parts(core, labels, rng)
-
-    def _drawn_parts(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
-        """The sum of the knockoffs of both parts, in the units of the columns."""
-        for_latents, parts, for_between, for_within = rng.spawn(4)
-        z, _ = self._scale.forward(self._encode_groups(core, labels, for_latents))
-        common, own = self._parts(z, labels, parts)
-        drawn = self._sample_part(self.between_, common, for_between)[labels]
-        if self.within_ is not None:
-            drawn = drawn + self._sample_part(self.within_, own, for_within)
-        return self._scale.inverse_of_draws(drawn)
+            z, _ = self._scale.forward(self._encode_groups(core, labels, for_latents))
+            common, own = self._parts(z, labels, parts)
+            drawn = self._sample_part(self.between_, common, for_between)[labels]
+            if self.within_ is not None:
+                drawn = drawn + self._sample_part(self.within_, own, for_within)
+            return self._scale.inverse_of_draws(drawn)
 
     def _encode_groups(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
         """Internal columns, with latents by one draw per group: what is constant there stays so."""
@@ -294,7 +288,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         header: dict[str, Any] = {"default_generator": self.generator is None, "parts": {}}
         arrays: dict[str, NDArray[Any]] = {"constant_within": self._constant_within, "decimals": self._decimals}
         arrays |= scale_arrays(self._scale)
-        arrays |= {f"hierarchy.{name}": array for name, array in self.hierarchy_.arrays().items()}
+        arrays |= {f"hierarchy.{name}": array for name, array in asdict(self.hierarchy_).items()}
         for name, model in (("between", self.between_), ("within", self.within_)):
             if model is not None:
                 own_header, own_arrays = model._content()

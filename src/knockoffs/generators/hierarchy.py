@@ -6,7 +6,7 @@ $a_g \sim \mathcal N(\mu, \Sigma_a)$ and $e_{gi} \sim \mathcal N(0, \Sigma_e)$.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
@@ -52,9 +52,6 @@ class Hierarchy:
         if np.linalg.eigvalsh(self.between)[0] <= 0:
             raise ValueError("the covariance between groups is singular")
 
-    def arrays(self) -> dict[str, Array]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
 
 def fit_hierarchy(x: Array, labels: Indices) -> Hierarchy:
     """Fit the model: contrasts within groups give Σ_e, the EM algorithm μ and Σ_a.
@@ -62,7 +59,8 @@ def fit_hierarchy(x: Array, labels: Indices) -> Hierarchy:
     Both covariances are shrunk towards their diagonals (Ledoit and Wolf): groups may be fewer than columns.
     """
     counts, means = group_means(x, labels)
-    within = _shrunk_covariance(within_contrasts(x, labels))
+    contrasts = within_contrasts(x, labels)  # whose mean is known to be zero
+    within = _shrunk(contrasts.T @ contrasts / len(contrasts), _shrinkage(contrasts))
     shrinkage = _shrinkage(means - means.mean(0))
     model = Hierarchy(means.mean(0), _shrunk(np.cov(means.T, bias=True), shrinkage), within)
     for _ in range(ITERATIONS):
@@ -105,11 +103,6 @@ def within_contrasts(x: Array, labels: Indices) -> Array:
     later = before > 0
     number = before[later][:, None]
     return (x[later] - above[later] / number) * np.sqrt(number / (number + 1))
-
-
-def _shrunk_covariance(centred: Array) -> Array:
-    """The covariance of rows whose mean is known to be zero."""
-    return _shrunk(centred.T @ centred / len(centred), _shrinkage(centred))
 
 
 def _shrinkage(centred: Array) -> float:

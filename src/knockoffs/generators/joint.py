@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 import torch
 from numpy.typing import NDArray
@@ -14,29 +14,24 @@ from sklearn.utils.validation import check_is_fitted
 from knockoffs.density.density import Noise
 from knockoffs.density.devices import DeviceName, torch_device
 from knockoffs.density.hardware import in_chunks
-from knockoffs.generators.base import SavedModel
 from knockoffs.generators.conditionals import FeatureConditional, TableConditionals
 from knockoffs.generators.joint_model import (
     JointModel,
-    NetworkSettings,
+    NetworkModel,
     ScaleName,
     Start,
     fit_joint_model,
     joint_memory,
-    network_schedule,
 )
 from knockoffs.generators.rows import (
     FitRows,
-    check_most_rows,
     draw_noise,
-    draw_rows,
-    some_rows,
 )
 from knockoffs.generators.saved_networks import network_arrays, restore_density, restore_history
 from knockoffs.generators.table_model import TableModel
 from knockoffs.kinds.scales import restore_scale, scale_arrays
 from knockoffs.runtime.arrays import Array
-from knockoffs.runtime.checks import check_choice, check_count, check_fraction
+from knockoffs.runtime.checks import check_count
 from knockoffs.runtime.memory import require_memory
 from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.progress import progress_bars
@@ -44,7 +39,7 @@ from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.schema import Kind
 
 
-class JointDensity(SavedModel):
+class JointDensity(NetworkModel):
     """The density of a table's rows: stage 1 of DDLK as an estimator.
 
     It scores and samples rows, and knows each feature's distribution given all the others (`conditional`),
@@ -87,43 +82,39 @@ class JointDensity(SavedModel):
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
-        self.components = components
-        self.hidden = hidden
-        self.start = start
-        self.scale = scale
+        super().__init__(
+            components=components,
+            hidden=hidden,
+            start=start,
+            scale=scale,
+            batch_size=batch_size,
+            epoch_steps=epoch_steps,
+            patience=patience,
+            averaging=averaging,
+            validation_fraction=validation_fraction,
+            max_rows=max_rows,
+            device=device,
+            random_state=random_state,
+            progress=progress,
+        )
         self.learning_rate = learning_rate
         self.epochs = epochs
-        self.batch_size = batch_size
-        self.epoch_steps = epoch_steps
-        self.patience = patience
-        self.averaging = averaging
-        self.validation_fraction = validation_fraction
-        self.max_rows = max_rows
-        self.device = device
-        self.random_state = random_state
-        self.progress = progress
 
     def fit(self, X: Any, y: Any = None, *, kinds: Mapping[Any, Kind] | None = None) -> Self:
         """Learn the density of the rows of X. `y` is ignored; `kinds` as in `infer_schema`."""
-        self._check_settings()
-        self._fitted = False
-        rng = random_generator(self.random_state)
-        table = self._read_for_fit(X, kinds)
-        memory = partial(joint_memory, self._settings(), self.scale)
+        table, rng = self._begin_fit(X, kinds)
+        memory = partial(joint_memory, self._settings(self.learning_rate, self.epochs), self.scale)
         require_memory(type(self).__name__, *table.shape, memory)
         self._describe(table, rng)
-        codes = some_rows(table.codes, self.max_rows, rng)
-        draws = draw_rows(self.encoding_, codes, rng, once=self.start == "random")
-        rows = FitRows.split(draws, self.validation_fraction, rng)
+        rows = FitRows.split(self._encode_for_fit(table.codes, rng), self.validation_fraction, rng)
         # Gradients are needed, even if the caller has switched them off.
-        with suited_threads(X), torch.inference_mode(mode=False), progress_bars(self.progress) as report:
+        with suited_threads(X), torch.inference_mode(mode=False), progress_bars(self.progress):
             self.model_ = fit_joint_model(
                 rows,
-                settings=replace(self._settings(), several_draws=rows.several_draws),
+                settings=self._settings(self.learning_rate, self.epochs, rows.several_draws),
                 scale=self.scale,
                 device=torch_device(self.device),
                 rng=rng,
-                report=report,
             )
         self.history_ = self.model_.history
         self._fitted = True
@@ -177,17 +168,8 @@ class JointDensity(SavedModel):
         return self.encoding_.decode(core)
 
     def _check_settings(self) -> None:
-        self._settings().check()
-        check_choice("scale", self.scale, get_args(ScaleName))
-        check_fraction("validation_fraction", self.validation_fraction)
-        check_most_rows(self.max_rows)
-        torch_device(self.device)
-
-    def _settings(self) -> NetworkSettings:
-        schedule = network_schedule(
-            self.start, self.epochs, self.batch_size, self.epoch_steps, self.patience, self.averaging
-        )
-        return NetworkSettings(self.components, self.hidden, self.start, self.learning_rate, schedule)
+        self._settings(self.learning_rate, self.epochs).check()
+        super()._check_settings()
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         model = self.model_

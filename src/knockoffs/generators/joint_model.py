@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 
 from knockoffs.density.density import AutoregressiveDensity, Views
+from knockoffs.density.devices import DeviceName, torch_device
 from knockoffs.density.hardware import in_chunks
 from knockoffs.density.stages import Phase, fit_joint
 from knockoffs.density.starts import random_density, start_density
 from knockoffs.density.training import History, Schedule
+from knockoffs.generators.base import SavedModel
 from knockoffs.generators.clusters import (
     MIN_CLUSTER,
     ClusteredGaussian,
@@ -25,15 +27,14 @@ from knockoffs.generators.clusters import (
     joint_conditionals,
 )
 from knockoffs.generators.linear import Estimator, LinearGaussian, Moments, fit_factor, fit_shrunk, fit_sparse
-from knockoffs.generators.rows import FitRows
+from knockoffs.generators.rows import FitRows, check_most_rows, draw_rows, some_rows
 from knockoffs.generators.saved_networks import training_memory
 from knockoffs.generators.views import silence_views, view_joint
 from knockoffs.kinds.scales import Scale, normal_scale, standard_scale
 from knockoffs.runtime.arrays import Array
-from knockoffs.runtime.checks import check_choice, check_count, check_number, check_widths
+from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_number, check_widths
 from knockoffs.runtime.memory import FLOAT64
-from knockoffs.runtime.progress import Report
-from knockoffs.runtime.randomness import torch_generator
+from knockoffs.runtime.randomness import RandomState, torch_generator
 
 Start = Literal["linear", "random"]
 ScaleName = Literal["auto", "standard", "normal"]
@@ -114,13 +115,60 @@ _SHARED_FIRST_PATIENCE = 2
 _LEAST_GAIN: dict[Start, float] = {"linear": 1.0, "random": 0.0}
 
 
-def network_schedule(
-    start: Start, epochs: int, batch_size: int, epoch_steps: int | None, patience: int, averaging: float
-) -> Schedule:
-    """Return how networks with such a start are trained."""
-    return Schedule(
-        epochs, batch_size, patience, averaging, epoch_steps=epoch_steps, least_gain=_LEAST_GAIN.get(start, 0.0)
-    )
+class NetworkModel(SavedModel):
+    """What DDLK and JointDensity share: settings of networks, and the rows that these learn from."""
+
+    def __init__(
+        self,
+        *,
+        components: int,
+        hidden: tuple[int, ...],
+        start: Start,
+        scale: ScaleName,
+        batch_size: int,
+        epoch_steps: int | None,
+        patience: int,
+        averaging: float,
+        validation_fraction: float,
+        max_rows: int | None,
+        device: DeviceName,
+        random_state: RandomState,
+        progress: bool,
+    ) -> None:
+        self.components = components
+        self.hidden = hidden
+        self.start = start
+        self.scale = scale
+        self.batch_size = batch_size
+        self.epoch_steps = epoch_steps
+        self.patience = patience
+        self.averaging = averaging
+        self.validation_fraction = validation_fraction
+        self.max_rows = max_rows
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def _settings(self, learning_rate: float, epochs: int, several_draws: bool = False) -> NetworkSettings:
+        schedule = Schedule(
+            epochs,
+            self.batch_size,
+            self.patience,
+            self.averaging,
+            epoch_steps=self.epoch_steps,
+            least_gain=_LEAST_GAIN.get(self.start, 0.0),
+        )
+        return NetworkSettings(self.components, self.hidden, self.start, learning_rate, schedule, several_draws)
+
+    def _check_settings(self) -> None:
+        check_choice("scale", self.scale, get_args(ScaleName))
+        check_fraction("validation_fraction", self.validation_fraction)
+        check_most_rows(self.max_rows)
+        torch_device(self.device)
+
+    def _encode_for_fit(self, codes: Array, rng: np.random.Generator) -> Array:
+        some = some_rows(codes, self.max_rows, rng)
+        return draw_rows(self.encoding_, some, rng, once=self.start == "random")
 
 
 def starts_memory(settings: NetworkSettings, scale: ScaleName, rows: int, columns: int) -> float:
@@ -201,11 +249,10 @@ def fit_joint_model(
     scale: ScaleName,
     device: torch.device,
     rng: np.random.Generator,
-    report: Report | None,
 ) -> JointModel:
     """Choose scale and start by held-out likelihood, then train."""
     x, held_out = rows.x, rows.held_out
-    train = partial(_train, rows.drawn, held_out, settings=settings, device=device, rng=rng, report=report)
+    train = partial(_train, rows.drawn, held_out, settings=settings, device=device, rng=rng)
     if settings.start == "random" and scale != "auto":
         return train(next(_scales(x, scale)), None)
     single, clustered = best_starts(x, held_out, scale=scale, clusters=settings.components, rng=rng)
@@ -298,7 +345,6 @@ def _train(
     settings: NetworkSettings,
     device: torch.device,
     rng: np.random.Generator,
-    report: Report | None,
 ) -> JointModel:
     z, z_held_out = (scale.forward(torch.as_tensor(t))[0].to(torch.get_default_dtype()) for t in (x, held_out))
     options: dict[str, Any] = {
@@ -319,6 +365,5 @@ def _train(
         z_held_out.to(device),
         phases=settings.phases(),
         generator=torch_generator(rng, device),
-        report=report,
     )
     return JointModel(scale, density, linear, history)

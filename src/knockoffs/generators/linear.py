@@ -16,6 +16,7 @@ from scipy.linalg import eigh
 from knockoffs.runtime.arrays import Array
 
 MOST_FACTORS = 20
+ITERATIONS, TOLERANCE = 50, 1e-3  # of the fit of a factor model, and of its variances, as a share
 MORE_DIRECTIONS = 8  # than factors, by which eigenvectors are found in fewer steps
 ALL_DIRECTIONS = 50  # columns up to which eigenvectors are computed anew each time
 
@@ -100,19 +101,19 @@ def fit_shrunk(moments: Moments) -> LinearGaussian:
     return LinearGaussian.from_covariance(moments.mean, shrunk)
 
 
-def fit_factor(moments: Moments, factors: int, *, iterations: int = 50, tol: float = 1e-3) -> LinearGaussian:
+def fit_factor(moments: Moments, factors: int) -> LinearGaussian:
     """From a factor model's covariance L Lᵀ + diag(ψ), by alternating eigenvectors and ψ."""
     diagonal = np.diag(moments.covariance)
     factors = min(factors, MOST_FACTORS, len(diagonal) - 1)
     psi = diagonal / 2
     loadings = np.zeros((len(psi), factors))
     directions = moments.directions[:, : factors + MORE_DIRECTIONS]
-    for _ in range(iterations):
+    for _ in range(ITERATIONS):
         root = np.sqrt(psi)
         values, directions = _leading(moments.covariance / root[:, None] / root, directions)
         loadings = root[:, None] * directions[:, :factors] * np.sqrt(np.maximum(values[:factors] - 1, 0))
         before, psi = psi, np.maximum(diagonal - (loadings**2).sum(1), 1e-4 * diagonal)
-        if np.abs(psi / before - 1).max() < tol:
+        if np.abs(psi / before - 1).max() < TOLERANCE:
             break
     return LinearGaussian.from_covariance(moments.mean, loadings @ loadings.T + np.diag(psi))
 

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import UserDict
 from importlib import import_module
+from typing import Any
 
 from knockoffs.generators.base import KnockoffGenerator
 
 
-class Classes(Mapping[str, type[KnockoffGenerator]]):
+class Classes(UserDict[str, Any]):
     """Classes by some name, given where they are; each is imported when asked for, since some need torch."""
 
-    def __init__(self, places: Mapping[str, str]) -> None:
-        self._places = places
-
-    def __getitem__(self, name: str) -> type[KnockoffGenerator]:
-        module, _, kind = self._places[name].partition(":")
+    def __getitem__(self, key: str) -> type[KnockoffGenerator]:
+        module, _, kind = self.data[key].partition(":")
         return getattr(import_module(f"knockoffs.generators.{module}"), kind)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
 
 
 _PLACES = {

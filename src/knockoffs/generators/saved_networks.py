@@ -89,11 +89,7 @@ def without_weights(make: Callable[[], Network]) -> Network:
         return make()
 
 
-def network_memory(*makers: Callable[[], nn.Module]) -> float:
-    """Return the bytes that the weights of these networks take."""
-    return FLOAT32 * sum(value.numel() for make in makers for value in without_weights(make).state_dict().values())
-
-
 def training_memory(*makers: Callable[[], nn.Module]) -> float:
     """Estimate the bytes that these networks take in training, without their activations."""
-    return _COPIES * network_memory(*makers)
+    weights = (weight for make in makers for weight in without_weights(make).state_dict().values())
+    return _COPIES * FLOAT32 * sum(weight.numel() for weight in weights)

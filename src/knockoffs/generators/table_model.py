@@ -66,9 +66,7 @@ class TableModel(BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _read_for_fit(
-        self, X: Any, kinds: Mapping[Any, Kind] | None = None, feature_groups: FeatureGroups = None
-    ) -> Table:
+    def _read_for_fit(self, X: Any, kinds: Mapping[Any, Kind] | None, feature_groups: FeatureGroups) -> Table:
         """Read the table of a fit, and look for what cannot be modelled or should be said."""
         who = type(self).__name__
         table = read_table(X, who=who, kinds=kinds).grouped(feature_groups, who=who)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,48 +13,27 @@ from knockoffs.generators.base import is_ready, unfrozen, with_defaults
 from knockoffs.generators.conditionals import TableConditionals
 from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.joint import JointDensity
-from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.runtime.arrays import Array
 from knockoffs.table.table import Table
 
 Conditional = Callable[[Array, int, int, np.random.Generator], Array]
 
 
-class Redrawn(NamedTuple):
-    """New cells, `[draws, rows]`, and the mean effective number of places that they come from."""
-
-    cells: Array
-    effective: float
-
-
-class Redraws(Protocol):
-    """Draws of each feature given all the others, for the rows of a table."""
-
-    @property
-    def free(self) -> Flags:
-        """Features that can be redrawn."""
-        ...
-
-    @property
-    def device(self) -> torch.device:
-        """Where statistics of redraws are computed."""
-        ...
-
-    def draw(self, feature: int, count: int, rng: np.random.Generator) -> Redrawn:
-        """Draw new cells of a feature."""
-        ...
-
-
 class DensityRedraws:
-    """Redraws by a fitted density."""
+    """Redraws of each feature given all the others by a fitted density.
+
+    `free` flags the features that can be redrawn, and `device` is where statistics of redraws are computed.
+    """
 
     def __init__(self, conditionals: TableConditionals) -> None:
         self._conditionals = conditionals
         self.free, self.device = conditionals.free, conditionals.device
 
-    def draw(self, feature: int, count: int, rng: np.random.Generator) -> Redrawn:
+    def draw(self, feature: int, count: int, rng: np.random.Generator) -> tuple[Array, float]:
+        """Return new cells, `[count, rows]`, and the mean effective number of places that they come from."""
         conditional = self._conditionals.of(feature)
         cells = conditional.sample(count, random_state=rng)
-        return Redrawn(cells, float(conditional.effective_sample_size.mean()))
+        return cells, float(conditional.effective_sample_size.mean())
 
 
 class FunctionRedraws:
@@ -66,14 +45,17 @@ class FunctionRedraws:
         self._function, self._codes = function, codes
         self.free = np.array([len(np.unique(column)) > 1 for column in codes.T])
 
-    def draw(self, feature: int, count: int, rng: np.random.Generator) -> Redrawn:
+    def draw(self, feature: int, count: int, rng: np.random.Generator) -> tuple[Array, float]:
         cells = np.asarray(self._function(self._codes.copy(), feature, count, rng), dtype=np.float64)
         if cells.shape != (count, len(self._codes)):
             raise ValueError(
                 f"density returned draws of shape {cells.shape} for feature {feature}: return one row per draw, "
                 f"{(count, len(self._codes))}."
             )
-        return Redrawn(cells, np.nan)
+        return cells, np.nan
+
+
+Redraws = DensityRedraws | FunctionRedraws
 
 
 def fitted_density(density: Any, table: Table, *, seed: int, progress: bool) -> Any:

@@ -117,7 +117,6 @@ class Residuals:
         tested: Indices,
         make_model: MakeModel | None,
         rng: np.random.Generator,
-        n_jobs: int | None = None,
     ) -> None:
         self._ridge, self._y = Ridge.of(curves), y
         self._block = np.full(columns.features, -1)
@@ -131,7 +130,7 @@ class Residuals:
             (block, self._ridge.residuals(y, block), own)
             for block, own in zip(blocks, rng.spawn(len(blocks)), strict=True)
         )
-        self._predicted = list(in_parallel(_trees, tasks, shared=(columns, make_model), n_jobs=n_jobs))
+        self._predicted = list(in_parallel(_trees, tasks, shared=(columns, make_model)))
 
     def of(self, feature: int) -> Array:
         """Residuals `[rows, outputs]` that are a function of y and of all other features."""

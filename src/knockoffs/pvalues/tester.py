@@ -34,8 +34,8 @@ from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_jobs
 from knockoffs.runtime.notebook import described
-from knockoffs.runtime.parallel import in_parallel, suited_threads
-from knockoffs.runtime.progress import progress_bars
+from knockoffs.runtime.parallel import in_parallel, suited_threads, workers
+from knockoffs.runtime.progress import progress_bars, report_stage
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
 from knockoffs.runtime.versions import versions_in_use
 from knockoffs.schema.schema import Kind
@@ -196,8 +196,9 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         self.density_ = fitted_density(self.density, distinct, seed=for_density, progress=self.progress)
         redraws = redraws_of(self.density_, distinct, for_latents)
         tested = np.flatnonzero(~conditioned & redraws.free)
-        study = self._study(table, target, rows.place, redraws, tested, random_generator(for_models))
-        found = self._tests(study, tested, for_tests)
+        with workers(1 if redraws.device.type == "cuda" else self.n_jobs):  # several would only share a GPU
+            study = self._study(table, target, rows.place, redraws, tested, random_generator(for_models))
+            found = self._tests(study, tested, for_tests)
         self._conclude(table, target, tested, conditioned, found, seed)
 
     def _study(
@@ -228,26 +229,20 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             task=task,
             place=place,
             redraws=redraws,
-            residuals=Residuals(columns, curves, outputs(y, classes), tested, learner, rng, self._jobs(redraws)),
+            residuals=Residuals(columns, curves, outputs(y, classes), tested, learner, rng),
             parts=parts,
             resamples=self.resamples,
             exceedances=self.exceedances,
         )
 
     def _tests(self, study: Study, tested: Indices, seed: int) -> list[Tested]:
-        jobs = self._jobs(study.redraws)
-        work = in_parallel(Study.test, ((int(j), seed) for j in tested), shared=(study,), n_jobs=jobs)
+        work = in_parallel(Study.test, ((int(j), seed) for j in tested), shared=(study,))
         found: list[Tested] = []
-        with progress_bars(self.progress) as report:
+        with progress_bars(self.progress):
             for done, one in enumerate(work, start=1):
                 found.append(one)
-                if report is not None:
-                    report("tests", done, len(tested), None)
+                report_stage("tests", done, len(tested))
         return found
-
-    def _jobs(self, redraws: Redraws) -> int | None:
-        """One process for a GPU, which several would only share."""
-        return 1 if redraws.device.type == "cuda" else self.n_jobs
 
     @property
     def pvalues_(self) -> Array:

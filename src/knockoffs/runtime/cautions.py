@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from knockoffs.runtime.contexts import holding
+
 PACKAGE = __name__.partition(".")[0]
 
 
@@ -40,11 +42,8 @@ def caution(message: str) -> None:
 def collect_cautions() -> Iterator[list[str]]:
     """Collect the cautions of this thread in a list instead of showing them."""
     messages: list[str] = []
-    token = _collected.set(messages)
-    try:
+    with holding(_collected, messages):
         yield messages
-    finally:
-        _collected.reset(token)
 
 
 def _level_of_caller() -> int:

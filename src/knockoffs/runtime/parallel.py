@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from contextvars import copy_context
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar, copy_context
 from functools import cache
 from importlib import import_module
 from threading import Event
@@ -17,9 +17,28 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_jobs
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.contexts import holding
+from knockoffs.runtime.progress import current_listener, heard_by
 
 Result = TypeVar("Result")
+_jobs: ContextVar[int | None] = ContextVar("jobs", default=None)
+_beside: ContextVar[int] = ContextVar("beside", default=1)
+
+
+def workers(n_jobs: int | None) -> AbstractContextManager[None]:
+    """Let `in_parallel` share tasks between so many cores within; None for what joblib is set up for."""
+    check_jobs("n_jobs", n_jobs)
+    return holding(_jobs, n_jobs)
+
+
+def jobs() -> int | None:
+    """Return what the surrounding `workers` were given, which models of scikit-learn take as their `n_jobs`."""
+    return _jobs.get()
+
+
+def worker_count() -> int:
+    """Return how many cores share tasks here."""
+    return effective_n_jobs(jobs())
 
 
 def in_parallel(
@@ -27,22 +46,30 @@ def in_parallel(
     tasks: Iterable[tuple[Any, ...]],
     *,
     shared: tuple[Any, ...] = (),
-    n_jobs: int | None = None,
 ) -> Iterator[Result]:
     """Yield `function(*shared, *task)` of each task, in their order.
 
-    `joblib.parallel_config` says where: `backend="dask"` is a cluster. The results are the same bits everywhere,
-    on one kind of machine: workers take one thread where the caller does, and their cautions are given here. Tasks
-    are made one by one where this process does the work, and all beforehand where others do: joblib would make
-    them in threads that lack the caller's settings.
+    `workers` says on how many cores, `joblib.parallel_config` where: `backend="dask"` is a cluster. The results
+    are the same bits everywhere, on one kind of machine: workers take one thread where the caller does, and their
+    cautions are given here. Tasks are made one by one where this process does the work, and all beforehand where
+    others do: joblib would make them in threads that lack the caller's settings.
     """
-    check_jobs("n_jobs", n_jobs)
-    if effective_n_jobs(n_jobs) == 1:
-        for task in tasks:
-            yield function(*shared, *task)
-        return
-    work = _Work(function, shared)
-    results = Parallel(n_jobs, return_as="generator")(delayed(_carry_out)(work, *task) for task in list(tasks))
+    if worker_count() == 1:
+        return _by_this_process(function, shared, tasks)
+    return _by_workers(_Work(function, shared), list(tasks), jobs())
+
+
+def _by_this_process(
+    function: Callable[..., Result], shared: tuple[Any, ...], tasks: Iterable[tuple[Any, ...]]
+) -> Iterator[Result]:
+    for task in tasks:
+        with heard_by(None):  # as in other processes
+            result = function(*shared, *task)
+        yield result
+
+
+def _by_workers(work: _Work[Result], tasks: list[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Result]:
+    results = Parallel(n_jobs, return_as="generator")(delayed(_carry_out)(work, *task) for task in tasks)
     for result, cautions in results:
         for message in cautions:
             caution(message)
@@ -80,38 +107,28 @@ class _GivenUpError(Exception):
 
 
 @contextmanager
-def background(
-    work: Callable[[Report], T], *, threads: int, report: Report | None = None
-) -> Iterator[Callable[[], T]]:
-    """Begin work in a thread of its own where there are several, and yield what waits for its result.
+def background(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    """Begin work in a thread of its own where several may run side by side, and yield what waits for its result.
 
-    With one thread the work is done when its result is asked for: the same bits, later. Cautions of the work are
-    the caller's once it has the result. Work whose caller leaves the block early ends at its next report.
-
-    Parameters
-    ----------
-    work : callable
-        What is to be done. It is given a report, which it calls now and then.
-    threads : int
-        How many threads may run side by side.
-    report : callable, default=None
-        Is told how far the work is, from that thread.
+    `suited_threads` and `threads_beside` say how many may. With one thread the work is done when its result is
+    asked for: the same bits, later. Cautions of the work are the caller's once it has the result, and whoever
+    hears of the caller's stages hears of those of the work. Work whose caller leaves the block early ends where it
+    next reports a stage.
     """
-    left = Event()
+    if _beside.get() < 2:
+        yield cache(work)
+        return
+    left, listener = Event(), current_listener()
 
-    def told(stage: str, done: int, total: int, loss: float | None) -> None:
+    def heard(stage: str, done: int, total: int, loss: float | None) -> None:
         if left.is_set():
             raise _GivenUpError
-        if report is not None:
-            report(stage, done, total, loss)
-
-    if threads < 2:
-        yield cache(lambda: work(told))
-        return
+        if listener is not None:
+            listener(stage, done, total, loss)
 
     def carried_out() -> tuple[T, list[str]]:
-        with one_thread(), collect_cautions() as cautions:
-            return work(told), cautions
+        with one_thread(), collect_cautions() as cautions, heard_by(heard):
+            return work(), cautions
 
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(copy_context().run, carried_out)
@@ -133,21 +150,26 @@ FEW_COLUMNS = 300
 
 
 @contextmanager
-def suited_threads(X: Any) -> Iterator[int]:
+def suited_threads(X: Any) -> Iterator[None]:
     """Let each step of the work take one thread where a table has few columns, whatever the number of cores.
 
     Steps are then so small that more threads gain nothing, and on a machine that is also used by others they wait
     for each other: a selection from 100 columns took 29 s with one thread and with two, but 50 s and more with two
-    while another program kept a core busy. Whole parts of the work can be done side by side instead: yields the
-    number of threads for these, 1 where the steps take all threads, and where a GPU does the work.
+    while another program kept a core busy. Whole parts of the work can be done side by side instead, in the
+    `background`, but not where the steps take all threads, and not where a GPU does the work.
     """
     shape = getattr(X, "shape", ())
     if len(shape) == 2 and shape[1] > FEW_COLUMNS:
-        yield 1
+        with threads_beside(1):
+            yield
         return
-    threads = 1 if _has_gpu() else thread_count()
-    with one_thread():
-        yield threads
+    with threads_beside(1 if _has_gpu() else thread_count()), one_thread():
+        yield
+
+
+def threads_beside(count: int) -> AbstractContextManager[None]:
+    """Let so many threads run side by side within, where there is work for the `background`."""
+    return holding(_beside, count)
 
 
 @contextmanager

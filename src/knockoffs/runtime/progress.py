@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from threading import Lock
 from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from knockoffs.runtime.contexts import holding
 
 FIRST_LINE = 10.0  # seconds before the first line; what takes less time needs none
 NEXT_LINE = 30.0  # seconds between lines of one phase
@@ -55,21 +57,14 @@ class Job:
 
     def report(self, stage: str, done: int, total: int, loss: float | None) -> None:
         """Take a report of a stage within the phase."""
+        if _phase.get() not in (None, self.phases[self.current].name):
+            return
         with self._lock:
             if stage not in self._stages:  # early stopping leaves stages short of their end
                 self._stages = dict.fromkeys(self._stages, 1.0)
             self._stages[stage] = done / max(total, 1)
             self.detail = "" if loss is None else f"loss {loss:.2f}"
             self._show(new_phase=False)
-
-    def within(self, name: str, report: Report | None) -> Report:
-        """Return a report that is passed on during one phase alone, for work that goes on beside other phases."""
-
-        def told(stage: str, done: int, total: int, loss: float | None) -> None:
-            if report is not None and self.phases[self.current].name == name:
-                report(stage, done, total, loss)
-
-        return told
 
     @property
     def title(self) -> str:
@@ -140,41 +135,79 @@ class _LineJob(Job):
         print(", ".join(part for part in parts if part), file=sys.stderr, flush=True)
 
 
+Listener = Callable[[str, int, int, float | None], None]  # stage, steps done, steps at most, held-out loss
 _job: ContextVar[Job | None] = ContextVar("job", default=None)
+_phase: ContextVar[str | None] = ContextVar("phase", default=None)
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+def report_stage(stage: str, done: int, total: int, loss: float | None = None) -> None:
+    """Say how far a stage of long work is; nothing happens where nobody wants to see it.
+
+    New threads and processes know of nobody: `parallel.background` takes the listener along, and what is done by
+    `parallel.in_parallel` is reported by its caller.
+    """
+    listener = _listener.get()
+    if listener is not None:
+        listener(stage, done, total, loss)
+
+
+def current_listener() -> Listener | None:
+    """Return what hears of stages here."""
+    return _listener.get()
+
+
+def heard_by(listener: Listener | None) -> AbstractContextManager[None]:
+    """Let stages of the work within be reported to this listener alone, to nobody where it is None."""
+    return holding(_listener, listener)
+
+
+def shown_during(phase: str) -> AbstractContextManager[None]:
+    """Let the job show stages of the work within during this phase alone, for work beside other phases."""
+    return holding(_phase, phase)
+
+
+def part_of_work(name: str) -> AbstractContextManager[None]:
+    """Let the names of stages within end in that of the part of the work that they belong to."""
+    outer = _listener.get()
+
+    def named(stage: str, done: int, total: int, loss: float | None) -> None:
+        if outer is not None:
+            outer(f"{stage}, {name}", done, total, loss)
+
+    return heard_by(named)
 
 
 @contextmanager
 def job(show: bool, phases: Sequence[Phase]) -> Iterator[Job]:
-    """Show the work within as one job; what is reported by `progress_bars` within belongs to it."""
+    """Show the work within as one job; stages that are reported under `progress_bars` within belong to it."""
     if not show or _job.get() is not None:
         yield Job(phases)
         return
     shown = (_BarJob if _on_terminal() else _LineJob)(phases)
-    token = _job.set(shown)
     try:
-        yield shown
+        with holding(_job, shown):
+            yield shown
     finally:
-        _job.reset(token)
         shown.end()
 
 
 @contextmanager
-def progress_bars(show: bool) -> Iterator[Report | None]:
-    """A callback for training, or None where nothing is to be shown."""
+def progress_bars(show: bool) -> Iterator[None]:
+    """Show stages that are reported within, in the job where there is one; or let nobody hear of them."""
     whole = _job.get()
     if not show:
-        yield None
+        shown: AbstractContextManager[Listener | None] = nullcontext()
     elif whole is not None:
-        yield whole.report
-    elif _on_terminal():
-        with _bars() as report:
-            yield report
+        shown = nullcontext(whole.report)
     else:
-        yield _LineReport()
+        shown = _bars() if _on_terminal() else nullcontext(_LineReport())
+    with shown as listener, heard_by(listener):
+        yield
 
 
 @contextmanager
-def _bars() -> Iterator[Report]:
+def _bars() -> Iterator[Listener]:
     """A bar for each stage."""
     columns = (
         TextColumn("{task.description}"),
@@ -215,13 +248,6 @@ class _LineReport:
         print(f"{stage}: {done} of {total}{shown}", file=sys.stderr, flush=True)
 
 
-def report_of_draw(report: Report, draw: int, draws: int) -> Report:
-    """Return a report that names the draw, where there are several."""
-    if draws == 1:
-        return report
-    return lambda stage, done, total, loss: report(f"{stage}, draw {draw + 1} of {draws}", done, total, loss)
-
-
 def _on_terminal() -> bool:
     console = Console(stderr=True)
     return console.is_terminal or console.is_jupyter
@@ -240,6 +266,3 @@ def _about(seconds: float | None) -> str:
     if seconds < 60:
         return f"about {10 * round(seconds / 10):.0f} s left"
     return f"about {seconds / 60:.0f} min left" if seconds < 3600 else f"about {seconds / 3600:.1f} h left"
-
-
-Report = Callable[[str, int, int, float | None], None]  # stage, steps done, steps at most, held-out loss

@@ -16,7 +16,7 @@ from knockoffs.runtime.notebook import described
 from knockoffs.runtime.versions import versions_in_use
 from knockoffs.schema.schema import Kind
 from knockoffs.schema.words import amount, counted, listing
-from knockoffs.selection.explanation import Outlook, explain_selection, next_steps
+from knockoffs.selection.explanation import explain_selection, next_steps
 from knockoffs.selection.result import UNBOUNDED, MissingHandling, RowHandling, Selection
 from knockoffs.table.table import Table, given_kinds
 from knockoffs.targets.target import Target
@@ -67,8 +67,17 @@ def conclude(
     if not found:
         power = None if expectation is None else expectation.rate(level).power
         of_tested = [name for name, own in zip(names, tested, strict=True) if own]
-        outlook = Outlook(len(target.values), twins, power, testable=groups is None and units.single)
-        advice = next_steps(ws[:, tested], evalues[tested], of_tested, level, outlook, offset=offset)
+        advice = next_steps(
+            ws[:, tested],
+            evalues[tested],
+            of_tested,
+            level,
+            rows=len(target.values),
+            twins=twins,
+            power=power,
+            testable=groups is None and units.single,
+            offset=offset,
+        )
     return Selection(
         names=tuple(names),
         selected=selected,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,27 +21,6 @@ from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.schema.words import listing, rounded_up
 
 FEW_FOUND = 0.5  # share of the relevant features found in simulated responses, below which more rows would help
-
-
-class Outlook(NamedTuple):
-    """What is known of a table apart from w.
-
-    Attributes
-    ----------
-    rows : int
-        The number of rows.
-    twins : sequence of pairs of str
-        Features that hardly differ from each other.
-    power : float or None
-        The share of the relevant features found in responses that were simulated on the rows.
-    testable : bool
-        Whether randomisation tests could be used: rows are independent, and features are single columns.
-    """
-
-    rows: int
-    twins: Sequence[tuple[str, str]] = ()
-    power: float | None = None
-    testable: bool = True
 
 
 def explain_selection(ws: Array, selected: Flags, evalues: Array, fdr: float, *, offset: int = 1) -> str:
@@ -105,9 +83,38 @@ def explain_empty_selection(w: ArrayLike, fdr: float, *, offset: int = 1) -> str
 
 
 def next_steps(
-    ws: Array, evalues: Array, names: Sequence[str], fdr: float, outlook: Outlook, *, offset: int = 1
+    ws: Array,
+    evalues: Array,
+    names: Sequence[str],
+    fdr: float,
+    *,
+    rows: int,
+    twins: Sequence[tuple[str, str]] = (),
+    power: float | None = None,
+    testable: bool = True,
+    offset: int = 1,
 ) -> list[str]:
-    """Return what can be done where nothing is selected, computed for this table; `names` are those of w."""
+    """Return what can be done where nothing is selected, computed for this table.
+
+    Parameters
+    ----------
+    ws, evalues : arrays
+        w of each draw, and mean e-values.
+    names : sequence of str
+        The features, as w has them.
+    fdr : float
+        The level of the filter.
+    rows : int
+        The number of rows.
+    twins : sequence of pairs of str, default=()
+        Features that hardly differ from each other.
+    power : float, default=None
+        The share of the relevant features found in responses that were simulated on the rows, where it is known.
+    testable : bool, default=True
+        Whether randomisation tests could be used: rows are independent, and features are single columns.
+    offset : {0, 1}, default=1
+        The offset of the filter.
+    """
     levels = smallest_levels(ws[0], offset=offset) if len(ws) == 1 else smallest_evalue_levels(evalues)
     steps = []
     first = float(levels.min())
@@ -119,7 +126,7 @@ def next_steps(
         )
     needed = 1 if offset == 0 and len(ws) == 1 else math.ceil(1 / fdr - 1e-9)
     plausible = standing_out(ws.mean(0))
-    if plausible < needed and outlook.testable:
+    if plausible < needed and testable:
         steps.append(
             f"p-values (`knockoffs test`, or RandomizationTest in Python): a single feature can be a discovery "
             f"there, while the filter at fdr={fdr:g} needs about {needed} at once, and {plausible} "
@@ -128,17 +135,17 @@ def next_steps(
         )
     if len(ws) > 1:
         steps.append("A single draw (n_draws=1): several draws give power away where few features are relevant.")
-    if outlook.twins:
-        pairs = listing([f"{one!r} and {other!r}" for one, other in outlook.twins], 3)
+    if twins:
+        pairs = listing([f"{one!r} and {other!r}" for one, other in twins], 3)
         steps.append(
             f"Near-duplicates hide each other, since neither tells much beyond the other: {pairs}. Keep one of "
             "each, put their mean for both where both are numbers, or give both one answer (feature_groups, "
             "--feature-groups)."
         )
-    few_found = outlook.power is not None and outlook.power < FEW_FOUND
+    few_found = power is not None and power < FEW_FOUND
     if few_found and len(names) >= needed:  # fewer features are never selected, however many rows there are
         steps.append(
-            f"More rows: with these {outlook.rows:,}, {outlook.power:.0%} of the relevant features of simulated "
+            f"More rows: with these {rows:,}, {power:.0%} of the relevant features of simulated "
             f"responses are found at fdr={fdr:g}."
         )
     return steps

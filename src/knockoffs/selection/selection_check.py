@@ -20,7 +20,7 @@ from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.parallel import background
-from knockoffs.runtime.progress import Job, Report
+from knockoffs.runtime.progress import Job, shown_during
 from knockoffs.runtime.randomness import random_generator
 from knockoffs.selection.parts import COMPARE
 from knockoffs.selection.statistic_choice import tossed_source
@@ -57,9 +57,6 @@ def check_selection(
     seed: int,
     gaps: Flags | None = None,
     calibrated: bool = False,
-    n_jobs: int | None = None,
-    threads: int = 1,
-    report: Report | None = None,
 ) -> SelectionCheck:
     """Say how many false discoveries to expect, and where the knockoffs differ from exact ones.
 
@@ -82,7 +79,6 @@ def check_selection(
         task=task,
         shares=shares,
         groups=source.groups,
-        n_jobs=n_jobs,
     )
     seen = source
     if learned and gaps is not None:
@@ -96,14 +92,13 @@ def check_selection(
             chosen = tossed_source(generator, table, knockoffs, groups=groups, conditioned=conditioned, rng=toss)
             if gaps is not None:
                 chosen = _completed_again(chosen, gaps, generator, conditioned, seed)
-        (expected,) = simulate(chosen.table, chosen.draw, [statistic], truth=chosen.truth, report=report)
+        (expected,) = simulate(chosen.table, chosen.draw, [statistic], truth=chosen.truth)
         level = expected.calibrated_level(fdr)
     if not enough_rows(table, groups):
-        (expectation,) = expect_of(seen.draw, [statistic], report=report)
+        (expectation,) = expect_of(seen.draw, [statistic])
         return SelectionCheck(expectation, level, None)
     exchangeable = learned and not isinstance(unfrozen(generator), GaussianKnockoffs) and not conditioned.any()
-    simulated = partial(expect_of, seen.draw, [statistic])
-    with background(lambda told: simulated(report=told)[0], threads=threads, report=report) as expected:
+    with background(lambda: expect_of(seen.draw, [statistic])[0]) as expected:
         certificate = examine(
             source,
             expected,
@@ -113,7 +108,6 @@ def check_selection(
             seen=seen,
             exchangeable=exchangeable,
             calibrated=calibrated,
-            report=report,
         )
         return SelectionCheck(expected(), level, certificate)
 
@@ -152,19 +146,21 @@ def _subject(generator: Any, learned: bool, groups: Indices | None) -> str:
 
 
 def compare(
-    compute: Callable[..., Draws],
-    check: Callable[..., SelectionCheck] | None,
-    threads: int,
+    compute: Callable[[], Draws],
+    check: Callable[[], SelectionCheck] | None,
     work: Job,
-    report: Report | None,
 ) -> tuple[Draws, SelectionCheck | None]:
-    """Compute the statistic of all draws; where there are several `threads` the check goes on beside it."""
+    """Compute the statistic of all draws; the check goes on beside it where threads may."""
     if check is None:
         work.begin(COMPARE)
-        return compute(report=report), None
-    aside = background(lambda told: check(report=told), threads=threads, report=work.within(CHECK, report))
-    with aside as checked:
+        return compute(), None
+
+    def aside() -> SelectionCheck:
+        with shown_during(CHECK):
+            return check()
+
+    with background(aside) as checked:
         work.begin(COMPARE)
-        found = compute(report=report)
+        found = compute()
         work.begin(CHECK)
         return found, checked()

@@ -15,15 +15,15 @@ from knockoffs.check.certificate import Certificate
 from knockoffs.check.dry_run import DryRun
 from knockoffs.check.feature_tests import find_twins
 from knockoffs.check.hazards import warn_of_few_features, warn_of_hazards
-from knockoffs.check.source import may_run_aside
+from knockoffs.check.source import safe_threads
 from knockoffs.effects import describe_effects
 from knockoffs.generators.base import is_ready, with_defaults
 from knockoffs.generators.completion import complete_rows, warn_of_stand_ins
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.runtime.cautions import caution, collect_cautions
-from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_jobs
-from knockoffs.runtime.parallel import suited_threads
+from knockoffs.runtime.checks import check_choice, check_count, check_fraction
+from knockoffs.runtime.parallel import suited_threads, workers
 from knockoffs.runtime.progress import Job, job, progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
 from knockoffs.schema.schema import FeatureGroups, Kind
@@ -197,8 +197,8 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         try:
             with collect_cautions() as cautions:
                 self._check_settings(groups)
-                with suited_threads(X) as threads:
-                    self._fit(X, y, groups, threads)
+                with workers(self.n_jobs), suited_threads(X):
+                    self._fit(X, y, groups)
                 self.selection_ = replace(self.selection_, cautions=tuple(dict.fromkeys(cautions)))
         finally:
             for message in dict.fromkeys(cautions):
@@ -206,7 +206,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         warn_of_nothing(self.selection_)
         return self
 
-    def _fit(self, X: Any, y: Any, groups: Any, threads: int) -> None:
+    def _fit(self, X: Any, y: Any, groups: Any) -> None:
         self._level = float(self.fdr)
         task = task_of(self.task, self.statistic)
         table, target = read_inputs(self, X, y, task=task, kinds=self.kinds, groups=groups, who=WHO)
@@ -252,7 +252,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
             self.statistic_ = self._ready_statistic(
                 statistic, distinct, drawn[0], rows, target, for_statistic, work
             )
-            threads = threads if checks and may_run_aside(self.generator_, self.n_jobs) else 1
             check = partial(
                 check_selection,
                 self.generator_,
@@ -268,8 +267,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 seed=for_checks,
                 gaps=None if gaps is None or not gaps.any() else rows.distinct_rows(gaps),
                 calibrated=self.calibrate,
-                n_jobs=self.n_jobs,
-                threads=threads,
             )
             knockoffs = [rows.all_rows(own) for own in drawn]
             compute = partial(
@@ -280,10 +277,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 knockoffs,
                 y,
                 groups=rows.kept_together,
-                n_jobs=self.n_jobs,
             )
-            with progress_bars(self.progress) as report:
-                found, checked = compare(compute, check if checks else None, threads, work, report)
+            with safe_threads(self.generator_), progress_bars(self.progress):
+                found, checked = compare(compute, check if checks else None, work)
             if checked is not None:
                 self.expectation_, self._level, certificate = checked
                 self.certificate_ = certificate if self.certify else None
@@ -356,7 +352,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         check_fraction("fdr", self.fdr)
         check_choice("offset", self.offset, (0, 1))
         check_count("n_draws", self.n_draws)
-        check_jobs("n_jobs", self.n_jobs)
         check_count("keep_at_least", self.keep_at_least, least=0)
         check_choice("missing", self.missing, ("value", "complete"))
         check_parts(self.generator, self.statistic)
@@ -376,7 +371,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         self.statistic_reason_ = None
         if is_auto(statistic):
             work.begin(CHOOSE)
-            with progress_bars(self.progress) as report:
+            with progress_bars(self.progress):
                 statistic, self.statistic_reason_ = choose_statistic(
                     self.generator_,
                     table,
@@ -387,8 +382,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                     target=target,
                     groups=rows.groups,
                     seed=seed,
-                    n_jobs=self.n_jobs,
-                    report=report,
                 )
         if not is_statistic(statistic):
             return statistic

@@ -21,7 +21,6 @@ from knockoffs.check.dry_run import Rate, simulate
 from knockoffs.check.expectation import expect
 from knockoffs.check.source import Source, find_source
 from knockoffs.runtime.arrays import Flags, Indices
-from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import random_generator
 from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
@@ -70,8 +69,6 @@ def choose_statistic(
     target: Target,
     groups: Indices | None,
     seed: int,
-    n_jobs: int | None,
-    report: Report | None,
 ) -> StatisticChoice:
     """Choose by responses that are simulated on rows that coins have taken from X and its knockoffs.
 
@@ -91,8 +88,6 @@ def choose_statistic(
         task=target.task,
         shares=target.shares,
         groups=groups,
-        n_jobs=n_jobs,
-        report=report,
     )
     level = (expected[0].judged(fdr) or expected[0].rate(fdr)).level
     candidates = []
@@ -107,8 +102,6 @@ def choose_statistic(
             task=target.task,
             groups=groups,
             shares=target.shares,
-            n_jobs=n_jobs,
-            report=report,
         )
         candidates.append(_Candidate(statistic, of_statistic.rate(level), found.rate(level).power))
     return _best(candidates)

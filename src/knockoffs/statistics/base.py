@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from knockoffs.runtime.arrays import Array, Flags
-from knockoffs.runtime.parallel import suited_threads
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.parallel import suited_threads, workers
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.schema import FeatureGroups
 from knockoffs.schema.words import counted, listing
@@ -34,6 +33,8 @@ class Statistic(BaseEstimator, ABC):
     the sign of its w and nothing else (in distribution). Only then, and with exact knockoffs, is the bound on
     false discoveries a theorem.
 
+    `predicts` says whether its models may predict y for rows that they have not seen.
+
     Models see X and a quantity y in standard units (mean 0, standard deviation 1; a feature and its knockoff by a
     common mean and standard deviation), so w has no unit and does not depend on those of y and X. Indicators come
     in units of 1/2, so that rare ones do not become large numbers. With `standardise=False` models see X (with
@@ -46,6 +47,8 @@ class Statistic(BaseEstimator, ABC):
 
     exact: bool
     standardise: bool = True
+    n_jobs: int | None = None
+    predicts: bool = False
     task: TaskChoice
     random_state: RandomState
 
@@ -57,19 +60,38 @@ class Statistic(BaseEstimator, ABC):
         *,
         groups: Any = None,
         feature_groups: FeatureGroups = None,
-        report: Report | None = None,
     ) -> Array:
         """Return w, one number per column of X; the rows of X, of its knockoffs X_tilde and of y belong together.
 
         `groups` (one label per row) keeps rows on one side of every split, and what the rows of a group have in
         common beyond the features is filtered out of a quantity y. `feature_groups` (a dict of names to lists of
         columns) makes one feature of each group of columns: w then has one number per group and per other column,
-        in the order of their first columns. `report` is called as the work goes on.
+        in the order of their first columns.
         """
         problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
-        with suited_threads(X):
-            w = self._compute(problem, random_generator(self.random_state), report or say_nothing)
+        with suited_threads(X), workers(self.n_jobs):
+            w = self._compute(problem, random_generator(self.random_state))
         return np.where(copied, 0.0, w)  # a copy tells no more than its feature
+
+    def compute_with_predictions(
+        self,
+        X: Any,
+        X_tilde: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        feature_groups: FeatureGroups = None,
+    ) -> tuple[Array, Array | None]:
+        """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
+
+        The predictions have shape (rows, features, outputs): y in standard units, or the probability of each
+        class. They are those of the default networks of held-out statistics; None for other models.
+        """
+        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
+        with suited_threads(X), workers(self.n_jobs):
+            rng = random_generator(self.random_state)
+            w, others = self._compute_with_predictions(problem, rng)
+        return np.where(copied, 0.0, w), others
 
     def check_settings(self) -> None:
         """Refuse settings that are not valid; `compute` calls it, and a selector before it fits a generator."""
@@ -96,46 +118,16 @@ class Statistic(BaseEstimator, ABC):
         return problem, copied_features(x, x_tilde)
 
     @abstractmethod
-    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array: ...
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array: ...
 
-
-class PredictiveStatistic(Statistic):
-    """A statistic whose models predict y for rows that they have not seen."""
-
-    def compute_with_predictions(
-        self,
-        X: Any,
-        X_tilde: Any,
-        y: Any,
-        *,
-        groups: Any = None,
-        feature_groups: FeatureGroups = None,
-        report: Report | None = None,
-    ) -> tuple[Array, Array | None]:
-        """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
-
-        The predictions have shape (rows, features, outputs): y in standard units, or the probability of each
-        class. They are those of the default networks of held-out statistics; None for other models.
-        """
-        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
-        with suited_threads(X):
-            rng = random_generator(self.random_state)
-            w, others = self._compute_with_predictions(problem, rng, report or say_nothing)
-        return np.where(copied, 0.0, w), others
-
-    @abstractmethod
-    def _compute_with_predictions(
-        self, problem: Problem, rng: np.random.Generator, report: Report
-    ) -> tuple[Array, Array | None]: ...
+    def _compute_with_predictions(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array | None]:
+        """Compute w and predictions; statistics whose models predict rows that they have not seen override it."""
+        return self._compute(problem, rng), None
 
 
 def is_statistic(part: Any) -> bool:
     """Return whether w is found by `compute`, also by classes of others, and not by calling a function."""
     return hasattr(part, "compute")
-
-
-def say_nothing(stage: str, done: int, total: int, loss: float | None) -> None:
-    """Take a report of progress that nobody wants to see."""
 
 
 def require_estimator_for(standardise: bool, estimator: Any) -> None:

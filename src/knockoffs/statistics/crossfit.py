@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,10 +23,10 @@ from sklearn.model_selection import (
 from knockoffs.density.devices import DeviceName, torch_device
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.checks import check_choice, check_count, check_fraction
-from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.parallel import in_parallel, workers
+from knockoffs.runtime.progress import report_stage
 from knockoffs.runtime.randomness import RandomState
-from knockoffs.statistics.base import PredictiveStatistic, require_enough_for, require_estimator_for
+from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for
 from knockoffs.statistics.models import NAMED, make_model
 from knockoffs.statistics.problem import GivenTarget, Problem
 from knockoffs.targets.target import TaskChoice
@@ -57,12 +58,14 @@ class HeldOut(NamedTuple):
     predictions: Array | None
 
 
-class CrossFitted(PredictiveStatistic):
+class CrossFitted(Statistic):
     """Mean over held-out rows of the loss with x̃_j minus the loss with x_j.
 
     Subclasses write `_network_differences` (for the default networks) and `_model_differences` (for any other
     estimator), which give one number for each held-out row and feature.
     """
+
+    predicts = True
 
     def __init__(
         self,
@@ -87,33 +90,29 @@ class CrossFitted(PredictiveStatistic):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _compute_with_predictions(
-        self, problem: Problem, rng: np.random.Generator, report: Report
-    ) -> tuple[Array, Array | None]:
+    def _compute_with_predictions(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array | None]:
         others = None
         if self.estimator is None:
             outputs = int(problem.y.max()) + 1 if problem.task == "classification" else 1
             others = np.full((len(problem.y), problem.features, outputs), np.nan, dtype=np.float32)
-        return self._cross_fit(problem, rng, report, others), others
+        return self._cross_fit(problem, rng, others), others
 
-    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
-        return self._cross_fit(problem, rng, report, None)
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
+        return self._cross_fit(problem, rng, None)
 
-    def _cross_fit(
-        self, problem: Problem, rng: np.random.Generator, report: Report, others: Array | None
-    ) -> Array:
+    def _cross_fit(self, problem: Problem, rng: np.random.Generator, others: Array | None) -> Array:
         if isinstance(self.estimator, str):  # trees, which divide missing values from others by themselves
             problem = problem.with_gaps()
         splits = [Split(*split) for split in self._splits(problem, rng)]
         steps = len(splits) * self._steps(problem)
         done, total = 0, np.zeros(problem.features)
-        report("statistic", done, steps, None)
+        report_stage("statistic", done, steps)
         for split, parts in zip(splits, self._parts(problem, splits, rng, others), strict=True):
             found = np.empty((len(split.test), problem.features))
             for part in parts:
                 found[:, part.features] = part.values
                 done += 1
-                report("statistic", done, steps, None)
+                report_stage("statistic", done, steps)
             found[0] += total  # so that rows are summed one after the other, whatever fold they are in
             total = found.sum(0)
         return total / sum(len(split.test) for split in splits)
@@ -125,10 +124,10 @@ class CrossFitted(PredictiveStatistic):
         if self.estimator is None:
             features = np.arange(problem.features)
             on_gpu = torch_device(self.device).type == "cuda"  # which serves one process best
-            cores = None if on_gpu else self.n_jobs
             compute = partial(self._network_differences, predict=others is not None)
             tasks = zip(splits, rng.spawn(len(splits)), strict=True)
-            found = in_parallel(compute, tasks, shared=(problem,), n_jobs=cores)
+            with workers(None) if on_gpu else nullcontext():
+                found = in_parallel(compute, tasks, shared=(problem,))
             for split, held_out in zip(splits, found, strict=True):
                 if others is not None:
                     others[split.test] = held_out.predictions

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from knockoffs.runtime.arrays import Array, Indices
-from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.progress import Report, report_of_draw
-from knockoffs.statistics.base import PredictiveStatistic, is_statistic
+from knockoffs.runtime.parallel import in_parallel, worker_count
+from knockoffs.runtime.progress import part_of_work, report_stage
+from knockoffs.statistics.base import Statistic, is_statistic
 from knockoffs.table.table import Table
 
 MOST_PREDICTIONS = 50_000_000  # numbers that are kept to describe effects
@@ -40,21 +41,16 @@ def compute_draws(
     y: Any,
     *,
     groups: Indices | None,
-    n_jobs: int | None = None,
-    report: Report | None = None,
 ) -> Draws:
     """Compute w of each draw; a function is given X itself, whose cells `table` holds.
 
     Several draws share the cores; those of a single draw are left to its statistic.
     """
     shared, draws = (statistic, X, table, y, groups), len(knockoffs)
-    if draws == 1 or effective_n_jobs(n_jobs) == 1 or not _is_seeded(statistic):
-        found = (
-            _of_a_draw(*shared, k, own, report and report_of_draw(report, k, draws))
-            for k, own in enumerate(knockoffs)
-        )
+    if draws == 1 or worker_count() == 1 or not _is_seeded(statistic):
+        found = _one_by_one(partial(_of_a_draw, *shared), knockoffs)
     else:
-        found = in_parallel(_of_a_draw, enumerate(knockoffs), shared=shared, n_jobs=n_jobs)
+        found = in_parallel(_of_a_draw, enumerate(knockoffs), shared=shared)
     ws, others, features = [], None, len(table.units)
     for draw, (w, own) in enumerate(found):
         if w.shape != (features,) or not np.isfinite(w).all():
@@ -64,9 +60,23 @@ def compute_draws(
             )
         ws.append(w)
         others = own if draw == 0 else others
-        if report is not None:
-            report_of_draw(report, draw, draws)("statistic", 1, 1, None)
+        with _named(draw, draws):
+            report_stage("statistic", 1, 1)
     return Draws(np.stack(ws), others)
+
+
+def _one_by_one(
+    compute: Callable[[int, Table], tuple[Array, Array | None]], knockoffs: Sequence[Table]
+) -> Iterator[tuple[Array, Array | None]]:
+    for draw, own in enumerate(knockoffs):
+        with _named(draw, len(knockoffs)):
+            result = compute(draw, own)
+        yield result
+
+
+def _named(draw: int, draws: int) -> AbstractContextManager[None]:
+    """Let stages of the work within name the draw, where there are several."""
+    return nullcontext() if draws == 1 else part_of_work(f"draw {draw + 1} of {draws}")
 
 
 def _is_seeded(statistic: Any) -> bool:
@@ -83,12 +93,11 @@ def _of_a_draw(
     groups: Indices | None,
     draw: int,
     knockoffs: Table,
-    report: Report | None = None,
 ) -> tuple[Array, Array | None]:
     """Return w, and what all features but one predict, which the first draw alone is asked for."""
     if not is_statistic(statistic):
         return np.asarray(statistic(X, knockoffs.to_native(), y), dtype=np.float64), None
     few = len(table) * len(table.units) <= MOST_PREDICTIONS
-    if draw == 0 and few and isinstance(statistic, PredictiveStatistic):
-        return statistic.compute_with_predictions(table, knockoffs, y, groups=groups, report=report)
-    return statistic.compute(table, knockoffs, y, groups=groups, report=report), None
+    if draw == 0 and few and isinstance(statistic, Statistic) and statistic.predicts:
+        return statistic.compute_with_predictions(table, knockoffs, y, groups=groups)
+    return statistic.compute(table, knockoffs, y, groups=groups), None

@@ -151,9 +151,7 @@ class HoldoutStatistic(CrossFitted):
         tasks = (
             (problem.per_column(coins, problem.columns_of(block)), block) for block in self._blocks(problem, rng)
         )
-        return in_parallel(
-            _block_differences, tasks, shared=(model, fitted, seen, self.scoring), n_jobs=self.n_jobs
-        )
+        return in_parallel(_block_differences, tasks, shared=(model, fitted, seen, self.scoring))
 
     def _blocks(self, problem: Problem, rng: np.random.Generator) -> list[Indices]:
         """Features that share a model, dealt out at random so that neighbours seldom do."""

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from knockoffs.runtime.arrays import Array
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.parallel import jobs
 from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_estimator_for
 from knockoffs.statistics.problem import Problem, in_random_pair_order
@@ -65,7 +65,7 @@ class ImportanceStatistic(Statistic):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
         require_estimator_for(self.standardise, self.estimator)
         table, sign = in_random_pair_order(problem, rng)
         model = self._model(problem.task, int(rng.integers(2**31))).fit(table, problem.y)
@@ -76,7 +76,7 @@ class ImportanceStatistic(Statistic):
         if self.estimator is not None:
             return clone(self.estimator)
         forest = RandomForestRegressor if task == "regression" else RandomForestClassifier
-        return forest(200, max_features="sqrt", n_jobs=self.n_jobs, random_state=seed)
+        return forest(200, max_features="sqrt", n_jobs=jobs(), random_state=seed)
 
 
 def importances(model: Any, columns: int) -> Array:

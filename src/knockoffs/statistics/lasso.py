@@ -13,8 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.checks import check_count
-from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.parallel import in_parallel, jobs
 from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_enough_for
 from knockoffs.statistics.group_lasso import Groups, group_lasso, response_of
@@ -77,7 +76,7 @@ class LassoStatistic(Statistic):
         """Refuse settings that are not valid."""
         check_count("cv", self.cv, least=2)
 
-    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
         table, sign = in_random_pair_order(problem, rng)
         require_enough_for(problem, "cv", self.cv)
         # Shuffled, since files are often sorted by something.
@@ -104,7 +103,7 @@ class LassoStatistic(Statistic):
     ) -> Array:
         """The absolute coefficient of each column."""
         if problem.task == "regression":
-            return np.abs(lars_lasso(table, problem.y, cv, n_jobs=self.n_jobs))
+            return np.abs(lars_lasso(table, problem.y, cv))
         model = LogisticRegressionCV(
             Cs=10,
             cv=cv,
@@ -113,7 +112,7 @@ class LassoStatistic(Statistic):
             scoring="neg_log_loss",
             max_iter=300,
             tol=1e-3,
-            n_jobs=self.n_jobs,
+            n_jobs=jobs(),
             random_state=int(rng.integers(2**31)),
             use_legacy_attributes=False,
         )
@@ -163,14 +162,14 @@ class _Path(NamedTuple):
         return (found**2).sum(0)
 
 
-def lars_lasso(x: Array, y: Array, cv: Sequence[tuple[Indices, Indices]], *, n_jobs: int | None = None) -> Array:
+def lars_lasso(x: Array, y: Array, cv: Sequence[tuple[Indices, Indices]]) -> Array:
     """Return the coefficients of the lasso at the penalty with the smallest loss over the folds.
 
     A path is not followed to its end, where it has as many coefficients as there are columns or rows: it is
     followed until its fold's loss was smallest in the first half of the steps. With strongly correlated columns a
     grid of penalties that is set beforehand stops too early.
     """
-    paths = list(in_parallel(_fold_path, cv, shared=(x, y), n_jobs=n_jobs))
+    paths = list(in_parallel(_fold_path, cv, shared=(x, y)))
     largest = max(path.penalties[0] for path in paths)
     if largest == 0:
         return np.zeros(x.shape[1])

@@ -179,58 +179,61 @@ def _quantity(
 def _classes(
     problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
-    """Classes, and lines to their logits from lines to their indicators."""
+    """Classes, and lines to their logits from lines to their indicators.
+
+    p_k + δ_k has about the logit log p_k + δ_k / p_k, where δ is small.
+    """
     y = torch.tensor(problem.y, device=train.device).long()
-    outputs = int(y.max()) + 1
-    lines = _logits(tables, y[train], outputs, held_out)
+    outputs, seen = int(y.max()) + 1, y[train]
+    indicators = functional.one_hot(seen, outputs).double()
+    share = indicators[~held_out].mean(0).clamp(min=0.5 / len(seen))
+
+    def logits(line: Line, steepness: float) -> Line:
+        slope, intercept = steepness * line.slope / share[:, None], steepness * (line.intercept - share) / share
+        return Line(slope, share.log() + intercept)
+
+    def loss(predicted: torch.Tensor) -> float:
+        return functional.cross_entropy(predicted, seen[held_out]).item()
+
+    lines = _steepest(fit_ridges(tables, indicators, held_out), logits, loss, held_out)
     return _Task(y, outputs, cross_entropy, 1.0, 1.0), lines
 
 
 def _hazard(
     problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
-    """Events and exposures, and lines to log hazard ratios from lines to martingale residuals."""
+    """Events and exposures, and lines to log hazard ratios from lines to martingale residuals.
+
+    A row's hazard ratio is about 1 plus its residual per exposure.
+    """
     if problem.times is None:
         raise ValueError("a hazard needs the times of a survival target")
     y = torch.as_tensor(np.stack([problem.times.event, problem.times.exposure], axis=1), device=train.device)
-    lines = _log_hazards(tables, y[train], held_out)
+    seen = y[train]
+    exposure = seen[~held_out, 1].mean()
+
+    def log_ratio(line: Line, steepness: float) -> Line:
+        return Line(steepness * line.slope / exposure, steepness * line.intercept / exposure)
+
+    def loss(predicted: torch.Tensor) -> float:
+        return hazard_loss(predicted.T[None], seen[held_out]).mean().item()
+
+    residuals = (seen[:, 0] - seen[:, 1])[:, None]
+    lines = _steepest(fit_ridges(tables, residuals, held_out), log_ratio, loss, held_out)
     return _Task(y.float(), 1, hazard_loss, 1.0, 1.0), lines
 
 
-def _log_hazards(tables: Iterable[torch.Tensor], y: torch.Tensor, held_out: torch.Tensor) -> list[Line]:
-    """A row's hazard ratio is about 1 plus its residual per exposure; held-out rows say how steep is best."""
-    exposure = y[~held_out, 1].mean()
+def _steepest(
+    ridges: Iterable[tuple[torch.Tensor, Ridge]],
+    transformed: Callable[[Line, float], Line],
+    loss: Callable[[torch.Tensor], float],
+    held_out: torch.Tensor,
+) -> list[Line]:
+    """Lines on another scale, which is about linear near its middle: held-out rows say how steep is best."""
 
     def best(x: torch.Tensor, ridge: Ridge) -> Line:
-        slope, intercept = ridge.line
         kept = x[held_out].double()
+        lines = [transformed(ridge.line, steepness) for steepness in STEEPNESS]
+        return min(lines, key=lambda line: loss(kept @ line.slope.T + line.intercept))
 
-        def line(steepness: float) -> Line:
-            return Line(steepness * slope / exposure, steepness * intercept / exposure)
-
-        def loss(line: Line) -> float:
-            return hazard_loss((kept @ line.slope.T + line.intercept).T[None], y[held_out]).mean().item()
-
-        return min(map(line, STEEPNESS), key=loss)
-
-    return [best(x, ridge) for x, ridge in fit_ridges(tables, (y[:, 0] - y[:, 1])[:, None], held_out)]
-
-
-def _logits(tables: Iterable[torch.Tensor], y: torch.Tensor, outputs: int, held_out: torch.Tensor) -> list[Line]:
-    """p_k + δ_k has about the logit log p_k + δ_k / p_k; held-out rows say how steep is best, where δ is large."""
-    indicators = functional.one_hot(y, outputs).double()
-    share = indicators[~held_out].mean(0).clamp(min=0.5 / len(y))
-
-    def best(x: torch.Tensor, ridge: Ridge) -> Line:
-        slope, intercept = ridge.line
-        kept = x[held_out].double()
-
-        def line(steepness: float) -> Line:
-            return Line(steepness * slope / share[:, None], share.log() + steepness * (intercept - share) / share)
-
-        def loss(line: Line) -> float:
-            return functional.cross_entropy(kept @ line.slope.T + line.intercept, y[held_out]).item()
-
-        return min(map(line, STEEPNESS), key=loss)
-
-    return [best(x, ridge) for x, ridge in fit_ridges(tables, indicators, held_out)]
+    return [best(x, ridge) for x, ridge in ridges]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from knockoffs.runtime.arrays import Array
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.parallel import workers
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.statistics.base import PredictiveStatistic, Statistic
+from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem
@@ -20,7 +19,7 @@ from knockoffs.targets.target import TaskChoice
 LEAST = 1e-300  # mean size of a statistic that is zero for all features
 
 
-class SumStatistic(PredictiveStatistic):
+class SumStatistic(Statistic):
     """The sum of several statistics, each divided by the mean of its absolute values over the features.
 
     By default the held-out loss of networks and the coefficient difference of a lasso: the lasso finds more where
@@ -48,6 +47,8 @@ class SumStatistic(PredictiveStatistic):
     >>> int(w.argmax())
     0
     """
+
+    predicts = True
 
     def __init__(
         self,
@@ -91,24 +92,17 @@ class SumStatistic(PredictiveStatistic):
         for term in self.terms:
             term.check_settings()
 
-    def _compute(self, problem: Problem, rng: np.random.Generator, report: Report) -> Array:
-        return self._compute_with_predictions(problem, rng, report)[0]
+    def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
+        return self._compute_with_predictions(problem, rng)[0]
 
-    def _compute_with_predictions(
-        self, problem: Problem, rng: np.random.Generator, report: Report
-    ) -> tuple[Array, Array | None]:
+    def _compute_with_predictions(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array | None]:
         total, others = np.zeros(problem.features), None
         for term, own_rng in zip(self.terms, rng.spawn(len(self.terms)), strict=True):
             ready = clone(term)
-            params: dict[str, Any] = ready.get_params(deep=False)
-            if "n_jobs" in params and params["n_jobs"] is None:
-                ready.set_params(n_jobs=self.n_jobs)
             seeded = own_rng if term.random_state is None else random_generator(term.random_state)
-            if isinstance(ready, PredictiveStatistic):
-                w, predicted = ready._compute_with_predictions(problem, seeded, report)
-                others = predicted if others is None else others
-            else:
-                w = ready._compute(problem, seeded, report)
+            with workers(self.n_jobs if term.n_jobs is None else term.n_jobs):
+                w, predicted = ready._compute_with_predictions(problem, seeded)
+            others = predicted if others is None else others
             total += in_mean_sizes(w)
         return total, others
 

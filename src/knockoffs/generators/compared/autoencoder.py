@@ -15,8 +15,7 @@ from knockoffs.density.devices import DeviceName
 from knockoffs.density.training import Adam, History, Schedule, train
 from knockoffs.generators.compared.neural import NeuralGenerator
 from knockoffs.generators.compared.noise_networks import mlp
-from knockoffs.runtime.checks import check_count, check_number, check_widths
-from knockoffs.runtime.progress import Report
+from knockoffs.runtime.checks import check_count, check_widths
 from knockoffs.runtime.randomness import RandomState, torch_generator
 
 LATENT = tuple(range(10, 201, 10))
@@ -92,25 +91,26 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            epochs=epochs,
+            batch_size=batch_size,
+            averaging=averaging,
+            validation_fraction=validation_fraction,
+            device=device,
+            random_state=random_state,
+            progress=progress,
+        )
         self.latent = latent
         self.hidden = hidden
-        self.learning_rate = learning_rate
-        self.epochs = epochs
         self.search_epochs = search_epochs
-        self.batch_size = batch_size
         self.patience = patience
-        self.averaging = averaging
-        self.validation_fraction = validation_fraction
-        self.device = device
-        self.random_state = random_state
-        self.progress = progress
 
     def _check_settings(self) -> None:
         super()._check_settings()
         if self.latent != "auto":
             check_count("latent", self.latent)
         check_widths("hidden", self.hidden)
-        check_number("averaging", self.averaging, least=0, below=1)
         check_count("patience", self.patience)
         check_count("search_epochs", self.search_epochs)
 
@@ -121,7 +121,7 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         latent = LATENT[-1] if self.latent == "auto" else int(self.latent)  # the largest that may be tried
         return [partial(Autoencoder, columns, latent, self.hidden, torch.Generator())]
 
-    def _prepare(self, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None) -> None:
+    def _prepare(self, x: Tensor, held_out: Tensor, rng: np.random.Generator) -> None:
         self.search_: list[list[float]] = []
         if self.latent != "auto":
             self.latent_ = int(self.latent)
@@ -135,7 +135,7 @@ class AutoEncodingKnockoffs(NeuralGenerator):
                 self.latent_ = latent
                 network = self._network(x.shape[1], torch_generator(trial, torch.device("cpu"))).to(x.device)
                 history = self._fit_network(
-                    network, x, held_out, trial, report, self.search_epochs, f"search, {latent} latent"
+                    network, x, held_out, trial, self.search_epochs, f"search, {latent} latent"
                 )
                 found[latent] = history.held_out[history.best_epoch]
             return found[latent]
@@ -146,10 +146,8 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         self.latent_ = best
         self.search_ = [[k, found[k]] for k in sorted(found)]
 
-    def _train(
-        self, network: Any, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None
-    ) -> list[History]:
-        return [self._fit_network(network, x, held_out, rng, report, self.epochs, "auto-encoder")]
+    def _train(self, network: Any, x: Tensor, held_out: Tensor, rng: np.random.Generator) -> list[History]:
+        return [self._fit_network(network, x, held_out, rng, self.epochs, "auto-encoder")]
 
     def _fit_network(
         self,
@@ -157,7 +155,6 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         x: Tensor,
         held_out: Tensor,
         rng: np.random.Generator,
-        report: Report | None,
         epochs: int,
         stage: str,
     ) -> History:
@@ -167,9 +164,7 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         def step(batch: Tensor, share: Tensor) -> float:
             noise = torch.randn(len(batch), network.noise, generator=generator, device=x.device)
             loss = network.negative_elbo(x[batch], noise).mean()
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
+            optimiser.minimise(loss)
             return loss.item()
 
         kept = torch.randn(len(held_out), network.noise, generator=generator, device=x.device)
@@ -179,7 +174,7 @@ class AutoEncodingKnockoffs(NeuralGenerator):
             return network.negative_elbo(held_out, kept).mean().item()
 
         schedule = Schedule(epochs, self.batch_size, self.patience, self.averaging)
-        return train(network, stage, len(x), step, validate, schedule, generator, report)
+        return train(network, stage, len(x), step, validate, schedule, generator)
 
 
 class Autoencoder(nn.Module):

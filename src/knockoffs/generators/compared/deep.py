@@ -20,7 +20,6 @@ from knockoffs.generators.compared.noise_networks import (
 from knockoffs.generators.gaussian import gaussian_memory, knockoff_gaps
 from knockoffs.runtime.checks import check_count, check_number, check_widths
 from knockoffs.runtime.memory import FLOAT32
-from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, torch_generator
 
 
@@ -89,25 +88,26 @@ class DeepKnockoffs(NeuralGenerator):
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            epochs=epochs,
+            batch_size=batch_size,
+            averaging=averaging,
+            validation_fraction=validation_fraction,
+            device=device,
+            random_state=random_state,
+            progress=progress,
+        )
         self.discrepancy = discrepancy
         self.second_order = second_order
         self.decorrelation = decorrelation
         self.hidden = hidden
-        self.learning_rate = learning_rate
-        self.epochs = epochs
-        self.batch_size = batch_size
         self.patience = patience
-        self.averaging = averaging
-        self.validation_fraction = validation_fraction
-        self.device = device
-        self.random_state = random_state
-        self.progress = progress
 
     def _check_settings(self) -> None:
         super()._check_settings()
         for name in ("discrepancy", "second_order", "decorrelation"):
             check_number(name, getattr(self, name), least=0)
-        check_number("averaging", self.averaging, least=0, below=1)
         check_count("patience", self.patience)
         check_count("batch_size", self.batch_size, least=5)
         if self.hidden is not None:
@@ -129,7 +129,6 @@ class DeepKnockoffs(NeuralGenerator):
         x: Tensor,
         held_out: Tensor,
         rng: np.random.Generator,
-        report: Report | None,
     ) -> list[History]:
         target = self._target_correlation(x)
         generator = torch_generator(rng, x.device)
@@ -139,9 +138,7 @@ class DeepKnockoffs(NeuralGenerator):
             rows = x[batch]
             noise = torch.randn(len(rows), network.noise, generator=generator, device=x.device)
             loss = self._loss(rows, network(rows, noise), target, _coins(x, generator))
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
+            optimiser.minimise(loss)
             return loss.item()
 
         kept_noise = torch.randn(len(held_out), network.noise, generator=generator, device=x.device)
@@ -152,7 +149,7 @@ class DeepKnockoffs(NeuralGenerator):
             return self._loss(held_out, network(held_out, kept_noise), target, kept_coins).item()
 
         schedule = Schedule(self.epochs, self.batch_size, self.patience, self.averaging)
-        return [train(network, "deep knockoffs", len(x), step, validate, schedule, generator, report)]
+        return [train(network, "deep knockoffs", len(x), step, validate, schedule, generator)]
 
     def _loss(self, x: Tensor, x_tilde: Tensor, target: Tensor, coins: Tensor) -> Tensor:
         return (

@@ -18,7 +18,6 @@ from knockoffs.density.training import Adam, History, Schedule, train
 from knockoffs.generators.compared.neural import NeuralGenerator
 from knockoffs.generators.compared.noise_networks import NoiseNetwork, kernel_swap_loss, mlp
 from knockoffs.runtime.checks import check_count, check_number
-from knockoffs.runtime.progress import Report
 from knockoffs.runtime.randomness import RandomState, torch_generator
 
 
@@ -88,26 +87,27 @@ class KnockoffGAN(NeuralGenerator):
         random_state: RandomState = None,
         progress: bool = False,
     ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            epochs=epochs,
+            batch_size=batch_size,
+            averaging=averaging,
+            validation_fraction=validation_fraction,
+            device=device,
+            random_state=random_state,
+            progress=progress,
+        )
         self.marginal = marginal
         self.decorrelation = decorrelation
         self.hidden = hidden
         self.hint = hint
         self.opponent_steps = opponent_steps
-        self.learning_rate = learning_rate
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.averaging = averaging
-        self.validation_fraction = validation_fraction
-        self.device = device
-        self.random_state = random_state
-        self.progress = progress
 
     def _check_settings(self) -> None:
         super()._check_settings()
         check_number("marginal", self.marginal, least=0)
         check_number("decorrelation", self.decorrelation, least=0)
         check_number("hint", self.hint, least=0, below=1)
-        check_number("averaging", self.averaging, least=0, below=1)
         check_count("opponent_steps", self.opponent_steps)
         if self.hidden is not None:
             check_count("hidden", self.hidden)
@@ -134,7 +134,7 @@ class KnockoffGAN(NeuralGenerator):
         return [*super()._trained_networks(columns), lambda: nn.ModuleList(opponents())]
 
     def _train(
-        self, network: NoiseNetwork, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None
+        self, network: NoiseNetwork, x: Tensor, held_out: Tensor, rng: np.random.Generator
     ) -> list[History]:
         features = x.shape[1]
         start, generator = torch_generator(rng, torch.device("cpu")), torch_generator(rng, x.device)
@@ -168,18 +168,14 @@ class KnockoffGAN(NeuralGenerator):
                 loss = (
                     swap_is_seen(rows, x_tilde) + critic.loss(rows, x_tilde, generator) - dependence(rows, x_tilde)
                 )
-                opponents_optimiser.zero_grad()
-                loss.backward()
-                opponents_optimiser.step()
+                opponents_optimiser.minimise(loss)
             x_tilde = draw(rows)
             loss = (
                 -swap_is_seen(rows, x_tilde)
                 - self.marginal * critic(x_tilde)
                 + self.decorrelation * dependence(rows, x_tilde)
             )
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
+            optimiser.minimise(loss)
             return loss.item()
 
         kept = torch.randn(held_out.shape, generator=generator, device=x.device)
@@ -190,7 +186,7 @@ class KnockoffGAN(NeuralGenerator):
             return kernel_swap_loss(held_out, network(held_out, kept), kept_coins).item()
 
         schedule = Schedule(self.epochs, self.batch_size, self.epochs, self.averaging, keep_last=True)
-        return [train(network, "adversarial", len(x), step, validate, schedule, generator, report)]
+        return [train(network, "adversarial", len(x), step, validate, schedule, generator)]
 
 
 GRADIENT_PENALTY = 10.0

@@ -24,8 +24,8 @@ from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.checks import check_count, check_fraction, check_number
 from knockoffs.runtime.memory import FLOAT64
 from knockoffs.runtime.model_files import take_array
-from knockoffs.runtime.progress import Report, progress_bars
-from knockoffs.runtime.randomness import torch_generator
+from knockoffs.runtime.progress import progress_bars
+from knockoffs.runtime.randomness import RandomState, torch_generator
 from knockoffs.runtime.typed_json import as_type
 from knockoffs.schema.words import listing
 
@@ -35,15 +35,30 @@ COLLAPSED, EXPLODED = 0.2, 5.0  # times a column's standard deviation
 class NeuralGenerator(RowwiseGenerator):
     """Subclasses write `_network` (the sampler, unfitted) and `_train` (which fits it in place)."""
 
-    learning_rate: float
-    epochs: int
-    batch_size: int
-    validation_fraction: float
-    device: DeviceName
-    progress: bool
     _fewest_held_out = 1
     # Attributes that a model file must hold for `_network` to be made again, and their types.
     _extra_types: ClassVar[dict[str, Any]] = {}
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float,
+        epochs: int,
+        batch_size: int,
+        averaging: float,
+        validation_fraction: float,
+        device: DeviceName,
+        random_state: RandomState,
+        progress: bool,
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.averaging = averaging
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
 
     @abstractmethod
     def _network(self, features: int, generator: torch.Generator) -> Any: ...
@@ -55,16 +70,16 @@ class NeuralGenerator(RowwiseGenerator):
         x: Tensor,
         held_out: Tensor,
         rng: np.random.Generator,
-        report: Report | None,
     ) -> list[History]: ...
 
-    def _prepare(self, x: Tensor, held_out: Tensor, rng: np.random.Generator, report: Report | None) -> None:
+    def _prepare(self, x: Tensor, held_out: Tensor, rng: np.random.Generator) -> None:
         """What must be known before the network can be made."""
 
     def _check_settings(self) -> None:
         check_number("learning_rate", self.learning_rate, least=0, least_allowed=False)
         check_count("epochs", self.epochs)
         check_count("batch_size", self.batch_size, least=2)
+        check_number("averaging", self.averaging, least=0, below=1)
         check_fraction("validation_fraction", self.validation_fraction)
         torch_device(self.device)
 
@@ -88,10 +103,10 @@ class NeuralGenerator(RowwiseGenerator):
             )
         self.mean_, self.deviation_ = train.mean(0), train.std(0)
         x, x_held_out = self._standardised(train), self._standardised(held_out)
-        with progress_bars(self.progress) as report:
-            self._prepare(x, x_held_out, rng, report)
+        with progress_bars(self.progress):
+            self._prepare(x, x_held_out, rng)
             self._sampler = self._network(core.shape[1], torch_generator(rng, torch.device("cpu"))).to(device)
-            self.history_ = self._train(self._sampler, x, x_held_out, rng, report)
+            self.history_ = self._train(self._sampler, x, x_held_out, rng)
         self._sampler.eval()
         self._warn_of_failure(core, rng)
 
