@@ -1,4 +1,6 @@
-"""`make calibration`: what `calibrate=True` does to false discoveries and power on gene expression."""
+"""`make calibration`: what `calibrate=True` does to false discoveries and power on gene
+expression.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.repeated import Job, Row, add_options, means_as_text, measured, rates_at, seeds_of, show
+from benchmarks.repeated import (
+    Job,
+    Row,
+    add_options,
+    means_as_text,
+    measured,
+    rates_at,
+    seeds_of,
+    show,
+)
 from knockoffs import DDLK, HoldoutStatistic, LassoStatistic, MidpointStatistic
 from knockoffs.check.expectation import expect
 from knockoffs.datasets import Response, gene_walk, liang_response, load_expression
@@ -26,7 +37,9 @@ STATISTICS: dict[str, Any] = {
 
 
 def step_response(x: Array, *, random_state: int) -> Response:
-    """Sums of steps of 20 columns at their medians: a kind of response that no dry run simulates."""
+    """Sums of steps of 20 columns at their medians:
+    a kind of response that no dry run simulates.
+    """
     rng = np.random.default_rng(random_state)
     relevant = rng.permutation(x.shape[1]) < 20
     steps = np.where(x > np.median(x, axis=0), 1.0, -1.0) * rng.choice([-1.0, 1.0], size=x.shape[1])
@@ -56,8 +69,16 @@ def one_walk(walk: int, statistics: list[str], data: str) -> list[Row]:
             w = statistic.compute(x, x_tilde, y)
             for level in LEVELS:
                 lower = expected.calibrated_level(level)
-                (plain,), (calibrated,) = rates_at(w, relevant, [level]), rates_at(w, relevant, [lower])
-                about = {"statistic": name, "response": response, "level": level, "calibrated level": lower}
+                (plain,), (calibrated,) = (
+                    rates_at(w, relevant, [level]),
+                    rates_at(w, relevant, [lower]),
+                )
+                about = {
+                    "statistic": name,
+                    "response": response,
+                    "level": level,
+                    "calibrated level": lower,
+                }
                 after = {f"{value}, calibrated": calibrated[value] for value in ("FDP", "power")}
                 rows.append(plain | about | after)
     return rows
@@ -67,11 +88,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_options(parser, "--walks", 16)
     parser.add_argument(
-        "--statistics", nargs="+", default=["lasso", "midpoint", "mixture"], choices=list(STATISTICS)
+        "--statistics",
+        nargs="+",
+        default=["lasso", "midpoint", "mixture"],
+        choices=list(STATISTICS),
     )
     parser.add_argument("--data", required=True, help="folder with gdsc_expression/expression.npz")
     arguments = parser.parse_args()
-    jobs = [Job(one_walk, (walk, arguments.statistics, arguments.data)) for walk in seeds_of(arguments)]
+    jobs = [
+        Job(one_walk, (walk, arguments.statistics, arguments.data)) for walk in seeds_of(arguments)
+    ]
     names = ["statistic", "response", "level"]
     found = means_as_text(measured(jobs, arguments), names, VALUES, digits=2)
     show("DDLK knockoffs of gene walks: means ± s.e. over walks", found, names=2)

@@ -1,4 +1,6 @@
-"""`make certificate`: does the certificate pass exact knockoffs and fail broken ones? Level, power, cost."""
+"""`make certificate`: does the certificate pass exact knockoffs and fail broken ones? Level, power,
+cost.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,20 @@ from knockoffs.datasets import (
 from knockoffs.runtime.arrays import Array
 
 NOISE = 1e-3
-LAWS = {"gaussian": AutoregressiveGaussian(), "mixture": AutoregressiveMixture(), "clayton": ClaytonCopula()}
+LAWS = {
+    "gaussian": AutoregressiveGaussian(),
+    "mixture": AutoregressiveMixture(),
+    "clayton": ClaytonCopula(),
+}
 SIGNS = AutoregressiveMixture(rhos=(0.6, 0.4, -0.6))
 REAL = ("genes", "icu")
 VERDICTS = ("pass", "warn", "fail")
 
 
 def exact(data: str, rows: int, seed: int, folder: str | None) -> tuple[Array, Array]:
-    """Rows and exact knockoffs; of real rows by exchanging cells of rows and learned knockoffs at random."""
+    """Rows and exact knockoffs; of real rows by exchanging cells of rows and learned knockoffs at
+    random.
+    """
     if data in LAWS:
         x = LAWS[data].sample(rows, seed)
         return x, LAWS[data].knockoffs(x, seed)
@@ -57,7 +65,9 @@ def permuted(x: Array, x_tilde: Array, rng: np.random.Generator) -> Array:
 
 
 def copies(x: Array, x_tilde: Array, rng: np.random.Generator) -> Array:
-    """Where values repeat, the noisy ones go to the nearest value: off the grid they would be told by that."""
+    """Where values repeat, the noisy ones go to the nearest value:
+    off the grid they would be told by that.
+    """
     noisy = x + NOISE * x.std(0) * rng.standard_normal(x.shape)
     for j, column in enumerate(x.T):
         values = np.unique(column)
@@ -68,7 +78,9 @@ def copies(x: Array, x_tilde: Array, rng: np.random.Generator) -> Array:
 
 
 def wide(x: Array, x_tilde: Array, rng: np.random.Generator) -> Array:
-    """One column's variance 20 % too large. (A column with two values only cannot have that, and be itself.)"""
+    """One column's variance 20 % too large. (A column with two values only cannot have that,
+    and be itself.)
+    """
     j = rng.choice([j for j in range(x.shape[1]) if len(np.unique(x[:, j])) > 2])
     wide = x_tilde.copy()
     wide[:, j] = wide[:, j].mean() + np.sqrt(1.2) * (wide[:, j] - wide[:, j].mean())
@@ -95,15 +107,30 @@ def pair(data: str, kind: str, rows: int, seed: int, folder: str | None) -> tupl
     return x, BROKEN[kind](x, x_tilde, np.random.default_rng(seed)) if kind in BROKEN else x_tilde
 
 
-def one_certificate(data: str, kind: str, rows: int, seed: int, folder: str | None = None) -> list[Row]:
-    """Return the verdict, its parts, and the p-values of the classifier test; `folder` holds the real data."""
+def one_certificate(
+    data: str, kind: str, rows: int, seed: int, folder: str | None = None
+) -> list[Row]:
+    """Return the verdict, its parts, and the p-values of the classifier test;
+    `folder` holds the real data.
+    """
     tables = pair(data, kind, rows, seed, folder)
     begun = time.perf_counter()
     found = check_swap(tables, random_state=seed)
-    row: Row = {"data": data, "rows": len(tables[0]), "knockoffs": kind, "s": time.perf_counter() - begun}
+    row: Row = {
+        "data": data,
+        "rows": len(tables[0]),
+        "knockoffs": kind,
+        "s": time.perf_counter() - begun,
+    }
     row |= {verdict: float(found.verdict == verdict) for verdict in VERDICTS}
-    row |= {"validity fails": float(found.validity == "fail"), "power warns": float(found.power == "warn")}
-    return [row | {"classifier": [test.p_value for test in found.found.tests if test.test == "classifier"]}]
+    row |= {
+        "validity fails": float(found.validity == "fail"),
+        "power warns": float(found.power == "warn"),
+    }
+    return [
+        row
+        | {"classifier": [test.p_value for test in found.found.tests if test.test == "classifier"]}
+    ]
 
 
 def tasks(sets: list[str]) -> Iterator[tuple[str, str, int]]:
@@ -141,13 +168,18 @@ def calibration(arguments: argparse.Namespace) -> None:
 
 
 def cost() -> None:
-    """One core, n = 2000, d = 100, with DDLK's densities; then the dry run with the default statistic."""
+    """One core, n = 2000, d = 100, with DDLK's densities;
+    then the dry run with the default statistic.
+    """
     torch.set_num_threads(1)
     x = LAWS["gaussian"].sample(4000, 0)
     model = DDLK(random_state=0)
     print(f"fit of DDLK: {seconds(lambda: model.fit(x[:2000])):.1f} s")
     print(f"check_swap: {seconds(lambda: check_swap(model, x[2000:], random_state=0)):.1f} s")
-    print(f"with dry run: {seconds(lambda: check_swap(model, x[2000:], dry_run=True, random_state=0)):.1f} s")
+    print(
+        f"with dry run: "
+        f"{seconds(lambda: check_swap(model, x[2000:], dry_run=True, random_state=0)):.1f} s"
+    )
 
 
 def main() -> None:
@@ -163,7 +195,9 @@ def main() -> None:
         return
     sets = [name for name in arguments.sets if arguments.data or name not in REAL]
     jobs = [
-        Job(one_certificate, (*task, seed, arguments.data)) for task in tasks(sets) for seed in seeds_of(arguments)
+        Job(one_certificate, (*task, seed, arguments.data))
+        for task in tasks(sets)
+        for seed in seeds_of(arguments)
     ]
     show("Share of draws with each verdict", tabulated(measured(jobs, arguments)), names=2)
     if arguments.calibration_draws:
@@ -171,6 +205,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from benchmarks import certificate  # noqa: PLW0406 - by this name workers find it and keep what they fitted
+    # by this name workers find it and keep what they fitted
+    from benchmarks import certificate  # noqa: PLW0406
 
     certificate.main()

@@ -1,6 +1,8 @@
-"""`python -m benchmarks.cost`: what a fit and its draws cost, by counts of the work, beside what was measured.
+"""`python -m benchmarks.cost`: what a fit and its draws cost, by counts of the work,
+beside what was measured.
 
-Rates stand for machines. They were set by hand with the measured points in view, but for those marked as fresh.
+Rates stand for machines. They were set by hand with the measured points in view, but for those
+marked as fresh.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from rich.table import Table
 BATCH = 64
 EPOCH_STEPS = 32
 MOST_ROWS = 50_000  # that a fit learns from
-JOINT, KNOCKOFF = 4, 5  # projections per column; a column of q_knockoff has 2 d inputs, one of q_joint d
+# projections per column; a column of q_knockoff has 2 d inputs, one of q_joint d
+JOINT, KNOCKOFF = 4, 5
 GIB = 2**30
 
 
@@ -35,22 +38,32 @@ ROUNDS = 32  # of a draw on a GPU, by all columns at once; depends on how far de
 
 
 def start_seconds(machine: Machine, rows: int, columns: int) -> float:
-    return machine.start_per_column * columns + machine.start_per_cell * min(rows, MOST_ROWS) * columns**2
+    return (
+        machine.start_per_column * columns
+        + machine.start_per_cell * min(rows, MOST_ROWS) * columns**2
+    )
 
 
 def step_seconds(machine: Machine, columns: int, stage: int, *, own: bool) -> float:
-    """A step of training: products of projections, weights and their moments in memory, and what is small."""
+    """A step of training: products of projections, weights and their moments in memory,
+    and what is small.
+    """
     on_gpu = machine.per_column == 0
     if stage == 1:
         products, weights = (4 if own else 2) * JOINT, JOINT
     else:
-        inputs = 2 * 2 * KNOCKOFF  # one product of all projections with x and x_tilde, per row and column^2
-        draw = 2 * KNOCKOFF * (1 + (2 * ROUNDS if on_gpu else 1.5))  # x once, the columns before, and back
+        # one product of all projections with x and x_tilde, per row and column^2
+        inputs = 2 * 2 * KNOCKOFF
+        # x once, the columns before, and back
+        draw = 2 * KNOCKOFF * (1 + (2 * ROUNDS if on_gpu else 1.5))
         products = draw + 3 * inputs + 4 * JOINT + (2 * inputs if own else 0)
         weights = 2 * KNOCKOFF
     passes = 18 if own else 4  # over the weights: products, mask, Adam, running mean
     share = 0.25 if stage == 1 else 1.0  # of what is small
-    work = products * BATCH * columns**2 * machine.per_flop + 4 * passes * weights * columns**2 * machine.per_byte
+    work = (
+        products * BATCH * columns**2 * machine.per_flop
+        + 4 * passes * weights * columns**2 * machine.per_byte
+    )
     return work + share * (machine.per_step + machine.per_column * columns)
 
 
@@ -67,12 +80,16 @@ def fit_seconds(machine: Machine, columns: int, epochs: Epochs, steps: int) -> t
 
 
 def start_bytes(columns: int) -> float:
-    """float64 matrices of all candidates: 8 estimators and up to 5 clusters on 2 scales (`starts_memory`)."""
+    """float64 matrices of all candidates: 8 estimators and up to 5 clusters on 2 scales
+    (`starts_memory`).
+    """
     return 8.0 * (10 + 2 * (8 + sum(clusters + 2 for clusters in range(2, 6)))) * columns**2
 
 
 def training_bytes(columns: int) -> float:
-    """Weights and masks; of q_knockoff also mean, best, two gradients and two moments; and activations."""
+    """Weights and masks; of q_knockoff also mean, best, two gradients and two moments;
+    and activations.
+    """
     weights = (JOINT + 1) + (2 * KNOCKOFF + 2) + 6 * 2 * KNOCKOFF
     return 4.0 * (weights * columns**2 + 1200 * BATCH * columns)
 
@@ -107,14 +124,26 @@ def measured() -> Table:
         stages = fit_seconds(CORE, point.columns, point.epochs, STEPS)
         predicted = (start_seconds(CORE, ROWS, point.columns), *stages)
         pairs = zip((*predicted, sum(predicted)), (*point.seconds, sum(point.seconds)), strict=True)
-        table.add_row(f"{point.columns}{'*' * point.fresh}", *(f"{own:.2f} / {seen:.2f}" for own, seen in pairs))
+        table.add_row(
+            f"{point.columns}{'*' * point.fresh}",
+            *(f"{own:.2f} / {seen:.2f}" for own, seen in pairs),
+        )
     return table
 
 
 def on_gpu() -> Table:
     """Fits on an H200 whose start is computed on 16 cores."""
-    table = Table(title="One H200: predicted, with 2 + 6 + 4 + 6 epochs; measured where there is a figure")
-    for heading in ("rows x columns", "start, s", "training, s", "training, GiB", "start, GiB", "measured"):
+    table = Table(
+        title="One H200: predicted, with 2 + 6 + 4 + 6 epochs; measured where there is a figure"
+    )
+    for heading in (
+        "rows x columns",
+        "start, s",
+        "training, s",
+        "training, GiB",
+        "start, GiB",
+        "measured",
+    ):
         table.add_column(heading, justify="right")
     seen = {
         (10_000, 1_000): "22 s, of which 5 to 11 training",
@@ -157,7 +186,9 @@ def eight_gpus(rows: int = 500_000, columns: int = 10_000, gpus: int = 8) -> Tab
 
 def sparse(parents: int = 50) -> Table:
     """What weights on few inputs per column would save."""
-    table = Table(title=f"One step of stage 2 with d inputs per column, and with {parents} parents (one core)")
+    table = Table(
+        title=f"One step of stage 2 with d inputs per column, and with {parents} parents (one core)"
+    )
     for heading in ("columns", "dense, ms", "sparse, ms", "dense, GiB", "sparse, GiB"):
         table.add_column(heading, justify="right")
     for columns in (1_000, 5_000):

@@ -1,4 +1,6 @@
-"""Calls from one part of the package into another during one small fit, as JSON for `benchmarks.house`."""
+"""Calls from one part of the package into another during one small fit,
+as JSON for `benchmarks.house`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def fit() -> None:
 
 
 def counted(work: Callable[[], object]) -> dict[str, int]:
-    """Calls of functions of the package, and those whose nearest caller in the package is elsewhere in it."""
+    """Calls of functions of the package, and those whose nearest caller in the package is elsewhere
+    in it.
+    """
     counts: Counter[str] = Counter(calls=0, modules=0, packages=0)
     known: dict[CodeType, tuple[str, ...]] = {}
 

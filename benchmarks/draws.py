@@ -1,6 +1,7 @@
 """`make draws`: false discoveries, power and dependence on the seed with several knockoff draws.
 
-Exact knockoffs of Gaussian rows, and a lasso at a fixed penalty, which has the flip-sign property exactly.
+Exact knockoffs of Gaussian rows, and a lasso at a fixed penalty, which has the flip-sign property
+exactly.
 """
 
 from __future__ import annotations
@@ -42,8 +43,12 @@ RULES: dict[str, Callable[[Array, float], Array]] = {
 }
 
 
-def statistics_of_draws(features: int, amplitude: float, draws: int, seed: int) -> tuple[Array, Flags]:
-    """w of many knockoff draws of one data set, `[draws, features]`, and which features are relevant."""
+def statistics_of_draws(
+    features: int, amplitude: float, draws: int, seed: int
+) -> tuple[Array, Flags]:
+    """w of many knockoff draws of one data set, `[draws, features]`,
+    and which features are relevant.
+    """
     rng = np.random.default_rng([seed, features, int(10 * amplitude)])
     distribution = AutoregressiveGaussian(features, rho=0.5)
     x = distribution.sample(ROWS, rng)
@@ -58,7 +63,9 @@ def statistics_of_draws(features: int, amplitude: float, draws: int, seed: int) 
     for draw in range(draws):
         table = np.hstack([x, expected + rng.standard_normal(x.shape) @ root])
         table = (table - table.mean(0)) / table.std(0)
-        lasso = Lasso(penalty, precompute=table.T @ table, fit_intercept=False, tol=1e-6, max_iter=5000)
+        lasso = Lasso(
+            penalty, precompute=table.T @ table, fit_intercept=False, tol=1e-6, max_iter=5000
+        )
         sizes = np.abs(lasso.fit(table, y).coef_)
         ws[draw] = sizes[:features] - sizes[features:]
     return ws, relevant
@@ -88,7 +95,9 @@ def _answers(ws: Array, evalues: Array, level: float, draws: int) -> list[Flags]
 
 
 def measures(answers: list[Flags], relevant: Flags) -> tuple[float, float, float, float]:
-    """Means over answers; the similarity is the mean Jaccard index of two answers of which one is not empty."""
+    """Means over answers; the similarity is the mean Jaccard index of two answers of which one is
+    not empty.
+    """
     pairs = [(a, b) for a, b in itertools.combinations(answers, 2) if (a | b).any()]
     similarity = np.mean([(a & b).sum() / (a | b).sum() for a, b in pairs]) if pairs else np.nan
     shares = [(fdp(a, relevant), power(a, relevant), float(not a.any())) for a in answers]
@@ -96,7 +105,9 @@ def measures(answers: list[Flags], relevant: Flags) -> tuple[float, float, float
 
 
 def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return rules and levels as rows, numbers of draws as columns, and the largest standard errors."""
+    """Return rules and levels as rows, numbers of draws as columns,
+    and the largest standard errors.
+    """
     found = means(frame, [*RULE, "draws"], MEASURES)
     cells = [" ".join(f"{row[name]:.2f}" for name in MEASURES) for row in found.to_dict("records")]
     table = wide(found.assign(cell=cells), RULE, "draws", "cell")
@@ -104,14 +115,19 @@ def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
     errors = groups[[f"s.e. of {name}" for name in MEASURES]].max()
     table["s.e."] = [" ".join(f"{error:.2f}" for error in row) for row in errors.to_numpy()]
     empty = found.groupby("q", sort=False)["empty"].min()
-    kept = table["q"].isin(empty.index[empty <= 0.995])  # else nothing can be had there, whatever the rule
-    return table[kept].rename(columns=lambda name: f"{name} draws" if isinstance(name, int) else name)
+    # else nothing can be had there, whatever the rule
+    kept = table["q"].isin(empty.index[empty <= 0.995])
+    return table[kept].rename(
+        columns=lambda name: f"{name} draws" if isinstance(name, int) else name
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_options(parser, "--replicates", 200)
-    parser.add_argument("--features", type=int, nargs="+", default=list(RELEVANT), choices=list(RELEVANT))
+    parser.add_argument(
+        "--features", type=int, nargs="+", default=list(RELEVANT), choices=list(RELEVANT)
+    )
     arguments = parser.parse_args()
     for features, amplitude in itertools.product(arguments.features, AMPLITUDES):
         jobs = [Job(one_replicate, (features, amplitude, seed)) for seed in seeds_of(arguments)]

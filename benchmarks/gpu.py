@@ -36,7 +36,10 @@ def main() -> None:
                 flush=True,
             )
     if arguments.device == "cuda":
-        print(f"{torch.cuda.get_device_name()}, peak {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB")
+        print(
+            f"{torch.cuda.get_device_name()}, peak "
+            f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""`make groups`: false discoveries and power where rows come in groups, such as the visits of a patient."""
+"""`make groups`: false discoveries and power where rows come in groups,
+such as the visits of a patient.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from benchmarks.repeated import ABOVE, Job, Row, add_options, measured, rates_at, rates_table, seeds_of, show
+from benchmarks.repeated import (
+    ABOVE,
+    Job,
+    Row,
+    add_options,
+    measured,
+    rates_at,
+    rates_table,
+    seeds_of,
+    show,
+)
 from knockoffs import (
     DDLK,
     GaussianKnockoffs,
@@ -29,7 +41,9 @@ EFFECT = 0.25  # of a relevant feature; noise and the effects of groups have var
 
 
 class Setting(NamedTuple):
-    """Sizes of the groups, correlation of a feature within a group, and columns that are constant there."""
+    """Sizes of the groups, correlation of a feature within a group,
+    and columns that are constant there.
+    """
 
     sizes: Callable[[np.random.Generator], Indices]
     correlation: float
@@ -65,7 +79,9 @@ STATISTICS: dict[str, Statistic] = {
 
 
 def draw_rows(setting: Setting, seed: int) -> Rows:
-    """Rows with a feature's share `correlation` of variance between groups, and y with an effect of each group."""
+    """Rows with a feature's share `correlation` of variance between groups,
+    and y with an effect of each group.
+    """
     rng = np.random.default_rng(seed)
     sizes = setting.sizes(rng)
     groups = np.repeat(np.arange(len(sizes)), sizes)
@@ -119,7 +135,11 @@ def one_replicate(setting: str, handling: str, statistics: list[str], seed: int)
     groups = None if len(rows.x) == rows.groups.max() + 1 else rows.groups
     found = []
     for name in statistics:
-        w = STATISTICS[name].set_params(random_state=seed).compute(rows.x, x_tilde, rows.y, groups=groups)
+        w = (
+            STATISTICS[name]
+            .set_params(random_state=seed)
+            .compute(rows.x, x_tilde, rows.y, groups=groups)
+        )
         about = {"groups": setting, "knockoffs": handling, "statistic": name}
         found += [about | rates for rates in rates_at(w, rows.relevant, LEVELS)]
     return found

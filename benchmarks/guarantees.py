@@ -1,6 +1,8 @@
-"""`python -m benchmarks.guarantees`: whether bounds of several draws hold, and the FDR of a filter with offset 0.
+"""`python -m benchmarks.guarantees`: whether bounds of several draws hold,
+and the FDR of a filter with offset 0.
 
-Exact knockoffs of Gaussian rows, and coefficients of a ridge regression, which have the flip-sign property.
+Exact knockoffs of Gaussian rows, and coefficients of a ridge regression, which have the flip-sign
+property.
 """
 
 from __future__ import annotations
@@ -51,7 +53,17 @@ OF_DRAWS = [
 ]
 OF_OFFSETS = [
     Setting(300, features, "autoregressive, .5", relevant, 4.0, 1)
-    for features, relevant in ((20, 0), (20, 2), (20, 5), (20, 10), (60, 0), (60, 2), (60, 5), (60, 10), (60, 30))
+    for features, relevant in (
+        (20, 0),
+        (20, 2),
+        (20, 5),
+        (20, 10),
+        (60, 0),
+        (60, 2),
+        (60, 5),
+        (60, 10),
+        (60, 30),
+    )
 ]
 
 
@@ -59,7 +71,9 @@ OF_OFFSETS = [
 def distribution(features: int, covariance: str) -> tuple[Array, KnockoffLaw]:
     """Return a root of the covariance, and exact knockoffs."""
     matrix = COVARIANCES[covariance](features)
-    return np.linalg.cholesky(matrix), KnockoffLaw(np.zeros(features), matrix, knockoff_gaps(matrix))
+    return np.linalg.cholesky(matrix), KnockoffLaw(
+        np.zeros(features), matrix, knockoff_gaps(matrix)
+    )
 
 
 def replicate(setting: Setting, seed: int) -> tuple[Array, Flags]:
@@ -68,23 +82,39 @@ def replicate(setting: Setting, seed: int) -> tuple[Array, Flags]:
     root, law = distribution(features, covariance)
     rng = np.random.default_rng([seed, features, relevant, draws])
     x, true = rng.standard_normal((rows, features)) @ root.T, rng.permutation(features) < relevant
-    y = x @ (true * rng.choice([-1.0, 1.0], features)) * amplitude / rows**0.5 + rng.standard_normal(rows)
+    y = x @ (
+        true * rng.choice([-1.0, 1.0], features)
+    ) * amplitude / rows**0.5 + rng.standard_normal(rows)
     ws = np.empty((draws, features))
     for w in ws:
         both = np.hstack([x, law.draw(x, rng.standard_normal(x.shape))])
-        size = np.abs(np.linalg.solve(both.T @ both + PENALTY * rows * np.eye(2 * features), both.T @ y))
+        size = np.abs(
+            np.linalg.solve(both.T @ both + PENALTY * rows * np.eye(2 * features), both.T @ y)
+        )
         w[:] = size[:features] - size[features:]
     return ws, true
 
 
 def of_draws(ws: Array, true: Flags) -> list[float]:
-    """Failures of the bounds, also for sets of irrelevant features alone; false ones of other selections."""
+    """Failures of the bounds, also for sets of irrelevant features alone;
+    false ones of other selections.
+    """
     mean = ws.mean(0)
     order, worst = np.argsort(-mean, kind="stable"), np.lexsort((-mean, true))
-    failed = [(np.cumsum(~true[o]) > false_in_sets(ws, o, LEVEL) + 1e-9).any() for o in (order, worst)]
+    failed = [
+        (np.cumsum(~true[o]) > false_in_sets(ws, o, LEVEL) + 1e-9).any() for o in (order, worst)
+    ]
     of_mean = np.cumsum(~true[order]) > np.arange(1, len(mean) + 1) * fdp_bounds(mean, LEVEL) + 1e-9
-    false = [float((chosen & ~true).sum()) for chosen in (pfer_over_draws(ws, FALSE), pfer_select(mean, FALSE))]
-    return [float(any(failed)), float(of_mean.any()), *false, fdp(knockoff_select(mean, LEVEL), true)]
+    false = [
+        float((chosen & ~true).sum())
+        for chosen in (pfer_over_draws(ws, FALSE), pfer_select(mean, FALSE))
+    ]
+    return [
+        float(any(failed)),
+        float(of_mean.any()),
+        *false,
+        fdp(knockoff_select(mean, LEVEL), true),
+    ]
 
 
 def of_offsets(ws: Array, true: Flags) -> list[float]:
@@ -101,7 +131,13 @@ def some_replicates(kind: str, setting: list[Any], first: int, count: int) -> li
 
 
 ABOUT = ["rows", "features", "relevant", "draws"]
-BOUNDS = [f"bounds fail ({LEVEL})", "mean w fails", f"false (at most {FALSE})", "of mean w", "FDR of mean w"]
+BOUNDS = [
+    f"bounds fail ({LEVEL})",
+    "mean w fails",
+    f"false (at most {FALSE})",
+    "of mean w",
+    "FDR of mean w",
+]
 KINDS: dict[str, tuple[list[str], Callable[[Array, Flags], list[float]]]] = {
     "Several draws": (BOUNDS, of_draws),
     f"FDR at {LEVEL}": (["offset 0", "offset 1"], of_offsets),

@@ -1,4 +1,6 @@
-"""`make house COMMITS="a369464 ."`: how the package is built, commits side by side; "." is the working tree."""
+"""`make house COMMITS="a369464 ."`: how the package is built, commits side by side;
+"." is the working tree.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,15 @@ class House:
     @cached_property
     def texts(self) -> dict[str, str]:
         """Sources by dotted name."""
-        return {self._name(path): path.read_text(encoding="utf-8") for path in sorted(self._root.rglob("*.py"))}
+        return {
+            self._name(path): path.read_text(encoding="utf-8")
+            for path in sorted(self._root.rglob("*.py"))
+        }
 
     def _name(self, path: Path) -> str:
-        return ".".join(path.relative_to(self._root.parent).with_suffix("").parts).removesuffix(".__init__")
+        return ".".join(path.relative_to(self._root.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        )
 
     @cached_property
     def trees(self) -> dict[str, ast.Module]:
@@ -91,7 +98,9 @@ def statements(house: House) -> int:
 
 
 def _docstrings(tree: ast.Module) -> int:
-    documented = (node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef | Definition))
+    documented = (
+        node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef | Definition)
+    )
     return sum(ast.get_docstring(node, clean=False) is not None for node in documented)
 
 
@@ -113,7 +122,9 @@ def long_lines(house: House) -> str:
 
 
 def imports_per_module(house: House) -> str:
-    edges = {(name, target) for name, tree in house.trees.items() for target in _own_imports(tree, house)}
+    edges = {
+        (name, target) for name, tree in house.trees.items() for target in _own_imports(tree, house)
+    }
     return f"{len(edges) / len(house.trees):.2f} ({len(edges):,})"
 
 
@@ -123,8 +134,12 @@ def _own_imports(node: ast.AST, house: House) -> Iterator[str]:
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             continue
         if isinstance(child, ast.Import):
-            yield from (alias.name for alias in child.names if alias.name.split(".")[0] == "knockoffs")
-        elif isinstance(child, ast.ImportFrom) and (child.module or "").split(".")[0] == "knockoffs":
+            yield from (
+                alias.name for alias in child.names if alias.name.split(".")[0] == "knockoffs"
+            )
+        elif (
+            isinstance(child, ast.ImportFrom) and (child.module or "").split(".")[0] == "knockoffs"
+        ):
             named = (f"{child.module}.{alias.name}" for alias in child.names)
             yield from (name if name in house.trees else str(child.module) for name in named)
         yield from _own_imports(child, house)
@@ -175,7 +190,13 @@ def most_parameters(house: House) -> str:
 
 def _parameters(function: Definition) -> list[str]:
     own = function.args
-    every = [*own.posonlyargs, *own.args, *filter(None, [own.vararg]), *own.kwonlyargs, *filter(None, [own.kwarg])]
+    every = [
+        *own.posonlyargs,
+        *own.args,
+        *filter(None, [own.vararg]),
+        *own.kwonlyargs,
+        *filter(None, [own.kwarg]),
+    ]
     return [parameter.arg for parameter in every if parameter.arg not in ("self", "cls")]
 
 
@@ -190,15 +211,27 @@ def import_seconds(house: House) -> str:
 
 
 FIGURES = (
-    Figure("statements", "ast.stmt in src/knockoffs, without docstrings", lambda h: f"{statements(h):,}"),
     Figure(
-        "lines; files", "all lines of *.py; *.py, __init__.py too", lambda h: f"{len(h.lines):,}; {len(h.files)}"
+        "statements",
+        "ast.stmt in src/knockoffs, without docstrings",
+        lambda h: f"{statements(h):,}",
     ),
     Figure(
-        "top-level entries", "packages and files of knockoffs/, without __init__.py", lambda h: str(entries(h))
+        "lines; files",
+        "all lines of *.py; *.py, __init__.py too",
+        lambda h: f"{len(h.lines):,}; {len(h.files)}",
+    ),
+    Figure(
+        "top-level entries",
+        "packages and files of knockoffs/, without __init__.py",
+        lambda h: str(entries(h)),
     ),
     Figure("loose files at the top", "those of them that are files", lambda h: str(loose_files(h))),
-    Figure("equal file names", "names of two files or more, without __init__.py", lambda h: str(equal_names(h))),
+    Figure(
+        "equal file names",
+        "names of two files or more, without __init__.py",
+        lambda h: str(equal_names(h)),
+    ),
     Figure(f"lines above {LONG} characters", "share of all lines", long_lines),
     Figure(
         "imports per module (all)",
@@ -215,15 +248,23 @@ FIGURES = (
         "those with a comparison or match of `task`, `.task` or `.model_task`",
         lambda h: str(files_where(h, asks_for_task)),
     ),
-    Figure("files with report (functions)", "those where a function has a parameter `report`", files_with_report),
+    Figure(
+        "files with report (functions)",
+        "those where a function has a parameter `report`",
+        files_with_report,
+    ),
     Figure("most parameters", "of one function, without self; which it is", most_parameters),
     Figure(
         "calls between packages (modules; all)",
-        'one KnockoffSelector("gaussian", "lasso") fit of 200 x 12, the second in its process: calls of functions '
-        "whose nearest caller in the package is below another top-level entry (in another module; all calls)",
+        'one KnockoffSelector("gaussian", "lasso") fit of 200 x 12, the second in its process: '
+        "calls of functions "
+        "whose nearest caller in the package is below another top-level entry (in another module; "
+        "all calls)",
         crossings,
     ),
-    Figure("small fit, CPU s", "the same fit, median of 5", lambda h: f"{h.small_fit['seconds']:.2f}"),
+    Figure(
+        "small fit, CPU s", "the same fit, median of 5", lambda h: f"{h.small_fit['seconds']:.2f}"
+    ),
     Figure(
         "import, CPU s",
         f"whole process of `{OURS}` / of `{OTHERS}`, median of {IMPORTS}, one thread",

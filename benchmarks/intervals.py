@@ -46,7 +46,9 @@ class Rows(NamedTuple):
         return pd.DataFrame({"time": np.minimum(time, end), "event": time <= end})
 
 
-def gaussian_rows(covariance: Array, coefficients: Array, rows: int, rng: np.random.Generator) -> Rows:
+def gaussian_rows(
+    covariance: Array, coefficients: Array, rows: int, rng: np.random.Generator
+) -> Rows:
     x = rng.multivariate_normal(np.zeros(len(covariance)), covariance, size=rows)
     shrink, spread = knockoff_law(covariance, knockoff_gaps(covariance))
     noise = rng.standard_normal(x.shape) @ np.linalg.cholesky(spread).T
@@ -84,13 +86,17 @@ def describe(
 ) -> Effects:
     names = [str(j) for j in range(len(selected))]
     told = [bool(s) for s in selected]
-    draws, target = np.zeros((1, len(selected))), Target.read(y, "auto", rows=len(table), who="intervals")
+    draws, target = (
+        np.zeros((1, len(selected))),
+        Target.read(y, "auto", rows=len(table), who="intervals"),
+    )
     return describe_effects(
         table, knockoffs, target, features, names=names, selected=told, draws=draws, others=others
     )
 
 
-# coverage --------------------------------------------------------------------------------------------------------
+# coverage
+# --------------------------------------------------------------------------------------------------
 
 
 def holds(effect: Effect, rows: Rows, task: str, level: float | None = None) -> bool:
@@ -118,7 +124,9 @@ def holds(effect: Effect, rows: Rows, task: str, level: float | None = None) -> 
 
 
 def _contrast(effect: Effect, curve: Curve) -> Array:
-    """The weights of the bins in the change that is said; bins are in order, and none is of missing cells."""
+    """The weights of the bins in the change that is said; bins are in order,
+    and none is of missing cells.
+    """
     mean, unit = np.array(curve.mean), np.eye(len(effect.bins))
     if ", then " in curve.shape:
         peak = int(np.argmax(mean) if curve.shape.startswith("rises") else np.argmin(mean))
@@ -131,11 +139,14 @@ def _contrast(effect: Effect, curve: Curve) -> Array:
     return (place[-1] - place[0]) * centred / (centred @ place)
 
 
-# experiments -----------------------------------------------------------------------------------------------------
+# experiments
+# --------------------------------------------------------------------------------------------------
 
 
 def hazard(replicates: int) -> Iterator[Job]:
-    """Pairs with a correlation of .7, both relevant, one of them, or none; and features without a partner."""
+    """Pairs with a correlation of .7, both relevant, one of them, or none;
+    and features without a partner.
+    """
     for task in ("survival", "number"):
         for default in (False, True):
             for rows, features in ((400, 12), (400, 40), (2000, 12), (2000, 40)):
@@ -154,17 +165,26 @@ def hazard_of(task: str, default: bool, rows: int, features: int, data_sets: int
         covariance[features // 2 :, features // 2 :] = np.eye(features - features // 2)
         data = gaussian_rows(covariance, coefficients, rows, rng)
         effects = effects_of(
-            data, data.response(task, rng), list(range(features)), np.zeros(features), default=default
+            data,
+            data.response(task, rng),
+            list(range(features)),
+            np.zeros(features),
+            default=default,
         )
         for effect in effects:
             part = "correlated" if int(effect.feature) < features // 2 else "others"
             found[part].append(holds(effect, data, task))
     statistic = "default" if default else "no models"
-    return [covered(f"{task}, {rows} x {features}, {statistic}, {part}", held) for part, held in found.items()]
+    return [
+        covered(f"{task}, {rows} x {features}, {statistic}, {part}", held)
+        for part, held in found.items()
+    ]
 
 
 def levels(replicates: int) -> Iterator[Job]:
-    """A feature of several levels that y does not depend on: how often its interval excludes no difference."""
+    """A feature of several levels that y does not depend on:
+    how often its interval excludes no difference.
+    """
     for task in TASKS:
         for count in (2, 4, 6):
             yield Job(levels_of, (task, count, replicates))
@@ -190,7 +210,9 @@ def levels_of(task: str, count: int, replicates: int) -> list[Row]:
 
 
 def discoveries(replicates: int) -> Iterator[Job]:
-    """AR(.5), 400 rows, 50 features of which 15 matter; intervals of what the lasso's knockoff filter selects."""
+    """AR(.5), 400 rows, 50 features of which 15 matter;
+    intervals of what the lasso's knockoff filter selects.
+    """
     for task in TASKS:
         for amplitude in (0.15, 0.25, 0.4):
             yield Job(discoveries_of, (task, amplitude, replicates))
@@ -222,7 +244,12 @@ def covered(line: str, held: list[Any]) -> Row:
     """Return how often the truth was held, with the standard error of a share."""
     share = float(np.mean(held)) if held else float("nan")
     error = (share * (1 - share) / max(len(held), 1)) ** 0.5
-    return {"intervals": line, "coverage": f"{share:.3f}", "s.e.": f"{error:.3f}", "number": len(held)}
+    return {
+        "intervals": line,
+        "coverage": f"{share:.3f}",
+        "s.e.": f"{error:.3f}",
+        "number": len(held),
+    }
 
 
 def _lasso_w(data: Rows, values: Any) -> Array:
@@ -244,7 +271,9 @@ EXPERIMENTS: dict[str, Callable[[int], Iterator[Job]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("experiments", nargs="*", choices=[*EXPERIMENTS, []], default=list(EXPERIMENTS))
+    parser.add_argument(
+        "experiments", nargs="*", choices=[*EXPERIMENTS, []], default=list(EXPERIMENTS)
+    )
     add_options(parser, "--intervals", 1200)  # at least, for each line
     arguments = parser.parse_args()
     for name in arguments.experiments:

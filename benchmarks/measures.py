@@ -64,7 +64,9 @@ def true_divergence(
 
 
 def swap_auc(x: Array, x_tilde: Array, rng: np.random.Generator, swaps: int = 3) -> float:
-    """Boosted trees on [x, x̃]: can they tell, on rows they have not seen, which had half the columns swapped?"""
+    """Boosted trees on [x, x̃]: can they tell, on rows they have not seen,
+    which had half the columns swapped?
+    """
     scores = []
     for _ in range(swaps):
         columns = rng.permutation(x.shape[1]) < x.shape[1] // 2
@@ -72,13 +74,17 @@ def swap_auc(x: Array, x_tilde: Array, rng: np.random.Generator, swaps: int = 3)
         table = np.hstack(_swap(x, x_tilde, columns & swapped[:, None]))
         folds = StratifiedKFold(3, shuffle=True, random_state=int(rng.integers(2**31)))
         classifier = HistGradientBoostingClassifier(max_iter=100, random_state=0)
-        chance = cross_val_predict(classifier, table, swapped, cv=folds, method="predict_proba")[:, 1]
+        chance = cross_val_predict(classifier, table, swapped, cv=folds, method="predict_proba")[
+            :, 1
+        ]
         scores.append(roc_auc_score(swapped, chance))
     return float(np.mean(scores))
 
 
 def covariance_error(x: Array, x_tilde: Array) -> float:
-    """Root mean square of the off-diagonal entries of cov(x, x̃) - cov(x), in units of x's standard deviations."""
+    """Root mean square of the off-diagonal entries of cov(x, x̃) - cov(x),
+    in units of x's standard deviations.
+    """
     mean, deviation = x.mean(0), x.std(0)
     z, z_tilde = (x - mean) / deviation, (x_tilde - mean) / deviation
     difference = (z.T @ z_tilde - z.T @ z) / len(z)

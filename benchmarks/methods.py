@@ -1,4 +1,6 @@
-"""`make methods`: every generator on three laws: time, likeness of the knockoffs, false discoveries and power."""
+"""`make methods`: every generator on three laws: time, likeness of the knockoffs,
+false discoveries and power.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ ROWS, TRAIN = 2000, 1400
 
 
 class UpperClayton:
-    """Clayton copula with exponential margins, strongly dependent where the columns are large instead of small."""
+    """Clayton copula with exponential margins, strongly dependent where the columns are large
+    instead of small.
+    """
 
     def sample(self, rows: int, random_state: int) -> Array:
         return self._flipped(ClaytonCopula().sample(rows, random_state))
@@ -104,12 +108,16 @@ def one_fit(law_name: str, method: str, seed: int) -> list[Row]:
     lasso, boosting = _lasso_w(law_name, x, x_tilde, seed), _boosting_w(x, x_tilde, seed)
     for name, (w, relevant) in (("lasso", lasso), ("boosting", boosting)):
         for rates in rates_at(w, relevant, LEVELS):
-            judged |= {f"{name} {value} at {rates['level']:g}": rates[value] for value in ("FDP", "power")}
+            judged |= {
+                f"{name} {value} at {rates['level']:g}": rates[value] for value in ("FDP", "power")
+            }
     return [judged]
 
 
 def _own_covariance_error(x: Array, x_tilde: Array) -> float:
-    """Root mean square difference of the off-diagonal entries of cov(x̃) and cov(x), in units of x."""
+    """Root mean square difference of the off-diagonal entries of cov(x̃) and cov(x),
+    in units of x.
+    """
     mean, deviation = x.mean(0), x.std(0)
     z, z_tilde = (x - mean) / deviation, (x_tilde - mean) / deviation
     difference = np.cov(z_tilde.T) - np.cov(z.T)
@@ -117,7 +125,9 @@ def _own_covariance_error(x: Array, x_tilde: Array) -> float:
 
 
 def _lasso_w(law: str, x: Array, x_tilde: Array, seed: int) -> tuple[Array, Flags]:
-    """Linear response of the standardised columns; of the raw ones for `mixture`, all of them nearly copies."""
+    """Linear response of the standardised columns; of the raw ones for `mixture`,
+    all of them nearly copies.
+    """
     scaled, amplitude = (x, 100) if law == "mixture" else ((x - x.mean(0)) / x.std(0), 10)
     y, relevant = linear_response(scaled, amplitude=amplitude, random_state=seed)
     return LassoStatistic(random_state=seed).compute(x, x_tilde, y), relevant
@@ -132,7 +142,12 @@ def _boosting_w(x: Array, x_tilde: Array, seed: int) -> tuple[Array, Flags]:
 def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds, in the order of the methods."""
     plain = ["corr", "cov x̃", "cov x x̃", "sd", "KS"]
-    rated = [f"{name} {value} at {level:g}" for name in RATED for level in LEVELS for value in ("FDP", "power")]
+    rated = [
+        f"{name} {value} at {level:g}"
+        for name in RATED
+        for level in LEVELS
+        for value in ("FDP", "power")
+    ]
     found = means(frame, ["method"], ["fit s", *plain, "AUC", *rated])
     found = found.sort_values("method", key=lambda names: names.map(list(METHODS).index))
     table = found[["method"]].assign(**{"fit s": found["fit s"].map("{:.1f}".format)})
@@ -142,19 +157,27 @@ def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
     for name in RATED:
         for level in LEVELS:
             both = found[[f"{name} FDP at {level:g}", f"{name} power at {level:g}"]].to_numpy()
-            table[f"{name} FDP/power at {level:g}"] = [f"{false:.2f}/{right:.2f}" for false, right in both]
+            table[f"{name} FDP/power at {level:g}"] = [
+                f"{false:.2f}/{right:.2f}" for false, right in both
+            ]
     return table
 
 
 def draw(path: Path) -> None:
-    """How each method's knockoffs of two features of `mixture` look: modes missed, smeared or copied."""
+    """How each method's knockoffs of two features of `mixture` look: modes missed,
+    smeared or copied.
+    """
     law = LAWS["mixture"]
     x = law.sample(ROWS, 0)
     warnings.simplefilter("ignore")
     found = {"data": x[TRAIN:]}
     for name, method in METHODS.items():
         model = None if method is None else method(random_state=0).fit(x[:TRAIN])
-        found[name] = law.knockoffs(x[TRAIN:], 0) if model is None else model.sample(x[TRAIN:], random_state=0)
+        found[name] = (
+            law.knockoffs(x[TRAIN:], 0)
+            if model is None
+            else model.sample(x[TRAIN:], random_state=0)
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     compare_methods(found, 0, 1).savefig(path, dpi=110)
 
@@ -170,7 +193,9 @@ def main() -> None:
         draw(arguments.figure)
         return
     # the slow ones first, so that no core waits at the end
-    order = sorted(arguments.methods, key=lambda m: m not in ("Auto-Encoding", "Deep Knockoffs", "KnockoffGAN"))
+    order = sorted(
+        arguments.methods, key=lambda m: m not in ("Auto-Encoding", "Deep Knockoffs", "KnockoffGAN")
+    )
     jobs = [
         Job(one_fit, (law, method, seed))
         for method in order
@@ -179,7 +204,9 @@ def main() -> None:
     ]
     for law, found in measured(jobs, arguments).groupby("law", sort=False):
         show(
-            f"{law}: fit on {TRAIN} rows, judged on {ROWS - TRAIN}; means over seeds", tabulated(found), width=190
+            f"{law}: fit on {TRAIN} rows, judged on {ROWS - TRAIN}; means over seeds",
+            tabulated(found),
+            width=190,
         )
 
 

@@ -1,4 +1,5 @@
-"""`make mixed`: knockoffs of tables of mixed types; how well they are told from the data, and at what cost.
+"""`make mixed`: knockoffs of tables of mixed types; how well they are told from the data,
+and at what cost.
 
 Real tables are read from the folder of `--data`; those that are not there are left out.
 """
@@ -78,11 +79,17 @@ LAWS = {
 
 
 def cut_rows(law: str, cut: str, seed: int) -> Rows:
-    """Columns of a law cut into levels. A knockoff has gaps of its own, since value and gap are one unit."""
+    """Columns of a law cut into levels. A knockoff has gaps of its own,
+    since value and gap are one unit.
+    """
     distribution = LAWS[law]
     x = distribution.sample(2 * ROWS, random_state=seed)
     x_tilde = distribution.knockoffs(x[ROWS:], random_state=seed + 10_000)
-    z, z_tilde = (x, x_tilde) if law == "gaussian" else (_normal_scores(distribution, t) for t in (x, x_tilde))
+    z, z_tilde = (
+        (x, x_tilde)
+        if law == "gaussian"
+        else (_normal_scores(distribution, t) for t in (x, x_tilde))
+    )
     table, exact = pd.DataFrame(CUTS[cut](z, seed)), pd.DataFrame(CUTS[cut](z_tilde, seed + 1))
     return Rows(table[:ROWS], table[ROWS:], exact)
 
@@ -91,7 +98,9 @@ def chain_rows(seed: int) -> Rows:
     """A Markov chain of nominal states, the columns in random order."""
     rng = np.random.default_rng(1)
     mixed = rng.dirichlet(np.full(3, 0.7), size=(FEATURES - 1, 3))
-    steps = 0.45 * mixed + 0.55 * np.stack([np.eye(3)[rng.permutation(3)] for _ in range(FEATURES - 1)])
+    steps = 0.45 * mixed + 0.55 * np.stack(
+        [np.eye(3)[rng.permutation(3)] for _ in range(FEATURES - 1)]
+    )
     order = rng.permutation(FEATURES)
     rng = np.random.default_rng(seed)
     states = rng.integers(3, size=(2 * ROWS, FEATURES))
@@ -121,7 +130,9 @@ def swap_auc(x: Array, x_tilde: Array, seed: int) -> float:
 
 
 def kept_correlation(x: Array, x_tilde: Array) -> tuple[float, float]:
-    """Slopes of the correlations among knockoffs, and across, on those of the data; between different features."""
+    """Slopes of the correlations among knockoffs, and across, on those of the data;
+    between different features.
+    """
 
     def correlations(first: Array, second: Array) -> Array:
         both = pd.DataFrame(np.hstack([first, second])).corr().to_numpy()
@@ -135,11 +146,18 @@ def kept_correlation(x: Array, x_tilde: Array) -> tuple[float, float]:
 
 
 def judge(
-    subject: str, generator: str, fitted: pd.DataFrame, held_out: pd.DataFrame, exact: Any, seed: int
+    subject: str,
+    generator: str,
+    fitted: pd.DataFrame,
+    held_out: pd.DataFrame,
+    exact: Any,
+    seed: int,
 ) -> list[Row]:
     """Fit a generator and judge its knockoffs of held-out rows."""
     start = time.perf_counter()
-    drawn = exact if generator == "exact" else GENERATORS[generator](seed).fit(fitted).sample(held_out)
+    drawn = (
+        exact if generator == "exact" else GENERATORS[generator](seed).fit(fitted).sample(held_out)
+    )
     spent = time.perf_counter() - start
     x = read_table(held_out, who="mixed")
     x_tilde = read_table(drawn, who="mixed").with_levels(x.levels)
@@ -148,7 +166,9 @@ def judge(
     among, across = (np.nan, np.nan) if nominal else kept_correlation(x.codes, x_tilde.codes)
     judged = {"AUC": swap_auc(x.codes, x_tilde.codes, seed), "corr. among": among, "across": across}
     return [
-        {"table": subject, "knockoffs": generator} | judged | {"same cells": float(same.mean()), "seconds": spent}
+        {"table": subject, "knockoffs": generator}
+        | judged
+        | {"same cells": float(same.mean()), "seconds": spent}
     ]
 
 
@@ -214,7 +234,9 @@ def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("corr. among", "across", "same cells"):
         found[name] = found[name].map("{:.2f}".format)
     found["seconds"] = seconds.map("{:.1f}".format).to_numpy()
-    return found[["table", "knockoffs", "AUC ± s.e.", "corr. among", "across", "same cells", "seconds"]]
+    return found[
+        ["table", "knockoffs", "AUC ± s.e.", "corr. among", "across", "same cells", "seconds"]
+    ]
 
 
 def main() -> None:

@@ -1,4 +1,6 @@
-"""`make mixed`: false discoveries and power on real tables of mixed types, and known mutations of HIV."""
+"""`make mixed`: false discoveries and power on real tables of mixed types,
+and known mutations of HIV.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def steps_response(z: Array, count: int, rng: np.random.Generator) -> tuple[Arra
     y = np.zeros(len(z))
     for k in range(count):
         v = z[:, k]
-        shape = (np.abs(v), 2.0 * (v > np.quantile(v, rng.uniform(0.3, 0.7))), np.sin(2 * v), v)[k % 4]
+        shape = (np.abs(v), 2.0 * (v > np.quantile(v, rng.uniform(0.3, 0.7))), np.sin(2 * v), v)[
+            k % 4
+        ]
         y += rng.choice([-1, 1]) * rng.uniform(0.6, 1.2) * shape
     for k in range(0, count - 1, 2):
         y += 0.5 * z[:, k] * z[:, k + 1]
@@ -74,8 +78,12 @@ def fitted(name: str, generator: str, fit: int, data: str | None) -> KnockoffGen
     return GENERATORS[generator](fit).fit(some_rows(name, data, fit))
 
 
-def some_replicates(name: str, generator: str, fit: int, data: str | None, first: int, count: int) -> list[Row]:
-    """Return FDP and power of all statistics at all levels, for simulated responses of all kinds."""
+def some_replicates(
+    name: str, generator: str, fit: int, data: str | None, first: int, count: int
+) -> list[Row]:
+    """Return FDP and power of all statistics at all levels,
+    for simulated responses of all kinds.
+    """
     table, model = some_rows(name, data, fit), fitted(name, generator, fit, data)
     found = []
     for seed in range(first, first + count):
@@ -84,13 +92,20 @@ def some_replicates(name: str, generator: str, fit: int, data: str | None, first
             y, relevant = respond(table, kind, seed)
             for statistic, make in STATISTICS.items():
                 w = make(random_state=seed).compute(table, knockoffs, y)
-                about = {"table": name, "generator": generator, "statistic": statistic, "response": kind}
+                about = {
+                    "table": name,
+                    "generator": generator,
+                    "statistic": statistic,
+                    "response": kind,
+                }
                 found += [about | rates for rates in rates_at(w, relevant, LEVELS)]
     return found
 
 
 def rates(arguments: argparse.Namespace) -> pd.DataFrame:
-    """Return FDP with its standard error, and power, by table, generator, statistic and response."""
+    """Return FDP with its standard error, and power, by table, generator,
+    statistic and response.
+    """
     half = (arguments.repeats + 1) // 2
     jobs = [
         Job(some_replicates, (name, generator, fit, arguments.data, arguments.first_seed, half))
@@ -102,7 +117,9 @@ def rates(arguments: argparse.Namespace) -> pd.DataFrame:
 
 
 def one_drug(drug_class: str, drug: str, data: str | None, draws: int) -> list[Row]:
-    """Return how many positions are selected at .05, on the panel of known positions and outside."""
+    """Return how many positions are selected at .05,
+    on the panel of known positions and outside.
+    """
     mutations = load_hiv(data, drug_class=drug_class, drug=drug)
     table = read_table(mutations.X, who="mixed")
     model = GENERATORS["DDLK"](0).fit(table)

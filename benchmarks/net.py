@@ -1,8 +1,9 @@
-"""`make net BASE=<commit>`: every number of small configurations, in this tree and in a commit, to the bit.
+"""`make net BASE=<commit>`: every number of small configurations, in this tree and in a commit,
+to the bit.
 
-Both trees compute in the same run, each in a process of its own on one core, since bits differ between machines.
-Nothing is stored. What this tree lacks or computes differently is a difference, and the exit code is then 1. What
-only the commit lacks is named, and is no difference.
+Both trees compute in the same run, each in a process of its own on one core, since bits differ
+between machines. Nothing is stored. What this tree lacks or computes differently is a difference,
+and the exit code is then 1. What only the commit lacks is named, and is no difference.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from benchmarks.trees import WORKING_TREE, NoCommitError, run_in, tree_of
 
 SHOWN = 40  # characters of sentences that differ
 Leaf = float | str | None
-Outcome = dict[str, Any]  # of one configuration: its values and seconds, or what its tree lacks, or how it failed
+# of one configuration: its values and seconds, or what its tree lacks, or how it failed
+Outcome = dict[str, Any]
 
 
 class Compared(NamedTuple):
@@ -58,7 +60,9 @@ def compare(case: str, here: Outcome, base: Outcome) -> Iterator[Compared]:
         elif what not in ours:
             yield Compared(case, what, "in the base only", False)
         else:
-            yield Compared(case, what, *_difference(dict(leaves(ours[what])), dict(leaves(theirs[what]))))
+            yield Compared(
+                case, what, *_difference(dict(leaves(ours[what])), dict(leaves(theirs[what])))
+            )
 
 
 def _of_incomplete(case: str, here: Outcome, base: Outcome) -> Compared:
@@ -106,7 +110,8 @@ def _numbers_that_differ(pairs: dict[str, tuple[float, float]]) -> Iterator[str]
         path = max(sizes, key=lambda path: math.inf if math.isnan(sizes[path]) else sizes[path])
         a, b = pairs[path]
         yield (
-            f"{len(sizes)} of {len(pairs)} numbers differ, by up to {sizes[path]:.3g} ({path}: {a:.9g} here, "
+            f"{len(sizes)} of {len(pairs)} numbers differ, by up to {sizes[path]:.3g} ({path}: "
+            f"{a:.9g} here, "
             f"{b:.9g} in the base)"
         )
 
@@ -115,7 +120,10 @@ def _words_that_differ(pairs: dict[str, tuple[Leaf, Leaf]]) -> Iterator[str]:
     differ = [path for path, (a, b) in pairs.items() if a != b]
     if differ:
         a, b = _from_where_they_differ(*map(str, pairs[differ[0]]))
-        yield f"{len(differ)} of {len(pairs)} words differ, first {differ[0]}: {a!r} here, {b!r} in the base"
+        yield (
+            f"{len(differ)} of {len(pairs)} words differ, first {differ[0]}: {a!r} here, {b!r} "
+            f"in the base"
+        )
 
 
 def _from_where_they_differ(a: str, b: str) -> tuple[str, str]:
@@ -144,9 +152,13 @@ def show(lines: list[Compared], only_differences: bool) -> None:
 
 def main() -> int:
     """Compare, print, and return 1 where something differs."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--base", default="HEAD", help="the commit to compare with")
-    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES), metavar="CASE")
+    parser.add_argument(
+        "--cases", nargs="+", default=list(CASES), choices=list(CASES), metavar="CASE"
+    )
     parser.add_argument("--differences", action="store_true", help="print only what differs")
     arguments = parser.parse_args()
     try:
@@ -157,7 +169,10 @@ def main() -> int:
     lines = [line for case in arguments.cases for line in compare(case, here[case], base[case])]
     show(lines, arguments.differences)
     differ = sum(not line.equal for line in lines)
-    print(f"{len(arguments.cases)} configurations, {len(lines)} results: {differ} differ from {arguments.base}.")
+    print(
+        f"{len(arguments.cases)} configurations, {len(lines)} results: {differ} differ from "
+        f"{arguments.base}."
+    )
     return 1 if differ else 0
 
 

@@ -1,7 +1,7 @@
 """What the net computes: small configurations through public names alone, as one JSON document.
 
-`benchmarks.net` runs this file with the package of two trees. Everything is reached as `ko.<name>`, so that a name
-which one of the trees lacks costs one configuration and not the run.
+`benchmarks.net` runs this file with the package of two trees. Everything is reached as `ko.<name>`,
+so that a name which one of the trees lacks costs one configuration and not the run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Values = dict[str, Any]  # what was computed: numbers, words, and lists and dict
 
 
 def plain() -> pd.DataFrame:
-    return pd.DataFrame(datasets.AutoregressiveGaussian(COLUMNS, rho=0.5).sample(ROWS, 3)).add_prefix("x")
+    return pd.DataFrame(
+        datasets.AutoregressiveGaussian(COLUMNS, rho=0.5).sample(ROWS, 3)
+    ).add_prefix("x")
 
 
 def mixed() -> pd.DataFrame:
@@ -63,7 +65,9 @@ def two_classes() -> np.ndarray:
 
 
 def three_classes() -> np.ndarray:
-    return np.array(["low", "middle", "high"])[np.digitize(number(), np.quantile(number(), [1 / 3, 2 / 3]))]
+    return np.array(["low", "middle", "high"])[
+        np.digitize(number(), np.quantile(number(), [1 / 3, 2 / 3]))
+    ]
 
 
 def times() -> pd.DataFrame:
@@ -88,7 +92,9 @@ GENERATORS: dict[str, Callable[[], Any]] = {
     "mixture": lambda: ko.GaussianMixtureKnockoffs(clusters=2, random_state=0),
     "deep": lambda: ko.DeepKnockoffs(hidden=(4,), epochs=3, random_state=0),
     "GAN": lambda: ko.KnockoffGAN(hidden=4, epochs=10, random_state=0),
-    "auto-encoder": lambda: ko.AutoEncodingKnockoffs(latent=2, hidden=(4,), epochs=3, random_state=0),
+    "auto-encoder": lambda: ko.AutoEncodingKnockoffs(
+        latent=2, hidden=(4,), epochs=3, random_state=0
+    ),
     "HMM": lambda: ko.HMMKnockoffs(states=2, iterations=3, random_state=0),
 }
 
@@ -112,7 +118,9 @@ def bounds(**settings: Any) -> Values:
     selector = ko.KnockoffSelector("gaussian", "lasso", certify=False, random_state=0, **settings)
     result = selector.fit(plain(), number()).selection_
     return {
-        "bounds": [result.fdp_bounds(), result.fdp_bound(result.w > 0)] if result.n_draws == 1 else [],
+        "bounds": [result.fdp_bounds(), result.fdp_bound(result.w > 0)]
+        if result.n_draws == 1
+        else [],
         "pfer": result.pfer_select(2),
     }
 
@@ -123,12 +131,17 @@ def generation(make: Callable[[], Any], X: pd.DataFrame, **rows: Any) -> Values:
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         loaded = ko.load_generator(Path(folder) / "model")
-    return {"draw": cells(model.sample(X, **rows)), "loaded": cells(loaded.sample(X, random_state=1, **rows))}
+    return {
+        "draw": cells(model.sample(X, **rows)),
+        "loaded": cells(loaded.sample(X, random_state=1, **rows)),
+    }
 
 
 def draws_of(make: Callable[[], Any]) -> Values:
     return {
-        f"{kind}: {what}": value for kind, X in TABLES.items() for what, value in generation(make, X()).items()
+        f"{kind}: {what}": value
+        for kind, X in TABLES.items()
+        for what, value in generation(make, X()).items()
     }
 
 
@@ -136,7 +149,9 @@ TABLES = {"numbers": plain, "mixed": mixed}
 
 
 def density() -> Values:
-    """What the tests need of a distribution: densities, rows and draws of one feature given the others."""
+    """What the tests need of a distribution: densities,
+    rows and draws of one feature given the others.
+    """
     model, X = small_joint().fit(plain()), plain()
     return {"densities": model.score_samples(X), "rows": model.sample(5, random_state=0)}
 
@@ -156,7 +171,12 @@ def statistics() -> Values:
         ko.LassoStatistic(random_state=0),
         ko.SumStatistic(random_state=0),
     )
-    y = {"number": number(), "two classes": two_classes(), "three classes": three_classes(), "times": times()}
+    y = {
+        "number": number(),
+        "two classes": two_classes(),
+        "three classes": three_classes(),
+        "times": times(),
+    }
     w = {f"w, {name}": [statistic.compute(X, X_tilde, y[name]) for statistic in made] for name in y}
     forest = ko.ImportanceStatistic(random_state=0)
     return w | {"w of importances": forest.compute(X, X_tilde, number())}
@@ -166,7 +186,9 @@ def checks() -> Values:
     """Certificates of a pair of tables, of a fitted generator, and of one with groups of rows."""
     X, Z = mixed(), visits()
     pair = (plain(), plain().sample(frac=1, random_state=0, ignore_index=True))
-    in_groups = ko.HierarchicalKnockoffs(ko.GaussianKnockoffs(), random_state=0).fit(Z, groups=patients())
+    in_groups = ko.HierarchicalKnockoffs(ko.GaussianKnockoffs(), random_state=0).fit(
+        Z, groups=patients()
+    )
     lasso = partial(ko.check_swap, statistic=ko.LassoStatistic(random_state=0), random_state=0)
     return {
         "pair": lasso(pair, dry_run=True, replicates=2).to_dict(),
@@ -181,10 +203,17 @@ def filters() -> Values:
     w = ws[0]
     evalues = ko.knockoff_evalues(w, 0.2)
     return {
-        "selected": [ko.knockoff_select(w, q, offset=offset) for q in (0.1, 0.2) for offset in (0, 1)],
+        "selected": [
+            ko.knockoff_select(w, q, offset=offset) for q in (0.1, 0.2) for offset in (0, 1)
+        ],
         "thresholds": [ko.knockoff_threshold(w, 0.2), ko.smallest_levels(w), evalues],
         "draws": [*ko.combine_draws(list(ws), 0.2), ko.select_by_evalues(evalues, 0.2)],
-        "bounds": [ko.fdp_bounds(w), ko.fdp_bound(w, w > 1), ko.pfer_select(w, 2), ko.kfwer_select(w, 5)],
+        "bounds": [
+            ko.fdp_bounds(w),
+            ko.fdp_bound(w, w > 1),
+            ko.pfer_select(w, 2),
+            ko.kfwer_select(w, 5),
+        ],
     }
 
 
@@ -206,7 +235,11 @@ def cells(table: Any) -> Values:
 
 
 def _numbers_or_words(column: pd.Series) -> Any:
-    return column.to_numpy() if pd.api.types.is_numeric_dtype(column) else [str(cell) for cell in column]
+    return (
+        column.to_numpy()
+        if pd.api.types.is_numeric_dtype(column)
+        else [str(cell) for cell in column]
+    )
 
 
 def _repeated() -> Values:
@@ -223,7 +256,10 @@ CASES: dict[str, Callable[[], Values]] = {
     "groups of rows": lambda: selection(visits(), number(visits()), "gaussian", groups=patients()),
     "repeated rows": _repeated,
     "feature groups": lambda: selection(
-        plain(), number(), small_ddlk(), feature_groups={"first": ["x0", "x1"], "last": ["x7", "x8", "x9"]}
+        plain(),
+        number(),
+        small_ddlk(),
+        feature_groups={"first": ["x0", "x1"], "last": ["x7", "x8", "x9"]},
     ),
     "survival": lambda: selection(plain(), times(), "gaussian", "midpoint"),
     "two classes": lambda: selection(mixed(), two_classes(), "gaussian", "sum"),
@@ -244,7 +280,9 @@ CASES: dict[str, Callable[[], Values]] = {
     "statistics": statistics,
     **{f"generator {name}": partial(draws_of, make) for name, make in GENERATORS.items()},
     "generator hierarchical": lambda: generation(
-        lambda: ko.HierarchicalKnockoffs(ko.GaussianKnockoffs(), random_state=0), visits(), groups=patients()
+        lambda: ko.HierarchicalKnockoffs(ko.GaussianKnockoffs(), random_state=0),
+        visits(),
+        groups=patients(),
     ),
     "joint density": density,
     "completed table": lambda: cells(ko.complete_table(mixed(), random_state=0)),
@@ -260,7 +298,9 @@ def outcome(case: Callable[[], Values]) -> Values:
     try:
         return {"values": case(), "seconds": time.process_time() - begun}
     except AttributeError as error:
-        module = error.obj.__name__ if isinstance(error.obj, ModuleType) else type(error.obj).__module__
+        module = (
+            error.obj.__name__ if isinstance(error.obj, ModuleType) else type(error.obj).__module__
+        )
         if module.split(".")[0] == "knockoffs":
             return {"absent": error.name}
         return {"failed": repr(error)}
@@ -270,7 +310,11 @@ def outcome(case: Callable[[], Values]) -> Values:
 
 def main(wanted: list[str]) -> None:
     warnings.simplefilter("ignore")  # they are among the cautions of a selection
-    json.dump({name: outcome(CASES[name]) for name in wanted}, sys.stdout, default=lambda array: array.tolist())
+    json.dump(
+        {name: outcome(CASES[name]) for name in wanted},
+        sys.stdout,
+        default=lambda array: array.tolist(),
+    )
 
 
 if __name__ == "__main__":

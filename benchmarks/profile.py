@@ -1,4 +1,6 @@
-"""`make profile`: where the time of a fit, its draws, statistics and the check goes, by phase and by function."""
+"""`make profile`: where the time of a fit, its draws, statistics and the check goes,
+by phase and by function.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class Work:
         name, rows, columns = size.split(",")
         self.x = rows_of(name, int(rows), int(columns))
         slopes = np.linspace(0.2, 1, min(10, self.x.shape[1]))
-        self.y = self.x[:, : len(slopes)] @ slopes + np.random.default_rng(1).standard_normal(len(self.x))
+        self.y = self.x[:, : len(slopes)] @ slopes + np.random.default_rng(1).standard_normal(
+            len(self.x)
+        )
         self.model = DDLK(device="cpu", random_state=0)
 
     def fit(self) -> None:
@@ -83,17 +87,22 @@ class Function(NamedTuple):
 
 
 def profile(work: Callable[[], None]) -> list[Function]:
-    """Carry out the work and return all functions that had a part in it, those with most own time first."""
+    """Carry out the work and return all functions that had a part in it,
+    those with most own time first.
+    """
     profiler = cProfile.Profile(time.process_time)
     profiler.runcall(work)
     found = [
-        Function(_name(own.code), own.callcount, own.inlinetime, own.totaltime) for own in profiler.getstats()
+        Function(_name(own.code), own.callcount, own.inlinetime, own.totaltime)
+        for own in profiler.getstats()
     ]
     return sorted(found, key=lambda own: -own.own)
 
 
 def _name(code: CodeType | str) -> str:
-    """Return the file and the name of a function, the file as seen from the package or another one."""
+    """Return the file and the name of a function,
+    the file as seen from the package or another one.
+    """
     if isinstance(code, str):
         return code.strip("<>")
     path = Path(code.co_filename)
@@ -127,11 +136,14 @@ def tables(part: str, functions: list[Function]) -> tuple[Table, Table]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", nargs="+", default=["factors,2000,100"], help="distribution,rows,columns")
+    parser.add_argument(
+        "--sizes", nargs="+", default=["factors,2000,100"], help="distribution,rows,columns"
+    )
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    DDLK(joint_epochs=1, knockoff_epochs=1, device="cpu").fit(rows_of("gaussian", 100, 3))  # what is loaded once
+    # what is loaded once
+    DDLK(joint_epochs=1, knockoff_epochs=1, device="cpu").fit(rows_of("gaussian", 100, 3))
     console = Console(width=110)
     for size in arguments.sizes:
         console.rule(size.replace(",", " "))

@@ -26,7 +26,11 @@ def one_fit(name: str, settings: str, seed: int) -> list[Row]:
     law = LAWS[name]
     x = law.sample(FIT_ROWS + HELD_OUT_ROWS, seed)
     options = {"validation_fraction": 300 / FIT_ROWS, "device": "cpu", "random_state": seed}
-    model = DDLK(**options) if settings == "default" else DDLK.paper(entropy=PAPER_ENTROPY[name], **options)
+    model = (
+        DDLK(**options)
+        if settings == "default"
+        else DDLK.paper(entropy=PAPER_ENTROPY[name], **options)
+    )
     spent = seconds(lambda: model.fit(x[:FIT_ROWS]))
     judged = asdict(measure(model, law, x[FIT_ROWS:], seed))
     return [{"law": name, "settings": settings, "seconds": spent} | judged]
@@ -36,7 +40,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_options(parser, "--seeds", 5)
     parser.add_argument("--laws", nargs="+", default=list(LAWS), choices=list(LAWS))
-    parser.add_argument("--paper-seeds", type=int, default=1, help="fits with DDLK.paper(), minutes each")
+    parser.add_argument(
+        "--paper-seeds", type=int, default=1, help="fits with DDLK.paper(), minutes each"
+    )
     arguments = parser.parse_args()
     kinds = {"paper": range(arguments.paper_seeds), "default": seeds_of(arguments)}
     jobs = [
@@ -48,7 +54,10 @@ def main() -> None:
     found = measured(jobs, arguments).groupby(["law", "settings"])
     table = found.agg(_spread).rename(columns=lambda name: name.replace("_", " "))
     table.insert(0, "fits", found.size())
-    title = f"{FIT_ROWS} rows fitted, 100 columns, {HELD_OUT_ROWS} held-out rows; median (range) over seeds"
+    title = (
+        f"{FIT_ROWS} rows fitted, 100 columns, {HELD_OUT_ROWS} held-out rows; median (range) "
+        f"over seeds"
+    )
     show(title, table.reset_index(), names=2)
 
 

@@ -1,7 +1,9 @@
-"""Randomisation tests: uniform p-values under the null, power, small tables beside knockoffs, and cost.
+"""Randomisation tests: uniform p-values under the null, power, small tables beside knockoffs,
+and cost.
 
-`python -m benchmarks.randomisation [null suite small cost] --n-jobs 16 --data FOLDER`; each part stands alone.
-With `--out FILE` results are written there as they come, and a later call goes on from them.
+`python -m benchmarks.randomisation [null suite small cost] --n-jobs 16 --data FOLDER`; each part
+stands alone. With `--out FILE` results are written there as they come, and a later call goes on
+from them.
 """
 
 from __future__ import annotations
@@ -16,7 +18,16 @@ from scipy.stats import kstest
 from benchmarks.mixed import REAL, available
 from benchmarks.mixed_rates import respond
 from benchmarks.randomisation_suite import ALPHA, SUITE
-from benchmarks.repeated import Job, Row, add_options, measured, rates_at, rates_table, seeds_of, show
+from benchmarks.repeated import (
+    Job,
+    Row,
+    add_options,
+    measured,
+    rates_at,
+    rates_table,
+    seeds_of,
+    show,
+)
 from knockoffs import DDLK, HoldoutStatistic, JointDensity, RandomizationTest, fdp, power
 from knockoffs.check.dry_run import feature_scores
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula
@@ -54,23 +65,39 @@ def null_pvalues(law: str, rows: int, exact: bool, variant: Variant, seed: int) 
     x = LAWS[law].sample(rows, random_state=seed)
     y, relevant = null_response(x, np.random.default_rng([seed, 1]))
     density = LAWS[law].redraw if exact else JointDensity(device="cpu")
-    test = RandomizationTest(density, variant=variant, resamples=1000, exceedances=100, random_state=seed)
+    test = RandomizationTest(
+        density, variant=variant, resamples=1000, exceedances=100, random_state=seed
+    )
     p = test.fit(x, y).pvalues_
-    about = {"table": law, "rows": rows, "density": "exact" if exact else "learned", "variant": variant}
+    about = {
+        "table": law,
+        "rows": rows,
+        "density": "exact" if exact else "learned",
+        "variant": variant,
+    }
     return [about | {"null": p[~relevant].tolist(), "relevant": p[relevant].tolist()}]
 
 
-def real_null_pvalues(name: str, rows: int, data: str | None, variant: Variant, seed: int) -> list[Row]:
+def real_null_pvalues(
+    name: str, rows: int, data: str | None, variant: Variant, seed: int
+) -> list[Row]:
     """The same for rows of a real table with a simulated response."""
     table = some_rows(name, data, rows, seed)
     y, relevant = respond(table, ("linear", "Liang", "steps")[seed % 3], seed)
     test = RandomizationTest(
-        JointDensity(device="cpu"), variant=variant, resamples=1000, exceedances=100, random_state=seed
+        JointDensity(device="cpu"),
+        variant=variant,
+        resamples=1000,
+        exceedances=100,
+        random_state=seed,
     ).fit(table, y)
     result = test.result_
     null = ~relevant & ~result.copies
     about = {"table": name, "rows": rows, "density": "learned", "variant": variant}
-    return [about | {"null": result.pvalues[null].tolist(), "relevant": result.pvalues[relevant].tolist()}]
+    return [
+        about
+        | {"null": result.pvalues[null].tolist(), "relevant": result.pvalues[relevant].tolist()}
+    ]
 
 
 def some_rows(name: str, data: str | None, rows: int, seed: int) -> Table:
@@ -85,7 +112,9 @@ def null_table(arguments: argparse.Namespace) -> pd.DataFrame:
     for seed in seeds_of(arguments):
         for rows in ROWS:
             for law in LAWS:
-                jobs += [Job(null_pvalues, (law, rows, exact, variant, seed)) for exact in (True, False)]
+                jobs += [
+                    Job(null_pvalues, (law, rows, exact, variant, seed)) for exact in (True, False)
+                ]
             for name in available(("support2",), arguments.data):
                 jobs.append(Job(real_null_pvalues, (name, rows, arguments.data, variant, seed)))
     lines = []
@@ -97,7 +126,9 @@ def null_table(arguments: argparse.Namespace) -> pd.DataFrame:
             line += [(p <= level).mean(), by_set.sem()]
         lines.append([*line, (relevant <= 0.05).mean()])
     names = ["table", "rows", "density", "variant", "nulls", "KS p", "mean p"]
-    return pd.DataFrame(lines, columns=[*names, "≤ .05", "s.e.", "≤ .01", "s.e. ", "power at .05"]).round(4)
+    return pd.DataFrame(
+        lines, columns=[*names, "≤ .05", "s.e.", "≤ .01", "s.e. ", "power at .05"]
+    ).round(4)
 
 
 def suite_pvalues(name: str, variant: Variant, seed: int) -> list[Row]:
@@ -109,7 +140,9 @@ def suite_pvalues(name: str, variant: Variant, seed: int) -> list[Row]:
 
 
 def suite_table(arguments: argparse.Namespace) -> pd.DataFrame:
-    """Power per relevant feature beside the most that is possible, and level per irrelevant feature."""
+    """Power per relevant feature beside the most that is possible,
+    and level per irrelevant feature.
+    """
     jobs = [
         Job(suite_pvalues, (name, arguments.variant, seed))
         for seed in range(arguments.first_seed, arguments.first_seed + arguments.data_sets)
@@ -121,7 +154,9 @@ def suite_table(arguments: argparse.Namespace) -> pd.DataFrame:
         rates, relevant = rejected.mean(0), list(problem.relevant)
         oracle = [problem.oracle_power(j, np.random.default_rng(j)) for j in relevant]
         null = np.delete(rates, relevant)
-        by_set = np.delete(rejected, relevant, axis=1).mean(1) if len(null) else np.zeros(len(rejected))
+        by_set = (
+            np.delete(rejected, relevant, axis=1).mean(1) if len(null) else np.zeros(len(rejected))
+        )
         lines.append(
             [
                 name,
@@ -153,7 +188,9 @@ def suite_table(arguments: argparse.Namespace) -> pd.DataFrame:
 
 
 def small_replicate(name: str, data: str | None, seed: int) -> list[Row]:
-    """Benjamini-Hochberg on p-values beside knockoffs, from one density, on few columns of a real table."""
+    """Benjamini-Hochberg on p-values beside knockoffs, from one density,
+    on few columns of a real table.
+    """
     rng = np.random.default_rng([seed, 5])
     frame = REAL[name](data)  # pyrefly: ignore[bad-argument-type]
     columns = rng.choice(frame.shape[1], size=int(rng.integers(10, 21)), replace=False)
@@ -161,9 +198,13 @@ def small_replicate(name: str, data: str | None, seed: int) -> list[Row]:
     table = read_table(frame, who="randomisation")
     y, relevant = few_relevant(table, int(rng.integers(3, 7)), rng, seed)
     generator = DDLK(device="cpu", random_state=seed).fit(table)
-    w = HoldoutStatistic(random_state=seed).compute(table, generator.sample(table, random_state=seed), y)
+    w = HoldoutStatistic(random_state=seed).compute(
+        table, generator.sample(table, random_state=seed), y
+    )
     p = RandomizationTest(generator, random_state=seed).fit(table, y).pvalues_
-    found = [{"table": name, "method": "knockoffs"} | rates for rates in rates_at(w, relevant, LEVELS)]
+    found = [
+        {"table": name, "method": "knockoffs"} | rates for rates in rates_at(w, relevant, LEVELS)
+    ]
     for level in LEVELS:
         selected = adjust_pvalues(p, "bh") <= level
         rates = {"level": level, "FDP": fdp(selected, relevant), "power": power(selected, relevant)}
@@ -171,7 +212,9 @@ def small_replicate(name: str, data: str | None, seed: int) -> list[Row]:
     return found
 
 
-def few_relevant(table: Table, count: int, rng: np.random.Generator, seed: int) -> tuple[Array, Flags]:
+def few_relevant(
+    table: Table, count: int, rng: np.random.Generator, seed: int
+) -> tuple[Array, Flags]:
     """Lines of some features and a product of two of these, and as much noise."""
     scores = feature_scores(expand(table.schema, table.codes), seed)
     varying = rng.permutation(np.flatnonzero(scores.std(0) > 0))[:count]
@@ -193,9 +236,15 @@ def small_table(arguments: argparse.Namespace) -> pd.DataFrame:
 
 
 def cost_table(arguments: argparse.Namespace) -> pd.DataFrame:
-    """Seconds for 100 columns and 2,000 rows, all features, with the resolution of 1,000 redraws."""
+    """Seconds for 100 columns and 2,000 rows, all features,
+    with the resolution of 1,000 redraws.
+    """
     lines = []
-    laws = {"gaussian": AutoregressiveGaussian(), "mixture": AutoregressiveMixture(), "Clayton": ClaytonCopula()}
+    laws = {
+        "gaussian": AutoregressiveGaussian(),
+        "mixture": AutoregressiveMixture(),
+        "Clayton": ClaytonCopula(),
+    }
     for name, law in laws.items():
         x = law.sample(2000, random_state=0)
         y, _ = null_response(x, np.random.default_rng(0))
@@ -203,11 +252,17 @@ def cost_table(arguments: argparse.Namespace) -> pd.DataFrame:
             start, cpu = time.perf_counter(), time.process_time()
             density = JointDensity(device=arguments.device, random_state=0).fit(x)
             fitted = time.perf_counter()
-            test = RandomizationTest(density, variant=arguments.variant, resamples=1000, random_state=0)
+            test = RandomizationTest(
+                density, variant=arguments.variant, resamples=1000, random_state=0
+            )
             result = test.fit(x, y).result_
             done, cpu = time.perf_counter(), time.process_time() - cpu
-        lines.append([name, fitted - start, done - fitted, done - start, cpu, int(result.resamples.sum())])
-    return pd.DataFrame(lines, columns=["table", "density", "tests", "together", "cpu", "redraws"]).round(1)
+        lines.append(
+            [name, fitted - start, done - fitted, done - start, cpu, int(result.resamples.sum())]
+        )
+    return pd.DataFrame(
+        lines, columns=["table", "density", "tests", "together", "cpu", "redraws"]
+    ).round(1)
 
 
 PARTS = {"null": null_table, "suite": suite_table, "small": small_table, "cost": cost_table}

@@ -1,4 +1,6 @@
-"""The eleven problems of the TabPFN-CRT suite, with the true mean of y and the conditionals of all columns."""
+"""The eleven problems of the TabPFN-CRT suite, with the true mean of y and the conditionals of all
+columns.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ ORACLE_DRAWS = 400
 
 
 class Suite(NamedTuple):
-    """A problem: how columns are drawn, the mean of y, its noise, relevant columns, and the reported power."""
+    """A problem: how columns are drawn, the mean of y, its noise, relevant columns,
+    and the reported power.
+    """
 
     columns: int
     uniform: bool
@@ -49,7 +53,8 @@ class Suite(NamedTuple):
         return drawn
 
     def oracle_power(self, feature: int, rng: np.random.Generator) -> tuple[float, float]:
-        """The most power that any test of level `ALPHA` can have: that of the likelihood ratio, all else known.
+        """The most power that any test of level `ALPHA` can have: that of the likelihood ratio,
+        all else known.
 
         Beside it that of the two-sided test, which does not know the direction of the effect.
         """
@@ -66,16 +71,25 @@ class Suite(NamedTuple):
 
 
 SUITE = {
-    "linear, sparse": Suite(10, False, False, lambda x: 3 * x[:, 0] - 2 * x[:, 1] + x[:, 2], 1.0, (0, 1, 2), 1.0),
+    "linear, sparse": Suite(
+        10, False, False, lambda x: 3 * x[:, 0] - 2 * x[:, 1] + x[:, 2], 1.0, (0, 1, 2), 1.0
+    ),
     "linear, dense": Suite(5, False, False, lambda x: x.sum(1), 1.0, (0, 1, 2, 3, 4), 1.0),
-    "linear, weak": Suite(5, False, False, lambda x: 0.5 * x[:, 0] + 0.5 * x[:, 1], 1.0, (0, 1), 1.0),
+    "linear, weak": Suite(
+        5, False, False, lambda x: 0.5 * x[:, 0] + 0.5 * x[:, 1], 1.0, (0, 1), 1.0
+    ),
     "linear, noise block": Suite(20, False, False, lambda x: x[:, 0] + x[:, 1], 1.0, (0, 1), 1.0),
     "linear, correlated": Suite(5, False, True, lambda x: x[:, 0], 1.0, (0,), 1.0),
     "Friedman 1": Suite(
         10,
         True,
         False,
-        lambda x: 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2 + 10 * x[:, 3] + 5 * x[:, 4],
+        lambda x: (
+            10 * np.sin(np.pi * x[:, 0] * x[:, 1])
+            + 20 * (x[:, 2] - 0.5) ** 2
+            + 10 * x[:, 3]
+            + 5 * x[:, 4]
+        ),
         1.0,
         (0, 1, 2, 3, 4),
         1.0,
@@ -98,7 +112,9 @@ SUITE = {
         (0, 1, 2, 3),
         0.4,
     ),
-    "additive + product": Suite(6, False, False, lambda x: x[:, 0] + x[:, 1] * x[:, 2], 1.0, (0, 1, 2), 1.0),
+    "additive + product": Suite(
+        6, False, False, lambda x: x[:, 0] + x[:, 1] * x[:, 2], 1.0, (0, 1, 2), 1.0
+    ),
     "threshold": Suite(5, True, False, lambda x: (x[:, 0] > 0.5).astype(float), 0.1, (0,), 1.0),
     "conditional null": Suite(2, False, True, lambda x: np.sin(x[:, 0]), 1.0, (0,), 1.0),
 }

@@ -1,8 +1,8 @@
 """The plain way to write DDLK: one network per column, a loop over columns, the paper's schedule.
 
-Kept as the yardstick of `make speed` and as an oracle: given the same weights it must agree with the stacked
-engine (tests/test_reference.py). Every conditional is a module of its own; the sampler goes column by column and
-backpropagates through all of its steps.
+Kept as the yardstick of `make speed` and as an oracle: given the same weights it must agree with
+the stacked engine (tests/test_reference.py). Every conditional is a module of its own; the sampler
+goes column by column and backpropagates through all of its steps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from knockoffs.density.swaps import GumbelSwaps, swap
 
 
 class Conditional(nn.Module):
-    """q(y_j | inputs): three hidden layers of 50, a residual skip from the input to the last layer."""
+    """q(y_j | inputs): three hidden layers of 50,
+    a residual skip from the input to the last layer.
+    """
 
     def __init__(self, inputs: int, components: int = 5, width: int = 50, depth: int = 3) -> None:
         super().__init__()
@@ -34,7 +36,9 @@ class Conditional(nn.Module):
         for layer in self.hidden:
             activation = torch.relu(layer(activation))
         logits, means, log_scales = (self.last(activation) + self.skip(inputs)).chunk(3, dim=-1)
-        return GaussianMixture(torch.log_softmax(logits, -1), means, log_scales.clamp(min=-6.907755))
+        return GaussianMixture(
+            torch.log_softmax(logits, -1), means, log_scales.clamp(min=-6.907755)
+        )
 
 
 class PlainDensity(nn.Module):
@@ -43,7 +47,8 @@ class PlainDensity(nn.Module):
     def __init__(self, features: int, context: int = 0) -> None:
         super().__init__()
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Initializing zero-element tensors")  # column 0 has no inputs
+            # column 0 has no inputs
+            warnings.filterwarnings("ignore", "Initializing zero-element tensors")
             self.conditionals = [Conditional(context + j) for j in range(features)]
         for number, conditional in enumerate(self.conditionals):
             self.add_module(str(number), conditional)
@@ -83,15 +88,25 @@ class PlainDensity(nn.Module):
 
 
 def reparameterised(mixture: GaussianMixture, value: Tensor) -> Tensor:
-    """A tensor whose gradient in the mixture's parameters is that of a sample at `value`; it has no other use."""
+    """A tensor whose gradient in the mixture's parameters is that of a sample at `value`;
+    it has no other use.
+    """
     with torch.no_grad():
         by_log_weight, by_mean, by_log_scale = mixture.at(value).of_sample()
-    terms = by_log_weight * mixture.log_weights + by_mean * mixture.means + by_log_scale * mixture.log_scales
+    terms = (
+        by_log_weight * mixture.log_weights
+        + by_mean * mixture.means
+        + by_log_scale * mixture.log_scales
+    )
     return terms.sum(-1)
 
 
 def swap_step(
-    q_joint: PlainDensity, q_knockoff: PlainDensity, swaps: GumbelSwaps, x: Tensor, generator: torch.Generator
+    q_joint: PlainDensity,
+    q_knockoff: PlainDensity,
+    swaps: GumbelSwaps,
+    x: Tensor,
+    generator: torch.Generator,
 ) -> Tensor:
     """The loss of one step of stage 2 with λ = 0.1, ready for backward."""
     noise = Noise.draw(len(x), x.shape[1], generator=generator, dtype=x.dtype)

@@ -1,7 +1,9 @@
-"""Measurements that are repeated: jobs that are made once and kept as they come, and means with standard errors.
+"""Measurements that are repeated: jobs that are made once and kept as they come,
+and means with standard errors.
 
-A program defines its jobs; this module runs, stores and tabulates them. Every job is kept as one line of JSON
-with the commit and the hardware: a later call with the same --out goes on where an earlier one was stopped.
+A program defines its jobs; this module runs, stores and tabulates them. Every job is kept as one
+line of JSON with the commit and the hardware: a later call with the same --out goes on where an
+earlier one was stopped.
 """
 
 from __future__ import annotations
@@ -42,12 +44,18 @@ class Job(NamedTuple):
 
 
 def add_options(parser: argparse.ArgumentParser, repeats: str, default: int) -> None:
-    """Add the options that all programs share; `repeats` is the option that says how often to repeat."""
-    parser.add_argument(repeats, dest="repeats", type=int, default=default, help="how often each line is repeated")
+    """Add the options that all programs share; `repeats` is the option that says how often to
+    repeat.
+    """
+    parser.add_argument(
+        repeats, dest="repeats", type=int, default=default, help="how often each line is repeated"
+    )
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument(
-        "--out", type=Path, help="file of results, written as they come; what it has is not made again"
+        "--out",
+        type=Path,
+        help="file of results, written as they come; what it has is not made again",
     )
     parser.add_argument("--show", action="store_true", help="only show what is there")
 
@@ -57,7 +65,9 @@ def seeds_of(arguments: argparse.Namespace) -> range:
 
 
 def measured(jobs: Iterable[Job], arguments: argparse.Namespace) -> pd.DataFrame:
-    """Return the rows of all jobs in their order; those that are written down are not made again."""
+    """Return the rows of all jobs in their order;
+    those that are written down are not made again.
+    """
     jobs = list(jobs)
     done = _read(arguments.out)
     todo = [] if arguments.show else [job for job in jobs if job.key not in done]
@@ -68,7 +78,9 @@ def measured(jobs: Iterable[Job], arguments: argparse.Namespace) -> pd.DataFrame
             _append(arguments.out, key, rows)
     rows = [row for job in jobs for row in done.get(job.key, [])]
     if jobs and not rows:
-        raise SystemExit(f"{arguments.out} has none of these results: leave out --show to make them.")
+        raise SystemExit(
+            f"{arguments.out} has none of these results: leave out --show to make them."
+        )
     return pd.DataFrame(rows)
 
 
@@ -103,7 +115,9 @@ def rates_at(w: Array, relevant: Flags, levels: Sequence[float]) -> Iterator[Row
 
 
 def means(frame: pd.DataFrame, by: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
-    """Return means, standard errors (`s.e. of …`) and numbers of the values, in the order of the frame."""
+    """Return means, standard errors (`s.e. of …`) and numbers of the values,
+    in the order of the frame.
+    """
     groups = frame.groupby(list(by), sort=False)
     found = groups[list(values)].mean()
     for value in values:
@@ -112,7 +126,9 @@ def means(frame: pd.DataFrame, by: Sequence[str], values: Sequence[str]) -> pd.D
     return found.reset_index()
 
 
-def means_as_text(frame: pd.DataFrame, by: Sequence[str], values: Sequence[str], digits: int = 3) -> pd.DataFrame:
+def means_as_text(
+    frame: pd.DataFrame, by: Sequence[str], values: Sequence[str], digits: int = 3
+) -> pd.DataFrame:
     """Return means ± standard errors as text."""
     found = means(frame, by, values)
     for value in values:
@@ -122,25 +138,33 @@ def means_as_text(frame: pd.DataFrame, by: Sequence[str], values: Sequence[str],
 
 
 def marked(mean: float, error: float, level: float) -> str:
-    """Write a mean ± its standard error, marked where it is above the level by more than two of these."""
+    """Write a mean ± its standard error, marked where it is above the level by more than two of
+    these.
+    """
     return with_error(mean, error) + (" !" if mean > level + 2 * error else "")
 
 
 def rates_table(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return FDP ± s.e. and power as text, a column for each level and a row for each of the rest."""
+    """Return FDP ± s.e. and power as text, a column for each level and a row for each of the
+    rest.
+    """
     found = means(frame, [*by, "level"], ["FDP", "power"])
     cells = [
         f"{marked(row['FDP'], row['s.e. of FDP'], row['level'])} / {row['power']:.2f}"
         for row in found.to_dict("records")
     ]
     table = wide(found.assign(cell=cells), by, "level", "cell")
-    return table.rename(columns=lambda name: f"FDP / power at {name:g}" if isinstance(name, float) else name)
+    return table.rename(
+        columns=lambda name: f"FDP / power at {name:g}" if isinstance(name, float) else name
+    )
 
 
 def wide(frame: pd.DataFrame, by: Sequence[str], column: str, cell: str) -> pd.DataFrame:
     """Return a frame with a column of cells for each value of one column; rows keep their order."""
     order = frame[list(by)].drop_duplicates()
-    columns = {name: own.set_index(list(by))[cell] for name, own in frame.groupby(column, sort=False)}
+    columns = {
+        name: own.set_index(list(by))[cell] for name, own in frame.groupby(column, sort=False)
+    }
     found = pd.DataFrame(columns)
     return order.merge(found.reset_index(), on=list(by), how="left").fillna("")
 
@@ -151,5 +175,7 @@ def show(title: str, frame: pd.DataFrame, names: int = 1, note: str = "", width:
     for place, name in enumerate(frame.columns):
         table.add_column(str(name), justify="left" if place < names else "right")
     for row in frame.itertuples(index=False):
-        table.add_row(*(f"{value:.3g}" if isinstance(value, float) else str(value) for value in row))
+        table.add_row(
+            *(f"{value:.3g}" if isinstance(value, float) else str(value) for value in row)
+        )
     Console(width=width).print(table)

@@ -1,4 +1,6 @@
-"""`make rows`: many rows in a folder of Parquet files, from the fit to the statistic, in a process of its own."""
+"""`make rows`: many rows in a folder of Parquet files, from the fit to the statistic,
+in a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def write_folder(folder: Path, rows: int, columns: int) -> None:
 
 
 def measure(folder: Path, knockoffs: Path) -> list[Part]:
-    """Measure each part of the work in this process: each begins where the one before has written its result."""
+    """Measure each part of the work in this process:
+    each begins where the one before has written its result.
+    """
     torch.set_num_threads(1)
     features = [name for name in ParquetTable(folder).columns if name != TARGET]
     table = ParquetTable(folder, columns=features)
@@ -62,7 +66,8 @@ def measure(folder: Path, knockoffs: Path) -> list[Part]:
         return f"{min(table.rows, MOST_ROWS):,} rows"
 
     def sample() -> str:
-        return f"{write_batches(model.sample_batches(table.batches(ROWS_AT_A_TIME)), knockoffs):,} rows"
+        drawn = model.sample_batches(table.batches(ROWS_AT_A_TIME))
+        return f"{write_batches(drawn, knockoffs):,} rows"
 
     def statistic() -> str:
         y = ParquetTable(folder, columns=[TARGET]).read()[TARGET]
@@ -78,7 +83,9 @@ def timed(work: Callable[[], str]) -> Part:
     wall, begun = time.perf_counter(), time.process_time()
     result = work()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return Part(work.__name__, time.perf_counter() - wall, time.process_time() - begun, peak, result)
+    return Part(
+        work.__name__, time.perf_counter() - wall, time.process_time() - begun, peak, result
+    )
 
 
 def main() -> None:
@@ -102,7 +109,9 @@ def main() -> None:
     for heading in ("part", "wall seconds", "CPU seconds", "peak GiB so far", "result"):
         table.add_column(heading, justify="right")
     for part in parts:
-        table.add_row(part.name, f"{part.wall:.1f}", f"{part.cpu:.1f}", f"{part.peak:.2f}", part.result)
+        table.add_row(
+            part.name, f"{part.wall:.1f}", f"{part.cpu:.1f}", f"{part.peak:.2f}", part.result
+        )
     wall, cpu = sum(part.wall for part in parts), sum(part.cpu for part in parts)
     table.add_row("all", f"{wall:.1f}", f"{cpu:.1f}", f"{parts[-1].peak:.2f}", "")
     Console(width=110).print(table)

@@ -1,4 +1,6 @@
-"""`make speed`: seconds of one core on tables of many sizes, beside those of an earlier commit in the same run."""
+"""`make speed`: seconds of one core on tables of many sizes,
+beside those of an earlier commit in the same run.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,20 @@ from knockoffs.datasets import AutoregressiveGaussian, ClaytonCopula
 from knockoffs.statistics import HoldoutStatistic, LassoStatistic
 
 BEFORE = "241ef70"
-SIZES = ("gaussian,2000,100", "clayton,2000,100", "factors,2000,25", "factors,2000,50", "factors,2000,100")
-LARGE = ("factors,2000,400", "factors,2000,800", "factors,500,1000", "factors,8000,50", "factors,128000,50")
+SIZES = (
+    "gaussian,2000,100",
+    "clayton,2000,100",
+    "factors,2000,25",
+    "factors,2000,50",
+    "factors,2000,100",
+)
+LARGE = (
+    "factors,2000,400",
+    "factors,2000,800",
+    "factors,500,1000",
+    "factors,8000,50",
+    "factors,128000,50",
+)
 PARTS = ("fit", "sample", "lasso", "statistic")
 
 
@@ -34,7 +48,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def rows_of(name: str, rows: int, columns: int, seed: int = 0) -> np.ndarray:
-    """Rows of a distribution; "factors" has five common factors and log-normal columns in its second half."""
+    """Rows of a distribution; "factors" has five common factors and log-normal columns in its
+    second half.
+    """
     if name == "gaussian":
         return AutoregressiveGaussian(columns).sample(rows, seed)
     if name == "clayton":
@@ -74,7 +90,9 @@ def measure(size: str, parts: list[str]) -> dict[str, float]:
 
 
 def in_a_process(size: str, parts: list[str], tree: Path | None) -> dict[str, float]:
-    """What `measure` finds with the package of a tree; nothing where there is none or it cannot do this."""
+    """What `measure` finds with the package of a tree;
+    nothing where there is none or it cannot do this.
+    """
     if tree is None:
         return {}
     try:
@@ -89,7 +107,9 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", default=list(SIZES), help="distribution,rows,columns")
     parser.add_argument("--large", action="store_true", help="also sizes that took minutes before")
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
-    parser.add_argument("--before", default=BEFORE, help="the commit to compare with; empty for none")
+    parser.add_argument(
+        "--before", default=BEFORE, help="the commit to compare with; empty for none"
+    )
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
@@ -110,7 +130,9 @@ def main() -> None:
 
 
 def _earlier(commit: str, stack: ExitStack) -> Path | None:
-    """The tree of a commit, for as long as the stack is open; None where there is no such commit."""
+    """The tree of a commit, for as long as the stack is open;
+    None where there is no such commit.
+    """
     try:
         return stack.enter_context(tree_of(commit)) if commit else None
     except NoCommitError as error:

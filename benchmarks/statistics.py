@@ -1,4 +1,6 @@
-"""`make statistics`: false discoveries and power of every statistic with exact knockoffs, and what they cost."""
+"""`make statistics`: false discoveries and power of every statistic with exact knockoffs,
+and what they cost.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def one_replicate(name: str, seed: int) -> list[Row]:
     y, relevant = linear_response(x, amplitude=10, random_state=seed)
     ws: list[np.ndarray] = []
     spent = seconds(lambda: ws.append(_seeded(STATISTICS[name], seed).compute(x, x_tilde, y)))
-    return [{"statistic": name, "seconds": spent} | rates for rates in rates_at(ws[0], relevant, LEVELS)]
+    return [
+        {"statistic": name, "seconds": spent} | rates for rates in rates_at(ws[0], relevant, LEVELS)
+    ]
 
 
 def one_null(name: str, seed: int) -> list[Row]:
@@ -80,18 +84,25 @@ def show_rates(names: list[str], arguments: argparse.Namespace) -> None:
     nulls = [Job(one_null, (name, seed)) for name in names for seed in range(arguments.nulls)]
     found, null = measured(runs, arguments), measured(nulls, arguments)
     table = rates_table(found, ["statistic"])
-    table.insert(1, "exact", ["yes" if STATISTICS[name].exact else "no" for name in table["statistic"]])
+    table.insert(
+        1, "exact", ["yes" if STATISTICS[name].exact else "no" for name in table["statistic"]]
+    )
     if len(null):
         shares = means(null, ["statistic"], ["any"])
         cells = [marked(row["any"], row["s.e. of any"], 0.1) for row in shares.to_dict("records")]
         table = table.merge(shares.assign(null=cells)[["statistic", "null"]])
     table["seconds"] = found.groupby("statistic", sort=False)["seconds"].median().to_numpy()
-    title = f"exact knockoffs of gaussian, 10/√N, {arguments.repeats} replicates; global null, {arguments.nulls}"
+    title = (
+        f"exact knockoffs of gaussian, 10/√N, {arguments.repeats} replicates; global null, "
+        f"{arguments.nulls}"
+    )
     show(title, table, note=ABOVE)
 
 
 def show_costs(console: Console, repeats: int) -> None:
-    """Seconds on this core: the mixture statistic, its models fitted one by one, and the whole pipeline."""
+    """Seconds on this core: the mixture statistic, its models fitted one by one,
+    and the whole pipeline.
+    """
     law = AutoregressiveGaussian()
     x = law.sample(ROWS, 0)
     x_tilde = law.knockoffs(x, 0)
@@ -100,14 +111,22 @@ def show_costs(console: Console, repeats: int) -> None:
     for seed in range(repeats):  # taken in turn, so that both see the same machine
         ours.append(seconds(lambda s=seed: HoldoutStatistic(random_state=s).compute(x, x_tilde, y)))
         mlp = MLPRegressor(
-            hidden_layer_sizes=(200,), batch_size=64, early_stopping=True, max_iter=60, random_state=seed
+            hidden_layer_sizes=(200,),
+            batch_size=64,
+            early_stopping=True,
+            max_iter=60,
+            random_state=seed,
         )
         train = np.random.default_rng(seed).permutation(ROWS)[: ROWS * 4 // 5]
         separate.append(seconds(lambda m=mlp, rows=train: m.fit(x[rows], y[rows])))
     whole = seconds(lambda: KnockoffSelector(DDLK(), HoldoutStatistic(), random_state=0).fit(x, y))
     one, all_of_them = np.median(ours), np.median(separate) * 5 * x.shape[1]
-    console.print(f"mixture statistic, 5 folds, {ROWS} x {x.shape[1]}: {one:.1f} s (median of {repeats})")
-    console.print(f"5 d separate scikit-learn networks (extrapolated from {repeats}): {all_of_them:.0f} s")
+    console.print(
+        f"mixture statistic, 5 folds, {ROWS} x {x.shape[1]}: {one:.1f} s (median of {repeats})"
+    )
+    console.print(
+        f"5 d separate scikit-learn networks (extrapolated from {repeats}): {all_of_them:.0f} s"
+    )
     console.print(f"ratio: {all_of_them / one:.0f}")
     console.print(f"DDLK, mixture statistic and filter, end to end: {whole:.1f} s")
 
@@ -121,7 +140,11 @@ def main() -> None:
     add_options(parser, "--replicates", 100)
     parser.add_argument("--nulls", type=int, default=200)
     parser.add_argument(
-        "--repeats", dest="timings", type=int, default=3, help="timings of which the median is shown"
+        "--repeats",
+        dest="timings",
+        type=int,
+        default=3,
+        help="timings of which the median is shown",
     )
     parser.add_argument("--only", default="", help="statistics whose name begins so")
     arguments = parser.parse_args()

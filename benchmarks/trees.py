@@ -31,7 +31,9 @@ def tree_of(commit: str) -> Iterator[Path]:
 
 
 def run_in(tree: Path, command: Sequence[str]) -> str:
-    """Return what Python prints with the package of that tree, on one core; its errors go to the terminal."""
+    """Return what Python prints with the package of that tree, on one core;
+    its errors go to the terminal.
+    """
     path = os.pathsep.join([str(tree / "src"), str(HERE)])  # HERE for the programs of this folder
     done = subprocess.run(
         [sys.executable, *command],
@@ -45,7 +47,9 @@ def run_in(tree: Path, command: Sequence[str]) -> str:
 
 
 def _unpack(commit: str, folder: str) -> None:
-    archive = subprocess.run(["git", "-C", str(HERE), "archive", commit, "src"], capture_output=True, check=False)
+    archive = subprocess.run(
+        ["git", "-C", str(HERE), "archive", commit, "src"], capture_output=True, check=False
+    )
     if archive.returncode != 0:
         raise NoCommitError(f"There is no commit {commit} here: {archive.stderr.decode().strip()}")
     subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)

@@ -27,7 +27,12 @@ extensions = [
     "site_names",
     "site_pages",
 ]
-exclude_patterns = ["_build", "examples", "sg_execution_times.rst", "reference/generated/backreferences"]
+exclude_patterns = [
+    "_build",
+    "examples",
+    "sg_execution_times.rst",
+    "reference/generated/backreferences",
+]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "name"
 nitpicky = False
@@ -39,7 +44,8 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["llms.txt"]
 html_copy_source = False
-html_show_search_summary = False  # summaries are fetched, which browsers forbid for pages without a server
+# summaries are fetched, which browsers forbid for pages without a server
+html_show_search_summary = False
 html_use_index = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"
@@ -77,7 +83,9 @@ INHERITED = {
 }
 
 
-def skip_inherited(app: object, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
+def skip_inherited(
+    app: object, what: str, name: str, obj: object, skip: bool, options: object
+) -> bool | None:
     module = getattr(obj, "__module__", None) or ""
     return True if name in INHERITED and not module.startswith("knockoffs") else None
 

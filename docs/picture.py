@@ -28,11 +28,28 @@ def picture() -> Figure:
     axes.axhline(threshold, color="0.3", linestyle="--", linewidth=1)
     axes.axhline(0, color="0.6", linewidth=1)
     selected = selector.get_support()
-    said = f"{selected.sum()} selected, {(selected & ~relevant).sum()} of them false (a tenth was accepted)"
+    said = (
+        f"{selected.sum()} selected, {(selected & ~relevant).sum()} of them false (a tenth was "
+        f"accepted)"
+    )
     axes.text(len(w) - 0.5, 1.05 * most, said, ha="right", va="top", fontsize=12)
-    axes.text(len(w) - 0.5, 0.93 * most, "blue: relevant in truth", color=DATA, ha="right", va="top", fontsize=11)
     axes.text(
-        len(w) - 0.5, 0.83 * most, "red: irrelevant in truth", color=KNOCKOFF, ha="right", va="top", fontsize=11
+        len(w) - 0.5,
+        0.93 * most,
+        "blue: relevant in truth",
+        color=DATA,
+        ha="right",
+        va="top",
+        fontsize=11,
+    )
+    axes.text(
+        len(w) - 0.5,
+        0.83 * most,
+        "red: irrelevant in truth",
+        color=KNOCKOFF,
+        ha="right",
+        va="top",
+        fontsize=11,
     )
     axes.set_xticks(places, X.columns[order], rotation=60, ha="right", fontsize=9)
     axes.set_ylabel("w: evidence beyond its knockoff")

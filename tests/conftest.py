@@ -13,7 +13,9 @@ from hypothesis import settings
 from knockoffs import DDLK
 from knockoffs.datasets import AutoregressiveGaussian
 
-settings.register_profile("repeatable", deadline=None, derandomize=True, database=None, max_examples=40)
+settings.register_profile(
+    "repeatable", deadline=None, derandomize=True, database=None, max_examples=40
+)
 settings.load_profile("repeatable")
 
 
@@ -50,7 +52,9 @@ def double_precision() -> Iterator[None]:
 
 @pytest.fixture
 def mixed_frame() -> pd.DataFrame:
-    """Dependent columns of four types, one with a name that is no HTML, under an index that is no range."""
+    """Dependent columns of four types, one with a name that is no HTML,
+    under an index that is no range.
+    """
     z = AutoregressiveGaussian(features=5, rho=0.6).sample(160, random_state=2)
     columns = {
         "<b>": z[:, 0],

@@ -13,7 +13,9 @@ DATA = Path(os.environ.get(VARIABLE) or Path(__file__).parents[2] / "shared" / "
 
 
 def folder_with(name: str) -> Path:
-    """The folder that holds this data set; without it the test is skipped, since the data are not ours to ship."""
+    """The folder that holds this data set; without it the test is skipped,
+    since the data are not ours to ship.
+    """
     if not (DATA / name).is_dir():
         pytest.skip(f"{name} is not here: set {VARIABLE} to a folder that holds it")
     return DATA

@@ -23,7 +23,10 @@ from knockoffs.datasets import make_patients
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = (ROOT / "docs" / "guides" / "command-line.md").read_text(encoding="utf-8")
-GUIDES = [*sorted((ROOT / "docs" / "guides").glob("*.md")), ROOT / "docs" / "start" / "first-discovery.md"]
+GUIDES = [
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    ROOT / "docs" / "start" / "first-discovery.md",
+]
 
 
 @pytest.fixture
@@ -64,12 +67,20 @@ def test_the_command_line_examples(folder: Path, text: str) -> None:
         assert result.exit_code == 0, f"{line}: {result.output}"
         printed[line] = result.stdout
     found = json.loads((folder / "results" / "selection.json").read_text(encoding="utf-8"))
-    assert {"age", "ward"} & {f["feature"] for f in sorted(found["features"], key=lambda f: -f["w"])[:3]}
+    assert {"age", "ward"} & {
+        f["feature"] for f in sorted(found["features"], key=lambda f: -f["w"])[:3]
+    }
     assert (folder / "report.html").is_file()
     (described,) = [text for line, text in printed.items() if line.startswith("describe")]
     assert "nominal" in described
     if text is COMMANDS:
-        assert {line.split()[0] for line in printed} == {"describe", "select", "test", "sample", "check"}
+        assert {line.split()[0] for line in printed} == {
+            "describe",
+            "select",
+            "test",
+            "sample",
+            "check",
+        }
         assert (folder / "knockoffs.parquet").is_file()
         assert (folder / "tests" / "tests.json").is_file()
         (as_json,) = [text for line, text in printed.items() if line.endswith("--json")]
@@ -78,23 +89,36 @@ def test_the_command_line_examples(folder: Path, text: str) -> None:
         assert check.startswith(("PASS", "WARN", "FAIL"))
 
 
-@pytest.mark.skipif(not os.environ.get("KNOCKOFFS_NEEDS_SITE"), reason="`make docs` runs the code of the guides")
+@pytest.mark.skipif(
+    not os.environ.get("KNOCKOFFS_NEEDS_SITE"), reason="`make docs` runs the code of the guides"
+)
 @pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_the_code_of_the_guides(guide: Path, folder: Path) -> None:
-    """Runs as shown, on few patients; what an earlier block of the page or the first page made is there."""
+    """Runs as shown, on few patients; what an earlier block of the page or the first page made is
+    there.
+    """
     X, y, relevant = make_patients(rows=160, random_state=0)
     X = X[[*X.columns[:8], "albumin", "crp"]]
     selector = KnockoffSelector("gaussian", "lasso", fdr=0.3, random_state=0).fit(X, y)
     names = {name: getattr(knockoffs, name) for name in knockoffs.__all__}
-    names |= {"X": X, "y": y, "relevant": relevant, "patient": np.arange(160) // 2, "selector": selector}
+    names |= {
+        "X": X,
+        "y": y,
+        "relevant": relevant,
+        "patient": np.arange(160) // 2,
+        "selector": selector,
+    }
     for block in blocks(guide.read_text(encoding="utf-8")):
-        exec(block.replace("10_000", "150").replace("rows=800", "rows=160"), names)  # fewer rows than on the page
+        # fewer rows than on the page
+        exec(block.replace("10_000", "150").replace("rows=800", "rows=160"), names)
 
 
 EXAMPLES = ROOT / "docs" / "examples"
 VERDICTS = {
-    "1_start/plot_1_first_selection.py": lambda names: [names["selector"].certificate_.verdict] == ["pass"],
+    "1_start/plot_1_first_selection.py": lambda names: (
+        [names["selector"].certificate_.verdict] == ["pass"]
+    ),
     "2_deeper/plot_3_certificate.py": lambda names: (
         [own.verdict for own in names["certificates"].values()] == ["pass", "fail"]
     ),

@@ -74,8 +74,12 @@ def test_every_module_has_a_layer_and_imports_only_from_it_or_below(path: Path) 
     for target in own_imports_of(path):
         if part == "cli" and target[0] not in HEIGHT:
             continue  # the top may use the public names
-        assert target[0] in HEIGHT, f"{name(path)} imports knockoffs.{'.'.join(target)}, which has no layer"
-        assert HEIGHT[target[0]] <= HEIGHT[part], f"{name(path)} imports {'.'.join(target)} from above"
+        assert target[0] in HEIGHT, (
+            f"{name(path)} imports knockoffs.{'.'.join(target)}, which has no layer"
+        )
+        assert HEIGHT[target[0]] <= HEIGHT[part], (
+            f"{name(path)} imports {'.'.join(target)} from above"
+        )
 
 
 def test_a_name_of_a_file_is_used_in_two_rooms_for_one_concept_alone() -> None:
@@ -110,7 +114,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "density").rglob("*.py")), ids=name)
 def test_the_density_knows_torch_and_what_all_rooms_use(path: Path) -> None:
-    allowed = {"torch", "numpy"} if path.name == "in_order.py" else {"torch"}  # a loop that numpy runs faster
+    # a loop that numpy runs faster
+    allowed = {"torch", "numpy"} if path.name == "in_order.py" else {"torch"}
     rooms = {("knockoffs", "density"), ("knockoffs", "runtime")}
     for target in imports_of(path):
         assert target[0] in sys.stdlib_module_names | allowed or target[:2] in rooms, target
@@ -135,7 +140,11 @@ def test_the_rules_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_public_names_are_found_where_they_are_listed() -> None:
-    assert dir(knockoffs) == sorted(dir(knockoffs)) == sorted([*knockoffs.__all__, "__version__", "datasets"])
+    assert (
+        dir(knockoffs)
+        == sorted(dir(knockoffs))
+        == sorted([*knockoffs.__all__, "__version__", "datasets"])
+    )
     for public in knockoffs.__all__:
         assert getattr(knockoffs, public).__name__ == public
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -143,12 +152,15 @@ def test_public_names_are_found_where_they_are_listed() -> None:
 
 
 def test_import_is_light() -> None:
-    """Figures, other people's tables, boosted trees and clusters are loaded when used, not before."""
+    """Figures, other people's tables, boosted trees and clusters are loaded when used,
+    not before.
+    """
     code = (
         "import sys, knockoffs\n"
         "assert 'torch' not in sys.modules, 'torch'\n"
         "from knockoffs import *\n"
-        "heavy = {'matplotlib', 'polars', 'lightgbm', 'dask', 'distributed', 'pytest', 'hypothesis'}\n"
+        "heavy = {'matplotlib', 'polars', 'lightgbm', 'dask', 'distributed', 'pytest', "
+        "'hypothesis'}\n"
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -1,4 +1,6 @@
-"""The net sees every difference between two trees, and knows the package by its public names alone."""
+"""The net sees every difference between two trees,
+and knows the package by its public names alone.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,11 @@ def test_what_is_the_same_is_equal() -> None:
     ],
 )
 def test_every_difference_of_numbers_is_seen_from_both_sides(other: dict[str, Any]) -> None:
-    assert lines(VALUES | other, VALUES) == lines(VALUES, VALUES | other) == {"w": False, "selection": True}
+    assert (
+        lines(VALUES | other, VALUES)
+        == lines(VALUES, VALUES | other)
+        == {"w": False, "selection": True}
+    )
 
 
 def test_words_are_compared_too() -> None:
@@ -53,7 +59,9 @@ def test_what_only_this_tree_has_is_no_difference_and_what_only_the_base_has_is_
 
 def test_a_configuration_without_values_is_equal_only_where_the_base_lacks_a_name() -> None:
     done, absent, failed = {"values": VALUES}, {"absent": "DDLK"}, {"failed": "ValueError('no')"}
-    equal = [[line.equal for line in compare("case", *pair)] for pair in [(done, absent), (done, failed)]]
+    equal = [
+        [line.equal for line in compare("case", *pair)] for pair in [(done, absent), (done, failed)]
+    ]
     assert equal == [[True], [False]]
     for here in (absent, failed):
         for base in (done, absent, failed):
@@ -63,7 +71,11 @@ def test_a_configuration_without_values_is_equal_only_where_the_base_lacks_a_nam
 def test_configurations_use_public_names_alone() -> None:
     """So they run on either side of any move inside the package."""
     tree = ast.parse(inspect.getsource(net_cases))
-    imported = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    imported = [
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     assert [line for line in imported if "knockoffs" in line] == [
         "import knockoffs as ko",
         "from knockoffs import datasets",
@@ -72,7 +84,9 @@ def test_configurations_use_public_names_alone() -> None:
     used = [
         (node.value.id, node.attr)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in public
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in public
     ]
     assert used
     assert not [(module, name) for module, name in used if name not in public[module]]

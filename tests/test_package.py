@@ -1,4 +1,6 @@
-"""The package that others install: built, installed without the source tree, and run from another folder."""
+"""The package that others install: built, installed without the source tree,
+and run from another folder.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 def run(*command: object, folder: Path) -> str:
     """Run a command that has to succeed, and return what it prints."""
     done = subprocess.run(
-        [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False, timeout=300
+        [str(part) for part in command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -33,23 +40,39 @@ def run(*command: object, folder: Path) -> str:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT, folder=folder)
+    run(
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        folder,
+        ROOT,
+        folder=folder,
+    )
     (built,) = folder.glob("*.whl")
     return built
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The commands of an environment with the wheel and, from the environment of this test, its dependencies.
+    """The commands of an environment with the wheel and, from the environment of this test,
+    its dependencies.
 
-    Their path is no folder of site packages there, so the editable install of this project has no effect.
+    Their path is no folder of site packages there, so the editable install of this project has no
+    effect.
     """
     folder = tmp_path_factory.mktemp("clean") / "environment"
     venv.create(folder, with_pip=False)
     names = {"base": str(folder), "platbase": str(folder)}
-    commands, packages = (Path(sysconfig.get_path(name, "venv", names)) for name in ("scripts", "purelib"))
+    commands, packages = (
+        Path(sysconfig.get_path(name, "venv", names)) for name in ("scripts", "purelib")
+    )
     options = ("install", "--quiet", "--no-deps", "--no-index")
-    run(sys.executable, "-m", "pip", "--python", commands / "python", *options, wheel, folder=folder)
+    run(
+        sys.executable, "-m", "pip", "--python", commands / "python", *options, wheel, folder=folder
+    )
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return commands
 
@@ -68,12 +91,19 @@ def test_the_wheel_holds_what_is_not_code_too(wheel: Path) -> None:
 
 
 def test_the_installed_wheel_runs_without_the_source_tree(installed: Path, tmp_path: Path) -> None:
-    where = run(installed / "python", "-c", "import knockoffs; print(knockoffs.__file__)", folder=tmp_path)
+    where = run(
+        installed / "python", "-c", "import knockoffs; print(knockoffs.__file__)", folder=tmp_path
+    )
     assert Path(where.strip()).is_relative_to(installed.parent)
-    assert run(installed / "knockoffs", "--version", folder=tmp_path).strip().endswith(PROJECT["version"])
+    assert (
+        run(installed / "knockoffs", "--version", folder=tmp_path)
+        .strip()
+        .endswith(PROJECT["version"])
+    )
     load_diabetes(as_frame=True, scaled=False).frame.to_csv(tmp_path / "diabetes.csv", index=False)
     options = (
-        "--target target --generator gaussian --statistic lasso --fdr 0.3 --quiet --out found --report page.html"
+        "--target target --generator gaussian --statistic lasso --fdr 0.3 --quiet --out "
+        "found --report page.html"
     )
     run(installed / "knockoffs", "select", "diabetes.csv", *options.split(), folder=tmp_path)
     found = json.loads((tmp_path / "found" / "selection.json").read_text(encoding="utf-8"))
@@ -85,7 +115,11 @@ def test_the_version_is_written_once_and_cited_alike() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {PROJECT['version']}\n" in citation
     assert f"\n## [{PROJECT['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    sources = [path for path in (ROOT / "src").rglob("*.py") if PROJECT["version"] in path.read_text("utf-8")]
+    sources = [
+        path
+        for path in (ROOT / "src").rglob("*.py")
+        if PROJECT["version"] in path.read_text("utf-8")
+    ]
     assert sources == []
 
 

@@ -1,4 +1,6 @@
-"""The site in a real browser: every page, every internal link. `make docs` builds it and runs this."""
+"""The site in a real browser: every page, every internal link.
+`make docs` builds it and runs this.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,19 @@ import knockoffs.datasets
 
 SITE = Path(__file__).parents[1] / "docs" / "_build" / "html"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-sync",
+]
 LINKS = "() => Array.from(document.querySelectorAll('a[href]')).map(link => link.href)"
 PLACES = "() => Array.from(document.querySelectorAll('[id]')).map(element => element.id)"
 
 pytestmark = pytest.mark.skipif(
-    not os.environ.get("KNOCKOFFS_NEEDS_SITE"), reason="needs the site: `make docs` builds it and runs this test"
+    not os.environ.get("KNOCKOFFS_NEEDS_SITE"),
+    reason="needs the site: `make docs` builds it and runs this test",
 )
 
 
@@ -83,12 +92,17 @@ def test_every_internal_link_leads_somewhere_and_nothing_comes_from_outside(read
             target = Path(unquote(address.partition("?")[0]).removeprefix("file://"))
             asked.append((path, target, place))
             if target.suffix == ".html":
-                assert target.is_file(), f"{path.relative_to(SITE)} links to {target.relative_to(SITE)}"
+                assert target.is_file(), (
+                    f"{path.relative_to(SITE)} links to {target.relative_to(SITE)}"
+                )
                 waiting.append(target)
     broken = [
         f"{path.relative_to(SITE)}: {target.relative_to(SITE)}#{place}"
         for path, target, place in asked
-        if not (target.is_file() and (not place or target.suffix != ".html" or unquote(place) in places[target]))
+        if not (
+            target.is_file()
+            and (not place or target.suffix != ".html" or unquote(place) in places[target])
+        )
     ]
     assert broken == []
     assert reader.problems == []
@@ -96,16 +110,25 @@ def test_every_internal_link_leads_somewhere_and_nothing_comes_from_outside(read
         path.relative_to(SITE).as_posix() for path in places
     }
     assert unread <= {"search.html"}  # the form on every page opens it
-    examples = [path for path in places if path.parent.parent.name == "gallery" and path.stem.startswith("plot_")]
+    examples = [
+        path
+        for path in places
+        if path.parent.parent.name == "gallery" and path.stem.startswith("plot_")
+    ]
     assert len(examples) >= 12
     size = sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file()) / 2**20
-    print(f"\n{len(places)} pages, {len(asked)} internal links, {len(examples)} examples, {size:.1f} MiB")
+    print(
+        f"\n{len(places)} pages, {len(asked)} internal links, {len(examples)} examples, "
+        f"{size:.1f} MiB"
+    )
 
 
 def test_the_search_finds_pages_without_a_server(reader: Reader) -> None:
     reader.page.goto(f"{(SITE / 'search.html').as_uri()}?q=survival")
     reader.page.wait_for_selector("#search-results li a")
-    found = reader.page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
+    found = reader.page.eval_on_selector_all(
+        "#search-results li a", "links => links.map(link => link.href)"
+    )
     assert any("guides/survival.html" in link for link in found)
     assert reader.problems == []
 

@@ -1,4 +1,6 @@
-"""Gaussian knockoffs, the lasso, the filter and the check do without torch, which takes seconds to import."""
+"""Gaussian knockoffs, the lasso, the filter and the check do without torch,
+which takes seconds to import.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,9 @@ import pandas as pd
 import warnings
 
 from knockoffs import (
-    GaussianKnockoffs, GaussianMixtureKnockoffs, HierarchicalKnockoffs, HoldoutStatistic, ImportanceStatistic,
-    KnockoffSelector, KnockoffWarning, LassoStatistic, check_swap, knockoff_select, load_generator, write_report,
+    GaussianKnockoffs, GaussianMixtureKnockoffs, HierarchicalKnockoffs, HoldoutStatistic,
+    ImportanceStatistic, KnockoffSelector, KnockoffWarning, LassoStatistic, check_swap,
+    knockoff_select, load_generator, write_report,
 )
 
 warnings.simplefilter("ignore", KnockoffWarning)
@@ -39,7 +42,9 @@ X = pd.DataFrame(rng.standard_normal((240, 8)), columns=list("abcdefgh"))
 X["c"] = np.exp(X["c"])
 y = 3 * X["a"] + 3 * X["b"] + 2 * X["d"] + 2 * X["e"] + rng.standard_normal(240)
 mixed = X.assign(
-    ward=np.where(X["a"] > 0, "north", "south"), visits=rng.poisson(2, 240), f=X["f"].where(rng.random(240) > 0.1)
+    ward=np.where(X["a"] > 0, "north", "south"),
+    visits=rng.poisson(2, 240),
+    f=X["f"].where(rng.random(240) > 0.1),
 )
 """
 WORK = {
@@ -51,12 +56,14 @@ assert again.equals(GaussianKnockoffs(random_state=0).fit(mixed).sample(mixed))
 """,
     "mixtures": "GaussianMixtureKnockoffs(random_state=0).fit(X).sample(X)",
     "rows in groups": """
-HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(X, groups=patient).save("groups.model")
+model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0)
+model.fit(X, groups=patient).save("groups.model")
 assert np.isfinite(load_generator("groups.model").sample(X, groups=patient).to_numpy()).all()
 """,
     "statistics": """
 X_tilde = GaussianKnockoffs(random_state=0).fit(X).sample(X)
-for statistic in (LassoStatistic(), ImportanceStatistic(), HoldoutStatistic("boosting", blocks=2, folds=2)):
+boosting = HoldoutStatistic("boosting", blocks=2, folds=2)
+for statistic in (LassoStatistic(), ImportanceStatistic(), boosting):
     knockoff_select(statistic.set_params(random_state=0).compute(X, X_tilde, y), fdr=0.5)
 """,
     "a selection": """
@@ -65,14 +72,15 @@ assert selector.get_support()[:2].all()
 """,
     "a selection from a mixed table in groups": """
 selector = KnockoffSelector(
-    "gaussian", "lasso", fdr=0.5, condition_on=["visits"], feature_groups={"gh": ["g", "h"]}, random_state=0
+    "gaussian", "lasso", fdr=0.5, condition_on=["visits"], feature_groups={"gh": ["g", "h"]},
+    random_state=0
 )
 selector.fit(mixed, y, groups=patient)
 assert selector.certificate_ is not None
 """,
     "a calibrated selection from several draws": """
-selector = KnockoffSelector("gaussian", "lasso", fdr=0.5, n_draws=2, calibrate=True, missing="complete")
-selector.set_params(random_state=0, n_jobs=1).fit(mixed, y > 0)
+selector = KnockoffSelector("gaussian", "lasso", fdr=0.5, n_draws=2, calibrate=True)
+selector.set_params(missing="complete", random_state=0, n_jobs=1).fit(mixed, y > 0)
 write_report(selector, "report.html")
 """,
     "a check that advises": """
@@ -86,8 +94,8 @@ from knockoffs.cli import main
 
 X.assign(y=y).to_csv("rows.csv", index=False)
 for line in (
-    "select rows.csv --target y --generator gaussian --statistic lasso --fdr 0.5 --save-model model "
-    "--out out --report page.html --quiet",
+    "select rows.csv --target y --generator gaussian --statistic lasso --fdr 0.5 "
+    "--save-model model --out out --report page.html --quiet",
     "describe rows.csv",
     "check rows.csv --drop y --model model --statistic lasso --quiet",
     "sample rows.csv --drop y --generator model --out drawn.csv --quiet",
@@ -101,7 +109,13 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONWARNINGS": "error"}
     command = [sys.executable, "-c", code]
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
 
 

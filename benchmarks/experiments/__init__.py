@@ -1,1 +1,3 @@
-"""The paper's experiments on public data: what they are, how they run and resume, their tables and figures."""
+"""The paper's experiments on public data: what they are, how they run and resume,
+their tables and figures.
+"""

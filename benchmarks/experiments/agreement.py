@@ -1,4 +1,6 @@
-"""Predicted against realised false discoveries: is what the check of knockoffs expects what happens?"""
+"""Predicted against realised false discoveries:
+is what the check of knockoffs expects what happens?
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ MARKERS = {"mixture": "o", "lasso": "s"}
 
 
 class Agreement(NamedTuple):
-    """How well predictions agree with what happened, over combinations of data set, method and statistic.
+    """How well predictions agree with what happened, over combinations of data set,
+    method and statistic.
 
     Attributes
     ----------
@@ -34,10 +37,11 @@ class Agreement(NamedTuple):
     rank_correlation : float
         Spearman's, of predicted and realised false discovery proportion.
     slope : float
-        That of a straight line from predicted to realised; 1 where predictions are as large as they should be.
+        That of a straight line from predicted to realised; 1 where predictions are as large as they
+        should be.
     auroc : float
-        How well the prediction tells realised proportions above 1.5 times the level from others; nan where there
-        are none of one kind.
+        How well the prediction tells realised proportions above 1.5 times the level from others;
+        nan where there are none of one kind.
     exact_passed : float
         The share of exact knockoffs with the verdict "pass", over runs; nan where there are none.
     """
@@ -49,14 +53,22 @@ class Agreement(NamedTuple):
     exact_passed: float
 
 
-def compare_predictions(results: pd.DataFrame, predicted: pd.DataFrame, level: float) -> pd.DataFrame:
-    """One row per combination: realised and predicted false discovery proportion, and the verdicts of its runs."""
+def compare_predictions(
+    results: pd.DataFrame, predicted: pd.DataFrame, level: float
+) -> pd.DataFrame:
+    """One row per combination: realised and predicted false discovery proportion,
+    and the verdicts of its runs.
+    """
     realised = rates(results, [level]).groupby(COMBINATION, sort=False)["fdp"]
-    frame = pd.DataFrame({"responses": realised.size(), "realised": realised.mean(), "error": realised.sem()})
+    frame = pd.DataFrame(
+        {"responses": realised.size(), "realised": realised.mean(), "error": realised.sem()}
+    )
     expected = predicted.groupby(COMBINATION, sort=False)
     frame["predicted"] = expected[f"expected at {level:g}"].mean()
     for verdict in ("pass", "warn", "fail"):
-        frame[verdict] = expected["verdict"].agg(lambda found, own=verdict: int((found == own).sum()))
+        frame[verdict] = expected["verdict"].agg(
+            lambda found, own=verdict: int((found == own).sum())
+        )
     return frame.reset_index()
 
 

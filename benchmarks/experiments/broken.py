@@ -12,7 +12,9 @@ from knockoffs.table.table import read_table
 
 
 class PermutedColumns(BaseEstimator):
-    """Each column in an order of its own: the right distribution of each feature, and no dependence at all."""
+    """Each column in an order of its own: the right distribution of each feature,
+    and no dependence at all.
+    """
 
     def __init__(self, random_state: RandomState = None) -> None:
         self.random_state = random_state
@@ -28,7 +30,9 @@ class PermutedColumns(BaseEstimator):
 
 
 class ShuffledRows(PermutedColumns):
-    """Other rows: features depend on each other as they should, but not on other features' knockoffs."""
+    """Other rows: features depend on each other as they should,
+    but not on other features' knockoffs.
+    """
 
     def sample(self, X: Any, *, random_state: RandomState = None) -> Any:
         rng = random_generator(self.random_state if random_state is None else random_state)

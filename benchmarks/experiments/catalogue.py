@@ -19,7 +19,8 @@ ENTROPIES = (0.0, 0.001, 0.01, 0.1, 1.0)
 CORRELATIONS = (0.2, 0.4, 0.6, 0.8)
 
 METHODS: dict[str, Callable[[int], Any]] = {
-    name: partial(lambda kind, seed: kind(random_state=seed), kind) for name, kind in GENERATORS.items()
+    name: partial(lambda kind, seed: kind(random_state=seed), kind)
+    for name, kind in GENERATORS.items()
 }
 METHODS["permuted"] = lambda seed: PermutedColumns(random_state=seed)
 METHODS["shuffled"] = lambda seed: ShuffledRows(random_state=seed)
@@ -84,7 +85,8 @@ EXPERIMENTS: dict[str, Experiment] = {
             COMPARED,
             ("holdout", "mixture", "lasso"),
             files=("gdsc_expression/expression.npz",),
-            note="In normal scores the response has lighter tails; standardised columns are harder.",
+            note="In normal scores the response has lighter tails; standardised columns are "
+            "harder.",
         ),
         Experiment(
             "lambda",
@@ -99,7 +101,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "clinical",
-            "Death in hospital of intensive-care patients (stand-in for the paper's private covid-19 data)",
+            "Death in hospital of intensive-care patients (stand-in for the paper's private "
+            "covid-19 data)",
             (Variant("stays", partial(studies.clinical, rows="stays")),),
             ("ddlk", "deep", "gan", "auto-encoding", "gaussian"),
             ("lightgbm", "lightgbm-mixture"),
@@ -123,7 +126,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "clinical-snapshots",
-            "The same with one row a blood count, as in the paper; rows of one stay repeat each other",
+            "The same with one row a blood count, as in the paper; rows of one stay repeat each "
+            "other",
             (Variant("snapshots", partial(studies.clinical, rows="snapshots")),),
             ("ddlk", "gaussian"),
             ("lightgbm", "lightgbm-mixture"),
@@ -135,7 +139,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "hiv",
-            "Mutations that make HIV-1 resistant, against the treatment-selected panel, by position",
+            "Mutations that make HIV-1 resistant, against the treatment-selected panel, by "
+            "position",
             tuple(
                 Variant(f"{kind}-{drug}", partial(studies.hiv, drug_class=kind, drug=drug))
                 for kind, drugs in _HIV.items()
@@ -150,7 +155,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "verdict",
-            "False discoveries that the check of the knockoffs expects, against those of responses it never saw",
+            "False discoveries that the check of the knockoffs expects, against those of "
+            "responses it never saw",
             tuple(
                 Variant(name, partial(studies.verdict, name=name), oracle=name in studies.KNOWN)
                 for name in (*studies.KNOWN, "genes", *studies.REAL)

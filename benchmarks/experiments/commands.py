@@ -69,12 +69,22 @@ def list_experiments() -> None:
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Run on the dask cluster whose scheduler listens there; start its workers with --nthreads 1.",
+    help="Run on the dask cluster whose scheduler listens there; start its workers with "
+    "--nthreads 1.",
 )
 @click.option(
-    "--device", default="cpu", show_default=True, help="Where generators are trained: cpu, cuda or auto."
+    "--device",
+    default="cpu",
+    show_default=True,
+    help="Where generators are trained: cpu, cuda or auto.",
 )
-@click.option("--out", default=OUT, show_default=True, type=click.Path(file_okay=False), help="Folder of results.")
+@click.option(
+    "--out",
+    default=OUT,
+    show_default=True,
+    type=click.Path(file_okay=False),
+    help="Folder of results.",
+)
 @_data
 @click.option("--quiet", is_flag=True, help="No progress bars and no table.")
 def run(
@@ -91,7 +101,8 @@ def run(
 ) -> None:
     """Make the runs of the experiment NAME that the folder of results lacks.
 
-    Every run is written when it ends, complete or not at all: stop at any time and start again to go on.
+    Every run is written when it ends, complete or not at all: stop at any time and start again to
+    go on.
     """
     check_folder("--out", out)  # before the imports and the data, which take seconds
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -127,7 +138,8 @@ def run(
         raise ValueError(str(error)) from error
     except TerminatedWorkerError as error:
         raise ValueError(
-            "a worker process was killed, perhaps for want of memory. Run again with fewer --n-jobs: what is "
+            "a worker process was killed, perhaps for want of memory. Run again with fewer "
+            "--n-jobs: what is "
             "done is kept."
         ) from error
     if not quiet:
@@ -138,14 +150,22 @@ def run(
 @main.command()
 @click.argument("name")
 @click.argument("figure", type=click.Path(dir_okay=False))
-@click.option("--column", "columns", multiple=True, help="Once for marginals, twice for a joint density.")
+@click.option(
+    "--column", "columns", multiple=True, help="Once for marginals, twice for a joint density."
+)
 @click.option("--methods", help="Only these, with commas between them.")
 @click.option("--variant", help="By default the first.")
 @_data
 def draw(
-    name: str, figure: str, columns: tuple[str, ...], methods: str | None, variant: str | None, data: str | None
+    name: str,
+    figure: str,
+    columns: tuple[str, ...],
+    methods: str | None,
+    variant: str | None,
+    data: str | None,
 ) -> None:
-    """Fit the methods of the experiment NAME to its first replicate, and draw their knockoffs to FIGURE (.png).
+    """Fit the methods of the experiment NAME to its first replicate,
+    and draw their knockoffs to FIGURE (.png).
 
     By default the joint density of the first two columns.
     """
@@ -169,10 +189,13 @@ def draw(
     for column in columns:
         check_choice("--column", column, names)
     index = [names.index(column) for column in columns or names[:2]]
-    drawn = draw_knockoffs(experiment, chosen.name, study, [m for m in asked if m != "oracle" or chosen.oracle])
+    drawn = draw_knockoffs(
+        experiment, chosen.name, study, [m for m in asked if m != "oracle" or chosen.oracle]
+    )
     rows = read_table(study.X, who=name)
     tables = {"data": rows.codes} | {
-        method: read_table(table, who=method).with_levels(rows.levels).codes for method, table in drawn.items()
+        method: read_table(table, who=method).with_levels(rows.levels).codes
+        for method, table in drawn.items()
     }
     compare = compare_marginals if len(index) == 1 else compare_methods
     save_figure(compare(tables, *index), figure)
@@ -180,15 +203,32 @@ def draw(
 
 @main.command()
 @click.argument("name")
-@click.option("--out", default=OUT, show_default=True, type=click.Path(file_okay=False), help="Folder of results.")
-@click.option("--table", type=click.Path(dir_okay=False), help="Write the means to this file (.csv or .parquet).")
 @click.option(
-    "--figure", type=click.Path(dir_okay=False), help="Draw curves, or the heat map, to this file (.png)."
+    "--out",
+    default=OUT,
+    show_default=True,
+    type=click.Path(file_okay=False),
+    help="Folder of results.",
+)
+@click.option(
+    "--table",
+    type=click.Path(dir_okay=False),
+    help="Write the means to this file (.csv or .parquet).",
+)
+@click.option(
+    "--figure",
+    type=click.Path(dir_okay=False),
+    help="Draw curves, or the heat map, to this file (.png).",
 )
 @click.option("--variant", help="Of the figure; by default the first.")
 @click.option("--response", help="Of the figure; by default the first.")
 def results(
-    name: str, out: str, table: str | None, figure: str | None, variant: str | None, response: str | None
+    name: str,
+    out: str,
+    table: str | None,
+    figure: str | None,
+    variant: str | None,
+    response: str | None,
 ) -> None:
     """Show what the runs of the experiment NAME gave so far."""
     from benchmarks.experiments.shown import draw_curves, show_results, summary
@@ -199,7 +239,9 @@ def results(
     check_paths([], named(table=table, figure=figure))
     _refuse_results_as_outputs(store, experiment, table, figure)
     if figure is None and (variant is not None or response is not None):
-        raise ValueError("--variant and --response choose the curves of a figure: pass --figure FILE too.")
+        raise ValueError(
+            "--variant and --response choose the curves of a figure: pass --figure FILE too."
+        )
     found = show_results(experiment, store)
     if table is not None:
         write_frame(summary(experiment, found), table, escape_formulas=True)
@@ -208,7 +250,13 @@ def results(
 
 
 @main.command("keep")
-@click.option("--out", default=OUT, show_default=True, type=click.Path(file_okay=False), help="Folder of results.")
+@click.option(
+    "--out",
+    default=OUT,
+    show_default=True,
+    type=click.Path(file_okay=False),
+    help="Folder of results.",
+)
 def keep_results(out: str) -> None:
     """Put what the pages need of all runs into benchmarks/results, with commit and hardware."""
     from benchmarks.experiments.kept import FOLDER, keep
@@ -234,7 +282,8 @@ def _refuse_results_as_outputs(store: Store, experiment: Experiment, *outputs: s
     for path in outputs:
         if path is not None and Path(path).resolve().is_relative_to(folder):
             raise ValueError(
-                f"{path!r} is among the results of {experiment.name}. Pass a path outside {str(folder)!r}."
+                f"{path!r} is among the results of {experiment.name}. Pass a path outside "
+                f"{str(folder)!r}."
             )
 
 
@@ -242,7 +291,8 @@ def _check_cores(n_jobs: int | None, scheduler: str | None) -> None:
     check_cores(n_jobs)
     if n_jobs is not None and scheduler is not None:
         raise ValueError(
-            "--n-jobs counts cores of this machine and --scheduler names a cluster: pass one of them."
+            "--n-jobs counts cores of this machine and --scheduler names a cluster: pass one of "
+            "them."
         )
 
 

@@ -23,7 +23,8 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A table and one or more targets; where they are known, the relevant features and exact knockoffs.
+    """A table and one or more targets; where they are known,
+    the relevant features and exact knockoffs.
 
     Attributes
     ----------
@@ -34,7 +35,8 @@ class Study:
     oracle : callable or None
         Returns exact knockoffs of X for a seed; None where these are not known.
     unit : sequence of str or None
-        What a discovery counts as, for each feature: for mutations their position; None for the feature itself.
+        What a discovery counts as, for each feature: for mutations their position; None for the
+        feature itself.
     groups : array-like of shape (rows,) or None
         One label per row, for rows that belong together.
     """
@@ -48,7 +50,8 @@ class Study:
 
 @dataclass(frozen=True)
 class Variant:
-    """One setting of an experiment; `make(seed, data)` builds its study, of real data from the folder `data`.
+    """One setting of an experiment; `make(seed, data)` builds its study,
+    of real data from the folder `data`.
 
     Variants that share a `draw` get the same seeds, hence the same rows.
     """
@@ -80,7 +83,8 @@ class Experiment:
     files : tuple of str
         What it reads from the folder of real data.
     predicts : float or None
-        The level at which each run also says how many false discoveries to expect; None where it does not.
+        The level at which each run also says how many false discoveries to expect; None where it
+        does not.
     """
 
     name: str
@@ -102,7 +106,9 @@ class Experiment:
 
         `first` is the number of the first replicate: others have other seeds, hence other data.
         """
-        for replicate in range(first, first + (self.replicates if replicates is None else replicates)):
+        for replicate in range(
+            first, first + (self.replicates if replicates is None else replicates)
+        ):
             for variant in self.variants:
                 for method in self.methods if methods is None else dict.fromkeys(methods):
                     if method != "oracle" or variant.oracle:

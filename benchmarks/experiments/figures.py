@@ -67,7 +67,9 @@ def draw_means(axes: Axes, frame: pd.DataFrame, value: str) -> None:
 def heat_map(rates: pd.DataFrame) -> Figure:
     """Draw how far the mean FDP is from the level, over λ (rows) and correlation (columns)."""
     table = distance_from_nominal(on_curve(rates))
-    figure = Figure(figsize=(1.2 * table.shape[1] + 2, 0.6 * table.shape[0] + 1.5), layout="constrained")
+    figure = Figure(
+        figsize=(1.2 * table.shape[1] + 2, 0.6 * table.shape[0] + 1.5), layout="constrained"
+    )
     axes = figure.subplots()
     image = axes.imshow(table.to_numpy(), cmap="viridis_r", aspect="auto")
     axes.set_xticks(range(table.shape[1]), [str(name) for name in table.columns])
@@ -76,6 +78,8 @@ def heat_map(rates: pd.DataFrame) -> Figure:
     for (row, column), value in np.ndenumerate(table.to_numpy()):
         if np.isfinite(value):  # a cell without runs stays empty
             colour = "white" if float(value) > middle else "black"
-            axes.text(column, row, f"{value:.3f}", ha="center", va="center", color=colour, fontsize=9)
+            axes.text(
+                column, row, f"{value:.3f}", ha="center", va="center", color=colour, fontsize=9
+            )
     figure.colorbar(image, label="RMSE between nominal and mean FDP")
     return figure

@@ -1,4 +1,6 @@
-"""Results as files that the repository keeps: rates of every run, times, and where they were computed."""
+"""Results as files that the repository keeps: rates of every run, times,
+and where they were computed.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ FITS, STATISTICS, HOURS = "fit and draw, median seconds", "statistic, median sec
 
 
 def keep(store: Store, folder: Path = FOLDER) -> list[str]:
-    """Write what the pages are made from, and return the names of the experiments that have results."""
+    """Write what the pages are made from, and return the names of the experiments that have
+    results.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     names = []
     for experiment in EXPERIMENTS.values():
@@ -48,7 +52,9 @@ def kept(name: str, folder: Path = FOLDER) -> pd.DataFrame:
 def kept_table(name: str, folder: Path = FOLDER) -> pd.DataFrame:
     """Return the table of times or of sources; lines that begin with # are remarks."""
     path = folder / name
-    return pd.read_csv(path, comment="#", keep_default_na=False) if path.is_file() else pd.DataFrame()
+    return (
+        pd.read_csv(path, comment="#", keep_default_na=False) if path.is_file() else pd.DataFrame()
+    )
 
 
 def tidy(experiment: Experiment, results: pd.DataFrame) -> pd.DataFrame:
@@ -63,7 +69,9 @@ def times(experiment: Experiment, store: Store) -> pd.DataFrame:
     spent = store.seconds(experiment)
     fits, others = (spent[(spent["part"] == "knockoffs") == own] for own in (True, False))
     of_methods = fits.groupby("method", sort=False)["seconds"].median()
-    of_statistics = others.groupby(others["part"].str.split(" of ").str[0], sort=False)["seconds"].median()
+    of_statistics = others.groupby(others["part"].str.split(" of ").str[0], sort=False)[
+        "seconds"
+    ].median()
     lines = [
         *((FITS, name, f"{seconds:.2f}") for name, seconds in of_methods.items()),
         *((STATISTICS, name, f"{seconds:.2f}") for name, seconds in of_statistics.items()),
@@ -88,7 +96,11 @@ def sources_in_words(names: Sequence[str], folder: Path = FOLDER) -> list[str]:
     lines: dict[str, list[str]] = {}
     for name in names:
         found = table[table["experiment"] == name] if len(table) else table
-        said = _in_words(found.iloc[0]) if len(found) else f"commit {NOT_RECORDED}; hardware {NOT_RECORDED}."
+        said = (
+            _in_words(found.iloc[0])
+            if len(found)
+            else f"commit {NOT_RECORDED}; hardware {NOT_RECORDED}."
+        )
         lines.setdefault(said, []).append(f"`{name}`")
     return [f"{', '.join(own)}: {said}" for said, own in lines.items()]
 

@@ -22,7 +22,9 @@ class Origin(NamedTuple):
 
 
 def origin_here(device: str) -> Origin:
-    """Return the commit of these sources and this machine, with its GPU where networks ran on one."""
+    """Return the commit of these sources and this machine,
+    with its GPU where networks ran on one.
+    """
     return Origin(_commit(), _hardware() + (f", {_gpu()}" if device.startswith("cuda") else ""))
 
 

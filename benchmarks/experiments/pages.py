@@ -1,4 +1,6 @@
-"""Pages of the site that are made from the results that are kept: tables, figures, and where they come from."""
+"""Pages of the site that are made from the results that are kept: tables, figures,
+and where they come from.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def filled_in(page: str, place: str, text: str) -> str:
     """Return the page with what stands between `<!-- place -->` and `<!-- end -->` replaced."""
     pattern = re.compile(rf"(<!-- {re.escape(place)} -->\n).*?(<!-- end -->)", re.DOTALL)
     if not pattern.search(page):
-        raise ValueError(f"the page has no place <!-- {place} --> ... <!-- end -->; add it where the text goes.")
+        raise ValueError(
+            f"the page has no place <!-- {place} --> ... <!-- end -->; add it where the text goes."
+        )
     return pattern.sub(lambda match: f"{match[1]}\n{text}\n\n{match[2]}", page)
 
 
@@ -101,7 +105,10 @@ def _figure(title: str, file: str, experiments: Sequence[str], folder: Path) -> 
 
 def figures(folder: Path = FOLDER) -> dict[str, Figure]:
     """Return every figure of the pages by the name of its file."""
-    found = {"fdp.png": along_the_level("fdp", folder), "power.png": along_the_level("power", folder)}
+    found = {
+        "fdp.png": along_the_level("fdp", folder),
+        "power.png": along_the_level("power", folder),
+    }
     found["time.png"] = seconds_of_methods(folder)
     for experiment in EXPERIMENTS.values():
         results = kept(experiment.name, folder)
@@ -142,7 +149,9 @@ def seconds_of_methods(folder: Path = FOLDER) -> Figure:
     axes = figure.subplots()
     for method, own in frame[frame["name"].isin(COLOURS)].groupby("name", sort=False):
         rows = [experiments.index(name) for name in own["experiment"]]
-        axes.plot(own["value"], rows, "o", color=COLOURS[str(method)], label=str(method), markersize=6)
+        axes.plot(
+            own["value"], rows, "o", color=COLOURS[str(method)], label=str(method), markersize=6
+        )
     axes.set_xscale("log")
     axes.set_yticks(range(len(experiments)), experiments)
     axes.invert_yaxis()
@@ -153,7 +162,9 @@ def seconds_of_methods(folder: Path = FOLDER) -> Figure:
 
 
 def _fits(folder: Path) -> pd.DataFrame:
-    """Return the times of methods that are compared, but for exact knockoffs, which nothing is fitted for."""
+    """Return the times of methods that are compared, but for exact knockoffs,
+    which nothing is fitted for.
+    """
     table = kept_table(TIMES, folder)
     compared = [name for name in COLOURS if name != "oracle"]
     return table[(table["what"] == FITS) & table["name"].isin(compared)]
@@ -190,14 +201,16 @@ def _rates(experiment: Experiment, results: pd.DataFrame) -> Iterator[str]:
 
 
 def _file_name(experiment: Experiment, variant: str, response: str) -> str:
-    return re.sub(r"\W+", "-", f"{experiment.name}-{variant}-{response}").strip("-").lower() + ".png"
+    return (
+        re.sub(r"\W+", "-", f"{experiment.name}-{variant}-{response}").strip("-").lower() + ".png"
+    )
 
 
 def rates_table(frame: pd.DataFrame, *, truth: bool) -> pd.DataFrame:
     """Return one row per statistic and method, and one column per level.
 
-    The FDP is in bold where it is above the level by over two standard errors, but not without a `truth`: what is
-    outside a panel need not be false.
+    The FDP is in bold where it is above the level by over two standard errors, but not without a
+    `truth`: what is outside a panel need not be false.
     """
     rows = []
     for (statistic, method), found in frame.groupby(["statistic", "method"], sort=False):
@@ -208,11 +221,15 @@ def rates_table(frame: pd.DataFrame, *, truth: bool) -> pd.DataFrame:
                 share = f"**{share}**"
             row[f"q = {at['level']:g}"] = f"{share} / {with_error(at['power'], at['power_error'])}"
         rows.append(row)
-    return pd.DataFrame(rows).sort_values("statistic", kind="stable", key=lambda s: s.map(_ORDER.get))
+    return pd.DataFrame(rows).sort_values(
+        "statistic", kind="stable", key=lambda s: s.map(_ORDER.get)
+    )
 
 
 def costs(times: pd.DataFrame) -> Iterator[str]:
-    """Yield the median seconds of each method and statistic, and the core-hours of each experiment."""
+    """Yield the median seconds of each method and statistic,
+    and the core-hours of each experiment.
+    """
     for title, what in (("fit and draw", FITS), ("a statistic", STATISTICS)):
         table = times[times["what"] == what].pivot_table(
             index="experiment", columns="name", values="value", sort=False

@@ -15,7 +15,8 @@ from knockoffs.runtime.figures import DATA, KNOCKOFF, without_frame
 
 
 def compare_methods(tables: Mapping[str, Array], first: int, second: int) -> Figure:
-    """The joint density of two columns, a panel for each table; the first is the data, outlined in every panel.
+    """The joint density of two columns, a panel for each table; the first is the data,
+    outlined in every panel.
 
     The figure of the paper that shows which methods miss modes, and which smear them.
     """
@@ -31,7 +32,9 @@ def compare_methods(tables: Mapping[str, Array], first: int, second: int) -> Fig
 
 
 def compare_marginals(tables: Mapping[str, Array], column: int) -> Figure:
-    """One column's distribution, a panel for each table of knockoffs beside the data, which come first."""
+    """One column's distribution, a panel for each table of knockoffs beside the data,
+    which come first.
+    """
     (_, data), *knockoffs = tables.items()
     figure, panels = _panels(len(knockoffs), shared="x")
     for axes, (name, table) in zip(panels, knockoffs, strict=False):
@@ -44,7 +47,9 @@ def _panels(count: int, *, shared: Literal["both", "x"]) -> tuple[Figure, Sequen
     columns = max(1, min(4, count))
     rows = max(1, -(-count // columns))
     figure = Figure(figsize=(2.6 * columns, 2.6 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=shared == "both").ravel()
+    panels = figure.subplots(
+        rows, columns, squeeze=False, sharex=True, sharey=shared == "both"
+    ).ravel()
     for axes in panels:
         without_frame(axes, labels=7)
     for axes in panels[count:]:
@@ -53,12 +58,15 @@ def _panels(count: int, *, shared: Literal["both", "x"]) -> tuple[Figure, Sequen
 
 
 def _outline(axes: Axes, x: Array, y: Array) -> None:
-    """Lines within which 50 and 90 % of the points lie, by a kernel estimate as fine as the points are dense."""
+    """Lines within which 50 and 90 % of the points lie,
+    by a kernel estimate as fine as the points are dense.
+    """
     points = np.stack([x, y], axis=1)
     points = points[~np.isnan(points).any(axis=1)]
     points = points[:: max(1, len(points) // 2000)]
     scale = points.std(0) if len(points) else np.zeros(2)
-    if len(points) < 30 or (scale == 0).any() or abs(np.corrcoef(points.T)[0, 1]) > 1 - 1e-12:  # all on one line
+    # all on one line
+    if len(points) < 30 or (scale == 0).any() or abs(np.corrcoef(points.T)[0, 1]) > 1 - 1e-12:
         return
     neighbours = NearestNeighbors(n_neighbors=20).fit(points / scale)
     width = float(np.median(neighbours.kneighbors()[0][:, -1]))
@@ -67,12 +75,15 @@ def _outline(axes: Axes, x: Array, y: Array) -> None:
     density = KernelDensity(bandwidth=width).fit(points / scale)
     levels = np.quantile(density.score_samples(points / scale), [0.1, 0.5])
     grid = np.meshgrid(*(np.linspace(t.min(), t.max(), 120) for t in points.T))
-    height = density.score_samples(np.stack([g.ravel() for g in grid], axis=1) / scale).reshape(grid[0].shape)
+    height = density.score_samples(np.stack([g.ravel() for g in grid], axis=1) / scale).reshape(
+        grid[0].shape
+    )
     axes.contour(*grid, height, levels=np.unique(levels), colors=DATA, linewidths=0.8)
 
 
 def _marginal(axes: Axes, x: Array, x_tilde: Array, name: str) -> None:
-    x, x_tilde = (cells[~np.isnan(cells)] for cells in (x, x_tilde))  # missing cells have no place in it
+    # missing cells have no place in it
+    x, x_tilde = (cells[~np.isnan(cells)] for cells in (x, x_tilde))
     edges = np.histogram_bin_edges(np.concatenate([x, x_tilde]), bins=30).tolist()
     axes.hist(x, edges, color=DATA, alpha=0.35, label="data")
     axes.hist(x_tilde, edges, histtype="step", color=KNOCKOFF, linewidth=1.5, label="knockoffs")

@@ -1,4 +1,6 @@
-"""Responses of kinds that no prediction of false discoveries simulates, to compare predictions with."""
+"""Responses of kinds that no prediction of false discoveries simulates,
+to compare predictions with.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ KINDS: dict[str, Callable[[Array, np.random.Generator], Array]] = {
 
 
 def unseen_response(table: Table, number: int, seed: int) -> Response:
-    """A response of some of a table's features, drawn at random; kinds and shares of the features take turns."""
+    """A response of some of a table's features, drawn at random;
+    kinds and shares of the features take turns.
+    """
     kind, share = list(KINDS.values())[number % len(KINDS)], SHARES[number % len(SHARES)]
     scores = feature_scores(expand(table.schema, table.codes), seed)
     rng = np.random.default_rng(seed)

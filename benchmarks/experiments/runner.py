@@ -67,14 +67,17 @@ def run_experiment(
         report_stage(experiment.name, done, len(todo))
     if failed:
         raise RunFailedError(
-            f"{len(failed)} of {len(todo)} runs failed, the first {failed[0]}. Run again once that is "
+            f"{len(failed)} of {len(todo)} runs failed, the first {failed[0]}. Run again once "
+            f"that is "
             "mended: what is done is kept."
         )
     return made
 
 
 def _check_needs(experiment: Experiment, data: str | None) -> None:
-    """Find out before the first run, which may take an hour, what the last step of it would miss."""
+    """Find out before the first run, which may take an hour,
+    what the last step of it would miss.
+    """
     for file in experiment.files:
         check_data_file(data, file)
     for name in experiment.statistics:
@@ -82,15 +85,21 @@ def _check_needs(experiment: Experiment, data: str | None) -> None:
 
 
 def _carried_out(
-    tasks: Iterable[tuple[Experiment, Run, str | None, str]], n_jobs: int | None, scheduler: str | None
+    tasks: Iterable[tuple[Experiment, Run, str | None, str]],
+    n_jobs: int | None,
+    scheduler: str | None,
 ) -> Iterator[tuple[Run, Result | str]]:
-    """Results as they come, by joblib, or by the dask cluster whose scheduler listens at this address."""
+    """Results as they come, by joblib, or by the dask cluster whose scheduler listens at this
+    address.
+    """
     if scheduler is None:
         work = (joblib.delayed(_attempt)(*task) for task in tasks)
         yield from joblib.Parallel(n_jobs, return_as="generator_unordered")(work)
         return
     if not re.fullmatch(r"\w+://\S+:\d+", scheduler):
-        raise ValueError(f"scheduler={scheduler!r} is not valid: pass an address such as tcp://127.0.0.1:8786.")
+        raise ValueError(
+            f"scheduler={scheduler!r} is not valid: pass an address such as tcp://127.0.0.1:8786."
+        )
     try:
         from dask.distributed import Client, as_completed
     except ImportError as error:
@@ -105,7 +114,9 @@ def _carried_out(
                 yield runs[future], _in_words(error)
 
 
-def _attempt(experiment: Experiment, run: Run, data: str | None, device: str) -> tuple[Run, Result | str]:
+def _attempt(
+    experiment: Experiment, run: Run, data: str | None, device: str
+) -> tuple[Run, Result | str]:
     try:
         return run, execute(run, data, experiment, device)
     except Exception as error:  # a run that fails must not take the others with it
@@ -131,7 +142,9 @@ def execute(
 
 @contextmanager
 def _as_in_runs() -> Iterator[None]:
-    """One thread, on which the last bits depend; no warnings of methods compared on purpose; no progress."""
+    """One thread, on which the last bits depend; no warnings of methods compared on purpose;
+    no progress.
+    """
     with one_thread(), collect_cautions(), heard_by(None):
         yield
 
@@ -172,11 +185,15 @@ def _compute(run: Run, experiment: Experiment, study: Study, device: str) -> Res
         begun = time.perf_counter()
         predicted = _predicted(experiment, study, draw, run.seed)
         seconds["prediction"] = time.perf_counter() - begun
-    return Result(pd.concat(tables, ignore_index=True), seconds, device, predicted, origin_here(device))
+    return Result(
+        pd.concat(tables, ignore_index=True), seconds, device, predicted, origin_here(device)
+    )
 
 
 def _drawing(run: Run, study: Study, device: str) -> Callable[[int], pd.DataFrame]:
-    """Return what draws knockoffs of the study's rows by a seed: the method, fitted to them, or exact ones."""
+    """Return what draws knockoffs of the study's rows by a seed: the method, fitted to them,
+    or exact ones.
+    """
     if run.method != "oracle":
         generator = METHODS[run.method](run.seed)
         if hasattr(generator, "device"):
@@ -192,7 +209,9 @@ def _drawing(run: Run, study: Study, device: str) -> Callable[[int], pd.DataFram
 def _predicted(
     experiment: Experiment, study: Study, draw: Callable[[int], pd.DataFrame], seed: int
 ) -> dict[str, dict[str, Any]]:
-    """What each statistic's false discoveries are expected to be, and the verdict, before any response is seen."""
+    """What each statistic's false discoveries are expected to be, and the verdict,
+    before any response is seen.
+    """
     table = read_table(study.X, who=experiment.name)
     source = find_source((table, like(table, draw(seed))), None, None)._replace(
         draw=lambda own: like(table, draw(own)), learned=True
@@ -203,11 +222,19 @@ def _predicted(
     expectations = expect_of(source.draw, [STATISTICS[name]() for name in experiment.statistics])
     for name, expected in zip(experiment.statistics, expectations, strict=True):
         certificate = examine(
-            source, lambda known=expected: known, experiment.predicts or 0.1, rng, expect_of=expect_of
+            source,
+            lambda known=expected: known,
+            experiment.predicts or 0.1,
+            rng,
+            expect_of=expect_of,
         )
         rates = {f"expected at {level:g}": expected.rate(level).fdp for level in experiment.levels}
-        errors = {f"error at {level:g}": expected.rate(level).fdp_error for level in experiment.levels}
-        found[name] = {"verdict": certificate.validity, "p_value": certificate.p_value} | rates | errors
+        errors = {
+            f"error at {level:g}": expected.rate(level).fdp_error for level in experiment.levels
+        }
+        found[name] = (
+            {"verdict": certificate.validity, "p_value": certificate.p_value} | rates | errors
+        )
     return found
 
 

@@ -40,12 +40,17 @@ def show_results(experiment: Experiment, store: Store) -> pd.DataFrame:
             terminal.print(table)
     devices = store.devices(experiment)
     if len(devices) > 1:  # one method on both: the same but for rounding
-        say(f"Networks were trained on {' and '.join(f'{name} ({n} runs)' for name, n in devices.items())}.")
+        say(
+            f"Networks were trained on "
+            f"{' and '.join(f'{name} ({n} runs)' for name, n in devices.items())}."
+        )
     return results
 
 
 def _show_predictions(experiment: Experiment, store: Store, results: pd.DataFrame) -> None:
-    """Print predicted beside realised false discoveries of every combination, and how well they agree."""
+    """Print predicted beside realised false discoveries of every combination,
+    and how well they agree.
+    """
     level = experiment.predicts or 0.0
     compared = compare_predictions(results, store.predicted(experiment), level)
     table = Table(
@@ -59,13 +64,17 @@ def _show_predictions(experiment: Experiment, store: Store, results: pd.DataFram
     for row in compared.to_dict(orient="records"):
         parts = [text(row[name]) for name in ("variant", "method", "statistic")]
         verdicts = (str(row[verdict]) for verdict in names[5:])
-        table.add_row(*parts, f"{row['predicted']:.3f}", with_error(row["realised"], row["error"]), *verdicts)
+        table.add_row(
+            *parts, f"{row['predicted']:.3f}", with_error(row["realised"], row["error"]), *verdicts
+        )
     console().print(table)
     for what, found in (("Together", compared), *compared.groupby("statistic", sort=False)):
         figures = agreement(found, level)
         say(
-            f"{what}: {figures.combinations} combinations, rank correlation {figures.rank_correlation:.2f}, slope "
-            f"{figures.slope:.2f}, AUROC for realised > 1.5 q {figures.auroc:.2f}, exact knockoffs passed "
+            f"{what}: {figures.combinations} combinations, rank correlation "
+            f"{figures.rank_correlation:.2f}, slope "
+            f"{figures.slope:.2f}, AUROC for realised > 1.5 q {figures.auroc:.2f}, exact "
+            f"knockoffs passed "
             f"{figures.exact_passed:.0%}."
         )
 
@@ -76,7 +85,9 @@ def _tables(experiment: Experiment, results: pd.DataFrame) -> Iterator[Table]:
             yield _selection_table(experiment, frame, statistic)
         return
     frame = means(results, experiment.levels)
-    for (variant, response, statistic), found in frame.groupby(["variant", "response", "statistic"], sort=False):
+    for (variant, response, statistic), found in frame.groupby(
+        ["variant", "response", "statistic"], sort=False
+    ):
         yield _rates_table(found, f"{variant}, {response}, {statistic}", experiment.levels)
 
 
@@ -100,7 +111,10 @@ def _rates_table(frame: pd.DataFrame, what: str, levels: Sequence[float]) -> Tab
         table.add_column(heading, justify="right", no_wrap=True)
     for method, found in frame.groupby("method", sort=False):
         rows = found.to_dict(orient="records")
-        for name, runs, value in ((str(method), str(rows[0]["replicates"]), "fdp"), ("  power", "", "power")):
+        for name, runs, value in (
+            (str(method), str(rows[0]["replicates"]), "fdp"),
+            ("  power", "", "power"),
+        ):
             cells = (with_error(row[value], row[f"{value}_error"]).replace(" ", "") for row in rows)
             table.add_row(text(name), runs, *cells)
     return table
@@ -116,7 +130,9 @@ def _selection_table(experiment: Experiment, frame: pd.DataFrame, statistic: str
         table.add_column(text(name), justify="right", overflow="fold")
     for feature, remark, *shares in frame.itertuples(index=False):
         if max(shares) > 0:
-            table.add_row(text(feature), str(remark), *(f"{share:.0%}" if share else "" for share in shares))
+            table.add_row(
+                text(feature), str(remark), *(f"{share:.0%}" if share else "" for share in shares)
+            )
     return table
 
 
@@ -128,22 +144,30 @@ def draw_curves(
     variant: str | None,
     response: str | None,
 ) -> None:
-    """Draw curves of false discoveries and power, or what suits the experiment better, to a file."""
+    """Draw curves of false discoveries and power, or what suits the experiment better,
+    to a file.
+    """
     from benchmarks.experiments.figures import CURVE, curves, heat_map
 
     if not has_truth(results):
         raise ValueError(
-            f"--figure: nobody knows which features of {experiment.name} matter, so there are no curves. Use "
+            f"--figure: nobody knows which features of {experiment.name} matter, so there are no "
+            f"curves. Use "
             f"--table, or 'python -m benchmarks draw {experiment.name}'."
         )
     if experiment.name == "lambda" or experiment.predicts is not None:
         if variant is not None or response is not None:
-            raise ValueError("--variant and --response: the figure shows all of them; leave both out.")
+            raise ValueError(
+                "--variant and --response: the figure shows all of them; leave both out."
+            )
         level = experiment.predicts
         if level is None:
             save_figure(heat_map(rates(results, CURVE.tolist())), path)
         else:
-            save_figure(scatter(compare_predictions(results, store.predicted(experiment), level), level), path)
+            save_figure(
+                scatter(compare_predictions(results, store.predicted(experiment), level), level),
+                path,
+            )
         return
     chosen, left = [], results
     for option, asked in (("variant", variant), ("response", response)):

@@ -23,7 +23,8 @@ from knockoffs.runtime.outputs import write_atomically
 from knockoffs.runtime.versions import installed_version
 
 COLUMNS = ("response", "statistic", "feature", "unit", "w", "relevant")
-REVISION = 5  # raise it when a method or statistic changes, so that old and new results are not mixed
+# raise it when a method or statistic changes, so that old and new results are not mixed
+REVISION = 5
 
 
 class Result(NamedTuple):
@@ -38,7 +39,8 @@ class Result(NamedTuple):
     device : str
         What networks ran on.
     predicted : dict
-        Per statistic, what was predicted of its false discoveries, where the experiment asks for that.
+        Per statistic, what was predicted of its false discoveries, where the experiment asks for
+        that.
     origin : Origin
         The commit and the machine that it was computed with.
     """
@@ -64,14 +66,18 @@ class Store:
         return self.folder / _clean(experiment.name)
 
     def has(self, run: Run) -> bool:
-        """Return whether the run is there as a whole: a table that was cut off when it was copied is none."""
+        """Return whether the run is there as a whole:
+        a table that was cut off when it was copied is none.
+        """
         try:
             return pq.read_metadata(self.path(run)).num_rows > 0
         except (pa.ArrowException, OSError):
             return False
 
     def prepare(self, experiment: Experiment) -> None:
-        """Make the folder, and find out before the work that it can be written and holds nothing else."""
+        """Make the folder, and find out before the work that it can be written and holds nothing
+        else.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=self.folder):
             pass
@@ -80,7 +86,8 @@ class Store:
             made = self._beside(run)["made"]
             if made != expected:
                 raise ValueError(
-                    f"{str(self.folder)!r} holds a run {run} that was made with {made}, not with {expected}. Pass "
+                    f"{str(self.folder)!r} holds a run {run} that was made with {made}, not with "
+                    f"{expected}. Pass "
                     "another folder, or remove this one."
                 )
 
@@ -101,9 +108,11 @@ class Store:
         write_atomically(path, buffer.getvalue())
 
     def read(self, experiment: Experiment) -> pd.DataFrame:
-        """All runs of an experiment that are there, in their order; times are left out, since they vary.
+        """All runs of an experiment that are there, in their order; times are left out,
+        since they vary.
 
-        Runs of different versions are refused: a mean over them would be the mean of nothing in particular.
+        Runs of different versions are refused: a mean over them would be the mean of nothing in
+        particular.
         """
         runs = self.done(experiment)
         self._require_one_version(runs)
@@ -118,7 +127,9 @@ class Store:
         rows = []
         for run in self.done(experiment):
             spent = self._beside(run)["seconds"]
-            rows += [{**run._asdict(), "part": part, "seconds": value} for part, value in spent.items()]
+            rows += [
+                {**run._asdict(), "part": part, "seconds": value} for part, value in spent.items()
+            ]
         return pd.DataFrame(rows)
 
     def predicted(self, experiment: Experiment) -> pd.DataFrame:
@@ -137,16 +148,21 @@ class Store:
     def origins(self, experiment: Experiment) -> list[Origin]:
         """Return the commit and the hardware of each run, as far as they were recorded."""
         runs = self.done(experiment)
-        return [Origin(**self._beside(run)["origin"]) if self._has_beside(run) else Origin() for run in runs]
+        return [
+            Origin(**self._beside(run)["origin"]) if self._has_beside(run) else Origin()
+            for run in runs
+        ]
 
     def last_written(self, experiment: Experiment) -> float:
         """Return when the last run was written, in seconds since the epoch."""
         return max(self.path(run).stat().st_mtime for run in self.done(experiment))
 
     def done(self, experiment: Experiment) -> list[Run]:
-        """The runs that are there, also of methods that the experiment does not name, replicate by replicate.
+        """The runs that are there, also of methods that the experiment does not name,
+        replicate by replicate.
 
-        Found by the files that are there, not by counting up to the largest number among them, which may be any.
+        Found by the files that are there, not by counting up to the largest number among them,
+        which may be any.
         """
         variants = {_clean(variant.name): variant for variant in experiment.variants}
         methods = {_clean(method): method for method in experiment.methods}
@@ -156,7 +172,11 @@ class Store:
             if variant is None or not re.fullmatch("[0-9]+", path.stem):
                 continue
             run = Run(experiment.name, variant.name, methods.get(method, method), int(path.stem))
-            if self.path(run) == path and path.is_file() and (run.method != "oracle" or variant.oracle):
+            if (
+                self.path(run) == path
+                and path.is_file()
+                and (run.method != "oracle" or variant.oracle)
+            ):
                 known = list(methods).index(method) if method in methods else len(methods)
                 places[run] = (run.replicate, experiment.variants.index(variant), known, method)
         return sorted(places, key=places.__getitem__)
@@ -166,14 +186,19 @@ class Store:
         for run in runs:
             found.setdefault(self._version(run), []).append(run)
         if len(found) > 1:
-            kinds = "; ".join(f"{len(group)} with {kind} (such as {group[0]})" for kind, group in found.items())
+            kinds = "; ".join(
+                f"{len(group)} with {kind} (such as {group[0]})" for kind, group in found.items()
+            )
             raise ValueError(
-                f"{str(self.folder)!r} holds runs of different versions, which cannot be averaged: {kinds}. Move "
+                f"{str(self.folder)!r} holds runs of different versions, which cannot be "
+                f"averaged: {kinds}. Move "
                 "the runs of all versions but one to another folder."
             )
 
     def _version(self, run: Run) -> str:
-        """What a run was made with, in words; the file beside it may be missing where tables alone were copied."""
+        """What a run was made with, in words; the file beside it may be missing where tables alone
+        were copied.
+        """
         if not self._has_beside(run):
             return "an unknown version"
         made = self._beside(run)["made"]
@@ -196,16 +221,20 @@ class Store:
             if not all(isinstance(found[part], dict) for part in ("made", "seconds")):
                 raise ValueError("it does not say how and in which time the run was made")
             absent = {"device": "unknown", "predicted": {}, "origin": {}}
-            return absent | {part: found[part] for part in ("made", "seconds", *absent) if part in found}
+            return absent | {
+                part: found[part] for part in ("made", "seconds", *absent) if part in found
+            }
 
 
 @contextmanager
 def _readable(path: Path) -> Iterator[Path]:
     try:
         yield path
-    except Exception as error:  # pyarrow and pandas raise errors of many types where a file is damaged
+    # pyarrow and pandas raise errors of many types where a file is damaged
+    except Exception as error:
         raise ValueError(
-            f"{str(path)!r} is damaged ({error}). Remove {path.stem}.json and {path.stem}.parquet there and run "
+            f"{str(path)!r} is damaged ({error}). Remove {path.stem}.json and {path.stem}.parquet "
+            f"there and run "
             "again: only that run is made anew."
         ) from error
 
@@ -221,4 +250,8 @@ def _in_words(value: Any) -> str:
 
 def _made(statistics: Iterable[str]) -> dict[str, Any]:
     """What results must have in common to be put together."""
-    return {"knockoffs": installed_version("knockoffs"), "revision": REVISION, "statistics": list(statistics)}
+    return {
+        "knockoffs": installed_version("knockoffs"),
+        "revision": REVISION,
+        "statistics": list(statistics),
+    }

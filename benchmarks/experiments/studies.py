@@ -35,7 +35,9 @@ ROWS = 2000
 VERDICT_ROWS, VERDICT_RESPONSES = 1000, 15
 
 
-def gaussian(seed: int, data: str | None, *, rho: float = 0.6, amplitudes: tuple[int, ...] = (100, 10)) -> Study:
+def gaussian(
+    seed: int, data: str | None, *, rho: float = 0.6, amplitudes: tuple[int, ...] = (100, 10)
+) -> Study:
     """The paper's `gaussian`: autoregressive Gaussian rows, linear responses of 20 columns."""
     return _linear(AutoregressiveGaussian(rho=rho), seed, amplitudes)
 
@@ -51,7 +53,10 @@ def mixture(seed: int, data: str | None, *, amplitudes: tuple[int, ...] = (100, 
 
 
 def _linear(
-    law: AutoregressiveGaussian | AutoregressiveMixture, seed: int, amplitudes: tuple[int, ...], rows: int = ROWS
+    law: AutoregressiveGaussian | AutoregressiveMixture,
+    seed: int,
+    amplitudes: tuple[int, ...],
+    rows: int = ROWS,
 ) -> Study:
     x = law.sample(rows, seed)
     responses = {
@@ -62,7 +67,9 @@ def _linear(
 
 
 def genes(seed: int, data: str | None, *, normal_scores: bool) -> Study:
-    """The paper's `gene`: a walk over correlated genes, Liang's non-linear response of the first 20."""
+    """The paper's `gene`: a walk over correlated genes,
+    Liang's non-linear response of the first 20.
+    """
     X = gene_walk(
         _expression(str(data_file(data, "gdsc_expression", "expression.npz").parents[1])),
         normal_scores=normal_scores,
@@ -100,15 +107,25 @@ def _with_margin(exponential: Array, margin: str) -> Array:
 
 
 def clinical(
-    seed: int, data: str | None, *, rows: Literal["stays", "snapshots"], missing: Literal["keep", "fill"] = "keep"
+    seed: int,
+    data: str | None,
+    *,
+    rows: Literal["stays", "snapshots"],
+    missing: Literal["keep", "fill"] = "keep",
 ) -> Study:
-    """Death in hospital of intensive-care patients; values that are filled in are drawn anew for each seed."""
+    """Death in hospital of intensive-care patients;
+    values that are filled in are drawn anew for each seed.
+    """
     X, y, groups = load_icu(data, rows=rows, missing=missing, random_state=seed)
-    return Study(X, {"death": Target(y.to_numpy())}, groups=None if groups is None else groups.to_numpy())
+    return Study(
+        X, {"death": Target(y.to_numpy())}, groups=None if groups is None else groups.to_numpy()
+    )
 
 
 def hiv(seed: int, data: str | None, *, drug_class: str, drug: str) -> Study:
-    """Resistance to a drug; a discovery is a position, right where treatment selects mutations there."""
+    """Resistance to a drug; a discovery is a position,
+    right where treatment selects mutations there.
+    """
     X, y, treatment_selected = load_hiv(data, drug_class=drug_class, drug=drug)
     target = Target(y.to_numpy(), treatment_selected)
     return Study(X, {drug: target}, unit=[f"P{position(name)}" for name in X.columns])
@@ -122,7 +139,11 @@ REAL: dict[str, Callable[[str | None], pd.DataFrame]] = {
     "hiv": lambda data: load_hiv(data).X,
     "digits": lambda data: pd.DataFrame(load_digits().data).add_prefix("pixel"),
 }
-KNOWN = {"gaussian": AutoregressiveGaussian(), "mixture": AutoregressiveMixture(), "clayton": ClaytonCopula()}
+KNOWN = {
+    "gaussian": AutoregressiveGaussian(),
+    "mixture": AutoregressiveMixture(),
+    "clayton": ClaytonCopula(),
+}
 
 
 def verdict(seed: int, data: str | None, *, name: str) -> Study:
@@ -134,7 +155,8 @@ def verdict(seed: int, data: str | None, *, name: str) -> Study:
         oracle = lambda draw: KNOWN[name].knockoffs(x, draw)  # noqa: E731
     elif name == "genes":
         X = gene_walk(
-            _expression(str(data_file(data, "gdsc_expression", "expression.npz").parents[1])), random_state=seed
+            _expression(str(data_file(data, "gdsc_expression", "expression.npz").parents[1])),
+            random_state=seed,
         )
     else:
         whole = REAL[name](data)

@@ -73,8 +73,12 @@ def with_error(value: float, error: float, digits: int = 3) -> str:
     return f"{value:.{digits}f}" if np.isnan(error) else f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
-def marked_selections(experiment: Experiment, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield, per statistic, features, remarks on them, and the share of replicates that select them, by method."""
+def marked_selections(
+    experiment: Experiment, results: pd.DataFrame
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield, per statistic, features, remarks on them,
+    and the share of replicates that select them, by method.
+    """
     for statistic, found in results.groupby("statistic", sort=False):
         frame = selections(found, experiment.levels[0]).reset_index()
         frame.insert(1, "remark", frame["feature"].map(lambda name: experiment.marks.get(name, "")))
@@ -82,12 +86,15 @@ def marked_selections(experiment: Experiment, results: pd.DataFrame) -> Iterator
 
 
 def selections(results: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Share of replicates that select each feature with one statistic; rows are features, columns methods."""
+    """Share of replicates that select each feature with one statistic; rows are features,
+    columns methods.
+    """
     rows = []
     for key, found in _each_run(results):
         chosen = knockoff_select(found["w"], level)
         rows += [
-            key | {"feature": name, "share": float(s)} for name, s in zip(found["feature"], chosen, strict=True)
+            key | {"feature": name, "share": float(s)}
+            for name, s in zip(found["feature"], chosen, strict=True)
         ]
     frame = pd.DataFrame(rows)
     table = frame.pivot_table(index="feature", columns="method", values="share", sort=False)
@@ -111,4 +118,6 @@ def _each_run(results: pd.DataFrame) -> Iterator[tuple[dict[str, object], pd.Dat
 
 
 def _standard_error(values: pd.Series) -> float:
-    return float(values.std(ddof=1) / np.sqrt(values.count())) if values.count() > 1 else float("nan")
+    return (
+        float(values.std(ddof=1) / np.sqrt(values.count())) if values.count() > 1 else float("nan")
+    )

@@ -8,7 +8,9 @@ _of_sphinx: list = []
 
 
 def strict_warnings(gallery_conf: object, name: object, when: str) -> None:
-    """Examples show their cautions, and any other warning in them is an error; Sphinx's filters come back."""
+    """Examples show their cautions, and any other warning in them is an error;
+    Sphinx's filters come back.
+    """
     from knockoffs import KnockoffWarning
 
     if when == "before":

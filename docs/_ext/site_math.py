@@ -1,4 +1,6 @@
-"""Formulas as MathML, which browsers draw themselves, in a font that the site brings: no script, no network."""
+"""Formulas as MathML, which browsers draw themselves, in a font that the site brings: no script,
+no network.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def mathml(latex: str, *, block: bool) -> str:
 
 
 def _subscripts_beside_accents(drawn: str) -> str:
-    """Put the index of a letter with a hat or a tilde beside it; docutils puts it below, as for a sum."""
+    """Put the index of a letter with a hat or a tilde beside it; docutils puts it below,
+    as for a sum.
+    """
     ElementTree.register_namespace("", NAMESPACE)
     root = ElementTree.fromstring(drawn.replace("&ApplyFunction;", "\u2061"))
     for element in root.iter(f"{{{NAMESPACE}}}munderover"):
@@ -51,11 +55,15 @@ def visit_block(self: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def read_dollars(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def read_dollars(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
     """Docstrings write formulas between dollars, as Markdown does."""
     joined = "\n".join(lines)
     if "$" in joined:
-        lines[:] = _BETWEEN_DOLLARS.sub(lambda m: f":math:`{' '.join(m[1].split())}`", joined).split("\n")
+        lines[:] = _BETWEEN_DOLLARS.sub(
+            lambda m: f":math:`{' '.join(m[1].split())}`", joined
+        ).split("\n")
 
 
 def bring_font(app: Sphinx, error: Exception | None) -> None:

@@ -14,19 +14,32 @@ import knockoffs
 
 
 def name_role(
-    role: str, rawtext: str, text: str, lineno: int, inliner: Inliner, options: Any = None, content: Any = None
+    role: str,
+    rawtext: str,
+    text: str,
+    lineno: int,
+    inliner: Inliner,
+    options: Any = None,
+    content: Any = None,
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
     """Return a link to a name of `knockoffs.__all__`, or the text as code."""
     code = nodes.literal(rawtext, nodes.unescape(text))
     name = nodes.unescape(text).removesuffix("()")
     if name not in knockoffs.__all__:
         return [code], []
-    settings = {"refdomain": "py", "reftype": "obj", "reftarget": f"knockoffs.{name}", "refexplicit": True}
+    settings = {
+        "refdomain": "py",
+        "reftype": "obj",
+        "reftarget": f"knockoffs.{name}",
+        "refexplicit": True,
+    }
     document = inliner.document.settings.env.docname
     return [pending_xref(rawtext, code, refdoc=document, refwarn=False, **settings)], []
 
 
-def escape_bars(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def escape_bars(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
     """|w| is an absolute value in docstrings, and no substitution of reStructuredText."""
     for number, line in enumerate(lines):
         if "|" in line and not line.lstrip().startswith((">>>", "...", "+", "=")):

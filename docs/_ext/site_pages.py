@@ -42,7 +42,8 @@ def write_pages(app: Sphinx) -> None:
     path = Path(app.srcdir) / "reference" / "generated" / "command-line.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     text = command_page()
-    if not path.exists() or path.read_text(encoding="utf-8") != text:  # unchanged pages are not built again
+    # unchanged pages are not built again
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 

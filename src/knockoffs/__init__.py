@@ -1,7 +1,8 @@
 """Which features matter, with a bounded share of false answers: model-X knockoffs."""
 
-# `__init__.pyi` lists the public names, for type checkers and for this. They are imported when they are first
-# used, so that `import knockoffs` does not wait for torch, nor the command line, which must answer an interrupt.
+# `__init__.pyi` lists the public names, for type checkers and for this. They are imported when they
+# are first used, so that `import knockoffs` does not wait for torch, nor the command line, which
+# must answer an interrupt.
 
 import ast
 from importlib import import_module

@@ -12,10 +12,13 @@ from types import FrameType
 
 
 def run() -> None:
-    """Import the command line and carry out its arguments; end in an orderly way when a signal comes."""
+    """Import the command line and carry out its arguments;
+    end in an orderly way when a signal comes.
+    """
     open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that lacks a character shows its code instead of an error
+        # a terminal that lacks a character shows its code instead of an error
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     from knockoffs.cli import main
 
@@ -29,20 +32,25 @@ def run() -> None:
 def open_missing_streams() -> None:
     """Open the null device in place of standard streams that the caller has closed.
 
-    Otherwise the next file that is opened gets the number of a closed stream, and text meant for that stream ends
-    up in the file. `sys.stdin` and `sys.stdout` stay None, so that commands can refuse what needs them.
+    Otherwise the next file that is opened gets the number of a closed stream, and text meant for
+    that stream ends up in the file. `sys.stdin` and `sys.stdout` stay None, so that commands can
+    refuse what needs them.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)  # takes the lowest free number
+            # takes the lowest free number
+            os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
     if sys.stderr is None:  # nobody reads the messages; the exit code remains
-        sys.stderr = open(2, "w", closefd=False, encoding="utf-8")  # noqa: SIM115 (for as long as the process lives)
+        # for as long as the process lives
+        sys.stderr = open(2, "w", closefd=False, encoding="utf-8")  # noqa: SIM115
 
 
 def _leave_in_order(number: int, _: FrameType | None) -> None:
-    """Raise SystemExit, on whose way unfinished files are removed; a second signal ends the process at once."""
+    """Raise SystemExit, on whose way unfinished files are removed;
+    a second signal ends the process at once.
+    """
     signal.signal(number, signal.SIG_DFL)
     raise SystemExit(128 + number)
 

@@ -25,7 +25,9 @@ REPLICATES = 20
 
 @pytest.fixture
 def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
-    """Runs `python -m benchmarks …` in this process; an error that is not put in plain words fails the test."""
+    """Runs `python -m benchmarks …` in this process;
+    an error that is not put in plain words fails the test.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "FIRST_LINE", float("inf"))  # however slow the machine is
 
@@ -55,12 +57,17 @@ def tables(store: Store) -> dict[str, bytes]:
 
 def some(store: Store, *, replicates: int) -> dict[str, bytes]:
     """Those of the first replicates."""
-    return {name: content for name, content in tables(store).items() if int(Path(name).stem) < replicates}
+    return {
+        name: content
+        for name, content in tables(store).items()
+        if int(Path(name).stem) < replicates
+    }
 
 
 def identity(store: Store) -> dict[str, tuple[int, int]]:
     """Which file each is and when it was written: both change where a run is made again."""
     paths = store.folder.rglob("*.parquet")
     return {
-        path.relative_to(store.folder).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns) for path in paths
+        path.relative_to(store.folder).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns)
+        for path in paths
     }

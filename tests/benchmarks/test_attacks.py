@@ -22,7 +22,13 @@ __all__ = ["attack", "model_content"]  # fixtures
 
 def result_table(**columns: Any) -> pd.DataFrame:
     names = [f"x{j}" for j in range(10)]
-    table = {"response": "r", "statistic": "lasso", "feature": names, "unit": names, "w": np.arange(10.0)}
+    table = {
+        "response": "r",
+        "statistic": "lasso",
+        "feature": names,
+        "unit": names,
+        "w": np.arange(10.0),
+    }
     return pd.DataFrame(table | {"relevant": pd.array([True] * 10, dtype="boolean")} | columns)
 
 
@@ -36,7 +42,9 @@ def results(invoke: Invoke) -> None:
 
 def test_two_results_never_share_a_file(attack: Attack) -> None:
     said = attack("results", "smoke", "--table", "f.csv", "--figure", "f.csv")
-    assert re.search(r"--\S+ '.*' and (--\S+) '.*' are the same file.*Pass another path to \1\.", said), said
+    assert re.search(
+        r"--\S+ '.*' and (--\S+) '.*' are the same file.*Pass another path to \1\.", said
+    ), said
 
 
 def test_results_of_runs_are_not_overwritten(attack: Attack) -> None:
@@ -78,7 +86,9 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "a table of something else": lambda path: pd.DataFrame({"a": [1]}).to_parquet(path),
     "a torn file beside": lambda path: path.with_suffix(".json").write_text('{"made": '),
     "a list beside": lambda path: path.with_suffix(".json").write_text("[]"),
-    "numbers beside": lambda path: path.with_suffix(".json").write_text('{"made": 1, "seconds": 2}'),
+    "numbers beside": lambda path: path.with_suffix(".json").write_text(
+        '{"made": 1, "seconds": 2}'
+    ),
 }
 
 
@@ -103,4 +113,6 @@ def test_results_of_different_devices_are_told(attack: Attack) -> None:
     beside = Store("results").path(Run("smoke", "small", "gaussian", 0)).with_suffix(".json")
     about = json.loads(beside.read_text(encoding="utf-8"))
     beside.write_text(json.dumps(about | {"device": "cuda"}))
-    assert "Networks were trained on cuda (1 runs) and cpu (1 runs)." in attack("results", "smoke", fails=0)
+    assert "Networks were trained on cuda (1 runs) and cpu (1 runs)." in attack(
+        "results", "smoke", fails=0
+    )

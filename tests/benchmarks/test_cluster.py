@@ -26,9 +26,15 @@ distributed = pytest.importorskip("dask.distributed", reason="a scheduler needs 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[distributed.LocalCluster]:
-    """Its web page gets any free port: dask warns, which is an error here, where another has the usual one."""
+    """Its web page gets any free port: dask warns, which is an error here,
+    where another has the usual one.
+    """
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
     ) as cluster:
         cluster.wait_for_workers(2)
         yield cluster
@@ -71,7 +77,9 @@ def test_the_command_line_finds_the_cluster(scheduler: str, whole: Store, tmp_pa
 
 
 @pytest.mark.usefixtures("not_here")
-def test_the_surrounding_configuration_of_joblib_counts(scheduler: str, whole: Store, tmp_path: Path) -> None:
+def test_the_surrounding_configuration_of_joblib_counts(
+    scheduler: str, whole: Store, tmp_path: Path
+) -> None:
     with (
         distributed.Client(scheduler, set_as_default=False) as client,
         joblib.parallel_config("dask", client=client),
@@ -83,9 +91,12 @@ def test_the_surrounding_configuration_of_joblib_counts(scheduler: str, whole: S
 def test_errors_on_workers_come_back(scheduler: str, tmp_path: Path) -> None:
     """Workers have their own catalogue, where the method is not known."""
     with pytest.raises(
-        RunFailedError, match=r"1 of 2 runs failed, the first smoke/small/none/000: KeyError: 'none'"
+        RunFailedError,
+        match=r"1 of 2 runs failed, the first smoke/small/none/000: KeyError: 'none'",
     ):
-        run_experiment(SMOKE, Store(tmp_path), replicates=1, methods=["none", "oracle"], scheduler=scheduler)
+        run_experiment(
+            SMOKE, Store(tmp_path), replicates=1, methods=["none", "oracle"], scheduler=scheduler
+        )
     assert list(tables(Store(tmp_path))) == ["smoke/small/oracle/000.parquet"]
 
 
@@ -99,15 +110,23 @@ def test_a_worker_that_dies_takes_no_other_run_with_it(
         RunFailedError, match=r"1 of 2 runs failed, the first smoke/deadly/gaussian/000: KilledWork"
     ):
         run_experiment(
-            experiment, Store(tmp_path), replicates=1, methods=["gaussian"], scheduler=cluster.scheduler_address
+            experiment,
+            Store(tmp_path),
+            replicates=1,
+            methods=["gaussian"],
+            scheduler=cluster.scheduler_address,
         )
     assert list(tables(Store(tmp_path))) == ["smoke/small/gaussian/000.parquet"]
     cluster.wait_for_workers(2)
 
 
 @pytest.mark.usefixtures("not_here")
-def test_one_worker_is_a_cluster_too(cluster: distributed.LocalCluster, whole: Store, tmp_path: Path) -> None:
-    """joblib works in this process where a cluster has one thread only; the user asked for the cluster."""
+def test_one_worker_is_a_cluster_too(
+    cluster: distributed.LocalCluster, whole: Store, tmp_path: Path
+) -> None:
+    """joblib works in this process where a cluster has one thread only;
+    the user asked for the cluster.
+    """
     cluster.scale(1)
     with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
         while len(client.ncores()) != 1:

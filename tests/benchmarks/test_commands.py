@@ -51,9 +51,13 @@ def words(text: str) -> str:
     return " ".join(re.sub(r"[│┃━┏┓┗┛┡┩╇╞]", " ", text).split())
 
 
-def write(experiment: str, variant: str, method: str, table: pd.DataFrame, replicates: int = 2) -> None:
+def write(
+    experiment: str, variant: str, method: str, table: pd.DataFrame, replicates: int = 2
+) -> None:
     for replicate in range(replicates):
-        Store("results").write(Run(experiment, variant, method, replicate), Result(table, {"knockoffs": 1.0}))
+        Store("results").write(
+            Run(experiment, variant, method, replicate), Result(table, {"knockoffs": 1.0})
+        )
 
 
 def table(response: str, relevant: Any, names: list[str], w: list[float]) -> pd.DataFrame:
@@ -81,11 +85,15 @@ def test_other_replicates_have_other_data(invoke: Invoke) -> None:
     tables = [next(Path("results/smoke").rglob(f"{number}.parquet")) for number in ("000", "007")]
     first, other = map(pd.read_parquet, tables)
     assert (first["w"] != other["w"]).any()
-    assert len(list(Path("results/smoke").rglob("*.parquet"))) == 2 * len(EXPERIMENTS["smoke"].methods)
+    assert len(list(Path("results/smoke").rglob("*.parquet"))) == 2 * len(
+        EXPERIMENTS["smoke"].methods
+    )
 
 
 def test_every_option_is_known_to_these_tests() -> None:
-    options = {name: {o for p in command.params for o in p.opts} for name, command in main.commands.items()}
+    options = {
+        name: {o for p in command.params for o in p.opts} for name, command in main.commands.items()
+    }
     assert options == {
         "list": set(),
         "keep": {"--out"},
@@ -165,7 +173,9 @@ def test_run_makes_what_lacks_and_shows_all(invoke: Invoke, made: dict[Run, Resu
     assert "2 runs made" in result.stdout
     assert SMOKE.title in words(result.stdout)
     for run in SMOKE.runs(replicates=2):
-        pd.testing.assert_series_equal(pd.read_parquet(Store("results").path(run))["w"], made[run].table["w"])
+        pd.testing.assert_series_equal(
+            pd.read_parquet(Store("results").path(run))["w"], made[run].table["w"]
+        )
     assert "0 runs made" in invoke("run", "smoke", "--reps", 2).stdout
 
 
@@ -282,7 +292,9 @@ def test_the_table_is_written(invoke: Invoke, results: Store, name: str) -> None
 
 
 def test_the_figure_is_drawn(invoke: Invoke, results: Store) -> None:
-    result = invoke("results", "smoke", "--figure", "f.png", "--variant", "small", "--response", "100/√N")
+    result = invoke(
+        "results", "smoke", "--figure", "f.png", "--variant", "small", "--response", "100/√N"
+    )
     assert result.exit_code == 0, result.output
     assert Path("f.png").read_bytes().startswith(b"\x89PNG")
     assert invoke("results", "smoke", "--figure", "f.svg").exit_code == 0
@@ -292,14 +304,24 @@ def test_the_figure_is_drawn(invoke: Invoke, results: Store) -> None:
 def test_lambda_is_drawn_as_a_heat_map(invoke: Invoke) -> None:
     names = [f"x{j}" for j in range(10)]
     for method in EXPERIMENTS["lambda"].methods[:2]:
-        write("lambda", "rho-0.2", method, table("r", [True] * 3 + [False] * 7, names, [3, 3, 3, 2, *[-1] * 6]))
+        write(
+            "lambda",
+            "rho-0.2",
+            method,
+            table("r", [True] * 3 + [False] * 7, names, [3, 3, 3, 2, *[-1] * 6]),
+        )
     result = invoke("results", "lambda", "--figure", "heat.png")
     assert result.exit_code == 0, result.output
     assert Path("heat.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_heat_map_shows_all_variants(invoke: Invoke) -> None:
-    write("lambda", "rho-0.2", "ddlk-0", table("r", [True] * 10, [f"x{j}" for j in range(10)], [1.0] * 10))
+    write(
+        "lambda",
+        "rho-0.2",
+        "ddlk-0",
+        table("r", [True] * 10, [f"x{j}" for j in range(10)], [1.0] * 10),
+    )
     result = invoke("results", "lambda", "--figure", "heat.png", "--variant", "rho-0.2")
     assert result.exit_code == 1
     assert "--variant" in result.stderr
@@ -307,7 +329,12 @@ def test_the_heat_map_shows_all_variants(invoke: Invoke) -> None:
 
 
 def test_without_a_truth_there_is_no_figure(invoke: Invoke) -> None:
-    write("clinical", "stays", "gaussian", table("death", [None] * 10, [f"x{j}" for j in range(10)], [1.0] * 10))
+    write(
+        "clinical",
+        "stays",
+        "gaussian",
+        table("death", [None] * 10, [f"x{j}" for j in range(10)], [1.0] * 10),
+    )
     result = invoke("results", "clinical", "--figure", "f.png")
     assert result.exit_code == 1
     assert "there are no curves" in result.stderr
@@ -321,24 +348,34 @@ def test_a_variant_without_a_figure_is_refused(invoke: Invoke, results: Store) -
         assert "pass --figure FILE too" in result.stderr
 
 
-def test_all_numbers_fit_into_eighty_columns(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_numbers_fit_into_eighty_columns(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     names, w = [f"x{j}" for j in range(40)], [1.0 + j for j in range(40)]
     for method in EXPERIMENTS["gaussian"].methods:
         write("gaussian", "rho-0.6", method, table("100/√N", [True] * 30 + [False] * 10, names, w))
     result = invoke("results", "gaussian")
     assert max(map(len, result.stdout.splitlines())) <= 80
-    assert result.stdout.count("0.250±0.000") == 4 * 6  # false discoveries at four levels by six methods
+    # false discoveries at four levels by six methods
+    assert result.stdout.count("0.250±0.000") == 4 * 6
     assert result.stdout.count("1.000±0.000") == 4 * 6  # power
     assert "…" not in result.stdout
 
 
 def test_the_figure_of_another_variant_has_its_own_response(invoke: Invoke) -> None:
-    """Each variant of `hiv` is a drug of its own: the first response of all is not one of the chosen variant."""
+    """Each variant of `hiv` is a drug of its own: the first response of all is not one of the
+    chosen variant.
+    """
     names = [f"P{j}.A" for j in range(10)]
     for variant in ("PI-APV", "NRTI-3TC"):
         drug = variant.split("-")[1]
-        write("hiv", variant, "gaussian", table(drug, [True] * 3 + [False] * 7, names, [3, 3, 3, 2, *[-1] * 6]))
+        write(
+            "hiv",
+            variant,
+            "gaussian",
+            table(drug, [True] * 3 + [False] * 7, names, [3, 3, 3, 2, *[-1] * 6]),
+        )
     result = invoke("results", "hiv", "--figure", "f.png", "--variant", "NRTI-3TC")
     assert result.exit_code == 0, result.output
     assert Path("f.png").read_bytes().startswith(b"\x89PNG")
@@ -347,8 +384,12 @@ def test_the_figure_of_another_variant_has_its_own_response(invoke: Invoke) -> N
 def test_a_response_of_another_variant_is_refused(invoke: Invoke) -> None:
     names = [f"P{j}.A" for j in range(10)]
     for variant in ("PI-APV", "NRTI-3TC"):
-        write("hiv", variant, "gaussian", table(variant.split("-")[1], [True] * 10, names, [3.0] * 10))
-    result = invoke("results", "hiv", "--figure", "f.png", "--variant", "NRTI-3TC", "--response", "APV")
+        write(
+            "hiv", variant, "gaussian", table(variant.split("-")[1], [True] * 10, names, [3.0] * 10)
+        )
+    result = invoke(
+        "results", "hiv", "--figure", "f.png", "--variant", "NRTI-3TC", "--response", "APV"
+    )
     assert result.exit_code == 1
     assert "'3TC'" in result.stderr
 
@@ -465,7 +506,9 @@ except SystemExit as end:
 """
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_the_imports(tmp_path: Path, file: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_refused_before_the_imports(
+    tmp_path: Path, file: Path
+) -> None:
     """They take seconds; so do data that are made before the first run."""
     for out in (file / "results", file / "far" / "below"):
         done = subprocess.run(
@@ -501,5 +544,8 @@ def test_a_library_call_gives_the_same_files(invoke: Invoke, tmp_path: Path) -> 
     invoke("run", "smoke", "--reps", 1, "--quiet")
     run_experiment(SMOKE, Store(tmp_path / "library"), replicates=1)
     for run in SMOKE.runs(replicates=1):
-        assert Store("results").path(run).read_bytes() == Store(tmp_path / "library").path(run).read_bytes()
+        assert (
+            Store("results").path(run).read_bytes()
+            == Store(tmp_path / "library").path(run).read_bytes()
+        )
     assert np.isfinite(Store("results").read(SMOKE)["w"]).all()

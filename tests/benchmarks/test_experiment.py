@@ -21,7 +21,8 @@ from knockoffs import GaussianKnockoffs
 
 RUNS = [run for experiment in EXPERIMENTS.values() for run in experiment.runs()]
 SYNTHETIC = ("smoke", "gaussian", "mixture", "lambda", "copula")
-RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows does not allow
+# names that Windows does not allow
+RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 
 
 def test_a_seed_is_the_hash_of_the_names() -> None:
@@ -47,7 +48,8 @@ def test_all_runs_have_different_seeds_and_files() -> None:
     data_seeds = {EXPERIMENTS[run.experiment].data_seed(run) for run in RUNS}
     assert len(data_seeds) == len(data)
     assert not data_seeds & seeds
-    paths = {str(Store("results").path(run)).lower() for run in RUNS}  # some file systems know no case
+    # some file systems know no case
+    paths = {str(Store("results").path(run)).lower() for run in RUNS}
     assert len(paths) == len(RUNS)
 
 
@@ -65,11 +67,15 @@ def test_files_have_names_that_every_system_allows() -> None:
 def test_methods_share_the_data_of_a_replicate_and_no_seed() -> None:
     data_seeds = defaultdict(set)
     for run in RUNS:
-        data_seeds[run.experiment, run.variant, run.replicate].add(EXPERIMENTS[run.experiment].data_seed(run))
+        data_seeds[run.experiment, run.variant, run.replicate].add(
+            EXPERIMENTS[run.experiment].data_seed(run)
+        )
     assert {len(seeds) for seeds in data_seeds.values()} == {1}
 
 
-def test_all_methods_of_a_replicate_are_fitted_to_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_methods_of_a_replicate_are_fitted_to_the_same_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     seen: dict[str, tuple[int, pd.DataFrame]] = {}
 
     def recorder(name: str) -> Any:

@@ -19,9 +19,17 @@ def results() -> pd.DataFrame:
     tables = [
         pd.DataFrame(
             {
-                **{"variant": variant, "response": "100/√N", "method": method, "replicate": replicate},
+                **{
+                    "variant": variant,
+                    "response": "100/√N",
+                    "method": method,
+                    "replicate": replicate,
+                },
                 **{"statistic": statistic, "feature": range(30), "unit": range(30)},
-                **{"w": rng.normal(size=30) + relevant, "relevant": pd.array(relevant, dtype="boolean")},
+                **{
+                    "w": rng.normal(size=30) + relevant,
+                    "relevant": pd.array(relevant, dtype="boolean"),
+                },
             }
         )
         for variant in ("rho-0.2", "$rho")
@@ -91,8 +99,12 @@ def test_the_heat_map_has_the_numbers_of_the_table(results: pd.DataFrame) -> Non
     figure = heat_map(curve(results))
     axes = figure.axes[0]
     np.testing.assert_allclose(axes.images[0].get_array(), table.to_numpy())
-    assert [text.get_text() for text in axes.texts] == [f"{value:.3f}" for value in table.to_numpy().ravel()]
-    assert [tuple(text.get_position()) for text in axes.texts] == [(c, r) for r in range(3) for c in range(2)]
+    assert [text.get_text() for text in axes.texts] == [
+        f"{value:.3f}" for value in table.to_numpy().ravel()
+    ]
+    assert [tuple(text.get_position()) for text in axes.texts] == [
+        (c, r) for r in range(3) for c in range(2)
+    ]
     assert [label.get_text() for label in axes.get_yticklabels()] == list(METHODS)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["rho-0.2", "$rho"]
     figure.canvas.draw()

@@ -26,7 +26,9 @@ def result(seed: int, *, known: bool = True, origin: Origin = HERE) -> Result:
     names = [f"x{j}" for j in range(40)]
     columns = {"response": "10/√N", "statistic": "lasso", "feature": names, "unit": names}
     columns |= {"w": rng.normal(size=40) + 2 * relevant}
-    table = pd.DataFrame(columns | {"relevant": pd.array(relevant if known else [None] * 40, dtype="boolean")})
+    table = pd.DataFrame(
+        columns | {"relevant": pd.array(relevant if known else [None] * 40, dtype="boolean")}
+    )
     return Result(table, {"knockoffs": 1.0 + seed, "lasso of 10/√N": 0.5}, origin=origin)
 
 
@@ -50,7 +52,9 @@ def test_what_is_kept_are_the_rates_of_the_runs(store: Store, folder: Path) -> N
     experiment = EXPERIMENTS["gaussian"]
     results, found = store.read(experiment), kept.kept("gaussian", folder)
     levels = sorted({*experiment.levels, *CURVE.tolist()})
-    pd.testing.assert_frame_equal(found, rates(results, levels), check_dtype=False, check_exact=True)
+    pd.testing.assert_frame_equal(
+        found, rates(results, levels), check_dtype=False, check_exact=True
+    )
     shown = means_of_rates(found[found["level"].isin(experiment.levels)])
     pd.testing.assert_frame_equal(shown, means(results, experiment.levels), check_dtype=False)
 
@@ -82,9 +86,13 @@ def test_commit_and_hardware_go_with_the_results(store: Store, folder: Path) -> 
     assert others == f"`gene`, `hiv`: commit {NOT_RECORDED}; hardware {NOT_RECORDED}."
 
 
-def test_runs_that_do_not_say_where_they_were_made_are_not_recorded(store: Store, folder: Path) -> None:
+def test_runs_that_do_not_say_where_they_were_made_are_not_recorded(
+    store: Store, folder: Path
+) -> None:
     for path in store.folder.rglob("*.json"):
-        path.write_text(path.read_text(encoding="utf-8").replace('"origin"', '"nothing"'), encoding="utf-8")
+        path.write_text(
+            path.read_text(encoding="utf-8").replace('"origin"', '"nothing"'), encoding="utf-8"
+        )
     kept.keep(store, folder)
     (said,) = kept.sources_in_words(["gaussian"], folder)
     assert f"commit {NOT_RECORDED}; {NOT_RECORDED}." in said
@@ -92,7 +100,10 @@ def test_runs_that_do_not_say_where_they_were_made_are_not_recorded(store: Store
 
 def test_keeping_replaces_an_experiment_and_nothing_else(store: Store, folder: Path) -> None:
     folder.mkdir()
-    for name, line in ((kept.TIMES, "gene,core-hours,,3.18"), (kept.SOURCES, "gene,then,c0ffee,a machine,")):
+    for name, line in (
+        (kept.TIMES, "gene,core-hours,,3.18"),
+        (kept.SOURCES, "gene,then,c0ffee,a machine,"),
+    ):
         columns = {
             kept.TIMES: "experiment,what,name,value",
             kept.SOURCES: "experiment,date,commit,hardware,remark",
@@ -120,17 +131,23 @@ def test_this_machine_is_named() -> None:
 
 
 def test_the_pages_show_what_is_kept() -> None:
-    """Every table and every source on them is what `python -m benchmarks page` makes of the files."""
+    """Every table and every source on them is what `python -m benchmarks page` makes of the
+    files.
+    """
     for name, parts in (("paper.md", pages.paper_parts()), ("index.md", pages.reader_parts())):
         page = (pages.DOCS / name).read_text(encoding="utf-8")
         for place, text in parts.items():
-            assert pages.filled_in(page, place, text) == page, f"{name}: run `python -m benchmarks page`"
+            assert pages.filled_in(page, place, text) == page, (
+                f"{name}: run `python -m benchmarks page`"
+            )
 
 
 def test_every_figure_of_the_pages_is_there() -> None:
     drawn = set(pages.figures())
     assert {"fdp.png", "power.png", "time.png"} <= drawn
-    text = "".join((pages.DOCS / name).read_text(encoding="utf-8") for name in ("paper.md", "index.md"))
+    text = "".join(
+        (pages.DOCS / name).read_text(encoding="utf-8") for name in ("paper.md", "index.md")
+    )
     for name in drawn:
         assert f"]({name})" in text
         assert (pages.DOCS / name).is_file()
@@ -160,7 +177,13 @@ def test_the_figure_of_time_draws_the_medians() -> None:
 
 def test_what_exceeds_its_level_is_in_bold() -> None:
     frame = pd.DataFrame(
-        {"statistic": "lasso", "method": ["a", "b"], "replicates": 9, "level": 0.1, "fdp": [0.13, 0.11]}
+        {
+            "statistic": "lasso",
+            "method": ["a", "b"],
+            "replicates": 9,
+            "level": 0.1,
+            "fdp": [0.13, 0.11],
+        }
         | {"fdp_error": 0.01, "power": 1.0, "power_error": 0.0}
     )
     cells = pages.rates_table(frame, truth=True)["q = 0.1"].tolist()

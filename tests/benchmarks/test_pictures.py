@@ -28,7 +28,9 @@ def test_knockoff_panels_carry_the_outline_of_the_data() -> None:
 
 def test_columns_on_one_line_have_no_outline() -> None:
     line = np.column_stack([X[:, 0], X[:, 0]])
-    assert [len(axes.collections) for axes in compare_methods({"data": line, "same": line}, 0, 1).axes] == [1, 1]
+    assert [
+        len(axes.collections) for axes in compare_methods({"data": line, "same": line}, 0, 1).axes
+    ] == [1, 1]
 
 
 def test_marginals_hold_all_rows() -> None:
@@ -49,7 +51,9 @@ def test_missing_cells_are_left_out() -> None:
     assert sum(patch.get_height() for patch in bars) == np.count_nonzero(~np.isnan(gappy[:, 1]))
     for figure in (
         compare_methods(tables, 0, 1),
-        compare_methods({"data": np.full((40, 2), np.nan), "knockoffs": np.full((40, 2), np.nan)}, 0, 1),
+        compare_methods(
+            {"data": np.full((40, 2), np.nan), "knockoffs": np.full((40, 2), np.nan)}, 0, 1
+        ),
     ):
         figure.canvas.draw()
 

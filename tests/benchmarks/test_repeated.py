@@ -159,7 +159,10 @@ def test_the_table_of_rates_has_a_column_for_each_level(frame: pd.DataFrame) -> 
     own = frame[(frame["method"] == "a second") & (frame["level"] == 0.3)]
     cell = table.set_index("method").loc["a second", "FDP / power at 0.3"]
     mark = " !" if own["FDP"].mean() > 0.3 + 2 * own["FDP"].sem() else ""
-    assert cell == f"{own['FDP'].mean():.3f} ± {own['FDP'].sem():.3f}{mark} / {own['power'].mean():.2f}"
+    assert (
+        cell
+        == f"{own['FDP'].mean():.3f} ± {own['FDP'].sem():.3f}{mark} / {own['power'].mean():.2f}"
+    )
 
 
 def test_what_exceeds_its_level_is_marked() -> None:

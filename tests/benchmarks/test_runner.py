@@ -1,4 +1,6 @@
-"""Runs are made once, in any order, by any number of workers, and survive whatever ends the process."""
+"""Runs are made once, in any order, by any number of workers,
+and survive whatever ends the process.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,12 @@ LARGE = replace(EXPERIMENTS["gaussian"], statistics=("lasso",))
 def start(folder: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "benchmarks", "run", "smoke", "--quiet"]
     command += ["--reps", str(REPLICATES), "--out", str(folder)]
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"} | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"} | {
+        "OMP_NUM_THREADS": "1"
+    }
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
 
 
 def require_part_of(store: Store, whole: Store) -> None:
@@ -53,11 +59,13 @@ def require_part_of(store: Store, whole: Store) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-def test_killed_again_and_again_and_resumed_the_results_are_the_same(whole: Store, tmp_path: Path) -> None:
+def test_killed_again_and_again_and_resumed_the_results_are_the_same(
+    whole: Store, tmp_path: Path
+) -> None:
     """Each process is killed up to two runs after its first new table.
 
-    One that ends before (this process had to wait for a core) is no kill: its results are compared, and another
-    folder is begun.
+    One that ends before (this process had to wait for a core) is no kill: its results are compared,
+    and another folder is begun.
     """
     rng = np.random.default_rng(0)
     kills, folders = 0, 0
@@ -90,7 +98,9 @@ def test_killed_again_and_again_and_resumed_the_results_are_the_same(whole: Stor
     assert {name: identity(store)[name] for name in before} == before
     assert tables(store) == tables(whole)
     pd.testing.assert_frame_equal(store.read(SMOKE), whole.read(SMOKE), check_exact=True)
-    assert store.read(SMOKE)["w"].to_numpy().tobytes() == whole.read(SMOKE)["w"].to_numpy().tobytes()
+    assert (
+        store.read(SMOKE)["w"].to_numpy().tobytes() == whole.read(SMOKE)["w"].to_numpy().tobytes()
+    )
 
 
 def test_control_c_keeps_what_is_done_and_says_so(whole: Store, tmp_path: Path) -> None:
@@ -117,7 +127,9 @@ def test_two_workers_give_the_same_tables(whole: Store, tmp_path: Path) -> None:
 def test_a_run_is_the_same_alone_and_in_any_order(whole: Store) -> None:
     for run in reversed(list(SMOKE.runs(replicates=2))):
         again = execute(run).table
-        pd.testing.assert_frame_equal(again, pd.read_parquet(whole.path(run)), check_dtype=False, check_exact=True)
+        pd.testing.assert_frame_equal(
+            again, pd.read_parquet(whole.path(run)), check_dtype=False, check_exact=True
+        )
 
 
 def test_a_second_time_nothing_is_made(whole: Store) -> None:
@@ -151,7 +163,11 @@ def test_progress_counts_the_runs_that_are_left(tmp_path: Path) -> None:
 
 
 def test_nothing_global_is_changed(tmp_path: Path) -> None:
-    threads, torch_state, filters = torch.get_num_threads(), torch.get_rng_state(), list(warnings.filters)
+    threads, torch_state, filters = (
+        torch.get_num_threads(),
+        torch.get_rng_state(),
+        list(warnings.filters),
+    )
     numpy_state = np.random.get_state()[1]  # noqa: NPY002
     run_experiment(SMOKE, Store(tmp_path), replicates=1)
     assert torch.get_num_threads() == threads
@@ -187,7 +203,9 @@ def test_w_is_the_statistic_of_the_method_s_knockoffs() -> None:
     seed = SMOKE_RUN._replace(method="oracle").seed
     law = AutoregressiveGaussian(features=30)
     X_tilde = pd.DataFrame(law.knockoffs(study.X.to_numpy(), seed), columns=study.X.columns)
-    by_hand = LassoStatistic(random_state=SMOKE.data_seed(SMOKE_RUN)).compute(study.X, X_tilde, target.y)
+    by_hand = LassoStatistic(random_state=SMOKE.data_seed(SMOKE_RUN)).compute(
+        study.X, X_tilde, target.y
+    )
     np.testing.assert_array_equal(exact.table["w"], by_hand)
 
 
@@ -203,7 +221,9 @@ class Breaks(GaussianKnockoffs):
         return super().fit(X)
 
 
-def test_a_failing_run_leaves_the_others(whole: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_run_leaves_the_others(
+    whole: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, calls = Store(tmp_path), []
     odd = [run for run in SMOKE.runs(replicates=6) if run.method == "gaussian" and run.seed % 2]
     assert 0 < len(odd) < 6
@@ -212,11 +232,15 @@ def test_a_failing_run_leaves_the_others(whole: Store, tmp_path: Path, monkeypat
         with pytest.raises(RunFailedError) as said, heard_by(lambda *args: calls.append(args)):
             run_experiment(SMOKE, store, replicates=6)
     message = str(said.value)
-    assert message.startswith(f"{len(odd)} of 12 runs failed, the first {odd[0]}: ArithmeticError: the sky fell")
+    assert message.startswith(
+        f"{len(odd)} of 12 runs failed, the first {odd[0]}: ArithmeticError: the sky fell"
+    )
     assert "Run again" in message
     assert "what is done is kept" in message
     assert len(calls) == 13  # the beginning, and the end of each
-    assert {str(run) for run in SMOKE.runs(replicates=6) if not store.has(run)} == set(map(str, odd))
+    assert {str(run) for run in SMOKE.runs(replicates=6) if not store.has(run)} == set(
+        map(str, odd)
+    )
     before = identity(store)
     assert run_experiment(SMOKE, store, replicates=6) == len(odd)
     assert {name: identity(store)[name] for name in before} == before
@@ -267,11 +291,15 @@ def test_results_that_cannot_be_written_are_refused_before_the_work(
     assert begun == []
 
 
-def test_a_missing_package_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_told_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its statistic comes last in a run, after an hour of fitting."""
     monkeypatch.setattr(models, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"knockoffs\[bench\]"):
-        run_experiment(replace(SMOKE, statistics=("lasso", "lightgbm")), Store(tmp_path), replicates=1)
+        run_experiment(
+            replace(SMOKE, statistics=("lasso", "lightgbm")), Store(tmp_path), replicates=1
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -284,7 +312,9 @@ def test_the_number_of_threads_leaves_the_bits_alone() -> None:
     pd.testing.assert_frame_equal(*found, check_exact=True)
 
 
-def test_the_device_is_handed_on_and_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_device_is_handed_on_and_written_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = []
 
     class Device(GaussianKnockoffs):
@@ -313,7 +343,9 @@ def test_a_damaged_result_is_named_with_its_remedy(
     run_experiment(SMOKE, store, replicates=1, methods=["oracle"])
     (damaged,) = tmp_path.rglob(name)
     damaged.write_bytes(content)
-    with pytest.raises(ValueError, match=rf"{name}' is damaged .* Remove 000.json and 000.parquet there"):
+    with pytest.raises(
+        ValueError, match=rf"{name}' is damaged .* Remove 000.json and 000.parquet there"
+    ):
         store.seconds(SMOKE) if name.endswith("json") else store.read(SMOKE)
     for path in list(tmp_path.rglob("000.*")):
         path.unlink()

@@ -39,7 +39,11 @@ def result(seed: int = 0, *, response: str = "100/√N", features: int = 4) -> R
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     store = Store(tmp_path / "new" / "folder")
     assert not store.has(RUN)
-    written = {RUN._replace(replicate=r, method=m): result(r) for r in (2, 0) for m in ("oracle", "gaussian")}
+    written = {
+        RUN._replace(replicate=r, method=m): result(r)
+        for r in (2, 0)
+        for m in ("oracle", "gaussian")
+    }
     for run, one in written.items():
         store.write(run, one)
     assert all(map(store.has, written))
@@ -54,7 +58,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         assert named["relevant"].dtype == "boolean"
     spent = store.seconds(SMOKE)
     assert len(spent) == 8
-    assert spent.groupby("part")["seconds"].sum().to_dict() == {"knockoffs": 2.0, "lasso of 100/√N": 5.0}
+    assert spent.groupby("part")["seconds"].sum().to_dict() == {
+        "knockoffs": 2.0,
+        "lasso of 100/√N": 5.0,
+    }
 
 
 def test_an_empty_or_missing_folder_has_no_results(tmp_path: Path) -> None:
@@ -87,7 +94,9 @@ def test_names_of_any_alphabet(tmp_path: Path) -> None:
 
 def test_times_are_beside_the_table_and_not_in_it(whole: Store) -> None:
     for run in SMOKE.runs(replicates=2):
-        spent = json.loads(whole.path(run).with_suffix(".json").read_text(encoding="utf-8"))["seconds"]
+        spent = json.loads(whole.path(run).with_suffix(".json").read_text(encoding="utf-8"))[
+            "seconds"
+        ]
         assert set(spent) == {"knockoffs", "lasso of 100/√N"}
         assert all(seconds > 0 for seconds in spent.values())
     assert not {"seconds", "time"} & set(whole.read(SMOKE).columns)
@@ -120,23 +129,33 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
 
 def test_a_large_number_is_one_run_and_not_all_below_it(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    written = [RUN._replace(replicate=r, method=m) for r in (0, 7, 10**12) for m in ("oracle", "gaussian", "hmm")]
+    written = [
+        RUN._replace(replicate=r, method=m)
+        for r in (0, 7, 10**12)
+        for m in ("oracle", "gaussian", "hmm")
+    ]
     for run in written:
         store.write(run, result())
     in_order = [*SMOKE.methods, "hmm"]
-    assert store.done(SMOKE) == sorted(written, key=lambda run: (run.replicate, in_order.index(run.method)))
+    assert store.done(SMOKE) == sorted(
+        written, key=lambda run: (run.replicate, in_order.index(run.method))
+    )
     for name in ("0007.parquet", "٣٤٥.parquet", "²²².parquet"):  # no names of runs
         (store.path(RUN).parent / name).touch()
     assert len(store.done(SMOKE)) == len(written)
 
 
-def test_runs_of_different_versions_are_refused_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_different_versions_are_refused_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, other = Store(tmp_path), RUN._replace(replicate=1)
     store.write(RUN, result())
     with monkeypatch.context() as patch:
         patch.setattr("benchmarks.experiments.store.REVISION", 1)
         store.write(other, result())
-    with pytest.raises(ValueError, match=r"different versions.*revision \d.*small/gaussian/000.*revision 1.*/001"):
+    with pytest.raises(
+        ValueError, match=r"different versions.*revision \d.*small/gaussian/000.*revision 1.*/001"
+    ):
         store.read(SMOKE)
     store.write(other, result())
     assert len(store.read(SMOKE)) == 8
@@ -186,7 +205,9 @@ def test_killed_at_any_step_of_writing_there_is_no_table(tmp_path: Path) -> None
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     folders = sorted(path.name for path in tmp_path.iterdir())
-    assert folders == sorted(f"{s}-{k}" for s in ("open", "fdopen", "fsync", "replace") for k in (1, 2))
+    assert folders == sorted(
+        f"{s}-{k}" for s in ("open", "fdopen", "fsync", "replace") for k in (1, 2)
+    )
     for folder in folders:
         store = Store(tmp_path / folder)
         assert not store.has(RUN)
@@ -197,7 +218,9 @@ def test_killed_at_any_step_of_writing_there_is_no_table(tmp_path: Path) -> None
         assert len(store.read(SMOKE)) == 4
 
 
-def test_an_error_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_writing_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError("no space left on device")
 
@@ -232,4 +255,7 @@ def test_several_writers_of_one_run_leave_one_whole_table(tmp_path: Path) -> Non
     for writer in writers:
         writer.join()
     assert errors == []
-    assert sorted(path.name for path in store.path(RUN).parent.iterdir()) == ["000.json", "000.parquet"]
+    assert sorted(path.name for path in store.path(RUN).parent.iterdir()) == [
+        "000.json",
+        "000.parquet",
+    ]

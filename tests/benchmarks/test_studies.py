@@ -42,10 +42,13 @@ def test_amplitudes_of_the_paper_and_where_methods_differ(name: str) -> None:
     assert study.X.shape == (2000, 100)
     assert list(study.responses) == ["100/√N", "10/√N"]
     strong, weak = study.responses.values()
-    np.testing.assert_array_equal(strong.relevant, weak.relevant)  # so they are compared on equal terms
+    # so they are compared on equal terms
+    np.testing.assert_array_equal(strong.relevant, weak.relevant)
     x = study.X.to_numpy()
     for target, amplitude in ((strong, 100), (weak, 10)):
-        coefficients = np.linalg.lstsq(x - x.mean(0), target.y - target.y.mean())[0][target.relevant]
+        coefficients = np.linalg.lstsq(x - x.mean(0), target.y - target.y.mean())[0][
+            target.relevant
+        ]
         np.testing.assert_allclose(np.abs(coefficients), amplitude / np.sqrt(2000), atol=0.2)
 
 
@@ -57,7 +60,9 @@ def test_lambda_varies_the_correlation() -> None:
         assert neighbours == pytest.approx(rho, abs=0.03)
 
 
-@pytest.mark.parametrize("variant", EXPERIMENTS["copula"].variants, ids=lambda variant: variant.name)
+@pytest.mark.parametrize(
+    "variant", EXPERIMENTS["copula"].variants, ids=lambda variant: variant.name
+)
 def test_copulas_have_their_margins(variant: Variant) -> None:
     family, margin, rows = variant.name.split("-")
     study = variant.make(2, None)
@@ -70,7 +75,10 @@ def test_copulas_have_their_margins(variant: Variant) -> None:
 
 
 def test_a_margin_changes_neither_the_copula_nor_the_response() -> None:
-    one, other = (studies.copula(4, None, family="clayton", margin=m, rows=200) for m in ("exponential", "gamma"))
+    one, other = (
+        studies.copula(4, None, family="clayton", margin=m, rows=200)
+        for m in ("exponential", "gamma")
+    )
     np.testing.assert_array_equal(one.X.rank(), other.X.rank())
     np.testing.assert_array_equal(one.responses["Liang"].y, other.responses["Liang"].y)
     exact, mapped = one.oracle(9), other.oracle(9)
@@ -120,7 +128,14 @@ def test_stays(name: str, features: int) -> None:
     assert target.relevant is None
     assert target.y.mean() == pytest.approx(0.142, abs=0.001)
     assert set(target.y) == {0, 1}
-    for outcome in ("SAPS_I", "SOFA", "Survival", "Length_of_stay", "In_hospital_death", "RecordID"):
+    for outcome in (
+        "SAPS_I",
+        "SOFA",
+        "Survival",
+        "Length_of_stay",
+        "In_hospital_death",
+        "RecordID",
+    ):
         assert outcome not in study.X
     missing = "fill" if name == "clinical-filled" else "keep"
     expected = load_icu(data("physionet2012"), rows="stays", missing=missing, random_state=0)
@@ -151,5 +166,9 @@ def test_mutations(variant: Variant) -> None:
     assert list(study.unit) == [f"P{position(name)}" for name in study.X.columns]
     relevant = pd.Series(study.responses[drug].relevant)
     assert (relevant.groupby(list(study.unit)).nunique() == 1).all()
-    assert 0 < relevant.groupby(list(study.unit)).first().sum() < len(set(study.unit)) < len(relevant)
-    np.testing.assert_array_equal(relevant, load_hiv(DATA, drug_class=drug_class, drug=drug).treatment_selected)
+    assert (
+        0 < relevant.groupby(list(study.unit)).first().sum() < len(set(study.unit)) < len(relevant)
+    )
+    np.testing.assert_array_equal(
+        relevant, load_hiv(DATA, drug_class=drug_class, drug=drug).treatment_selected
+    )

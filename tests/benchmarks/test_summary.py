@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 
 from benchmarks.experiments.experiment import Experiment
-from benchmarks.experiments.summary import distance_from_nominal, marked_selections, means, rates, selections
+from benchmarks.experiments.summary import (
+    distance_from_nominal,
+    marked_selections,
+    means,
+    rates,
+    selections,
+)
 from knockoffs.filtering.filter import fdp, knockoff_select, power
 
 LEVELS = (0.1, 0.3, 0.5)
@@ -21,7 +27,13 @@ def one_run(
     """w of a run; the relevant ones tend to be large."""
     features = [f"x{j}" for j in range(FEATURES)]
     w = np.random.default_rng(seed).normal(size=FEATURES) + 2.0 * RELEVANT
-    named = {"variant": "v", "response": "r", "method": "m", "replicate": 0, "statistic": "s"} | names
+    named = {
+        "variant": "v",
+        "response": "r",
+        "method": "m",
+        "replicate": 0,
+        "statistic": "s",
+    } | names
     columns = {"feature": features, "unit": units or features, "w": w}
     return pd.DataFrame(named | columns | {"relevant": pd.array(relevant, dtype="boolean")})
 
@@ -39,7 +51,9 @@ def results() -> pd.DataFrame:
 
 
 def by_hand(results: pd.DataFrame, level: float, **names: object) -> tuple[float, float, int]:
-    found = results[np.logical_and.reduce([results[name] == value for name, value in names.items()])]
+    found = results[
+        np.logical_and.reduce([results[name] == value for name, value in names.items()])
+    ]
     assert len(found) == FEATURES
     selected = knockoff_select(found["w"].to_numpy(), level)
     return fdp(selected, RELEVANT), power(selected, RELEVANT), int(selected.sum())
@@ -50,7 +64,9 @@ def test_rates_are_those_of_the_filter(results: pd.DataFrame) -> None:
     assert len(frame) == 20 * len(LEVELS)
     for row in frame.to_dict(orient="records"):
         names = {name: row[name] for name in ("variant", "method", "replicate")}
-        assert (row["fdp"], row["power"], row["selected"]) == by_hand(results, row["level"], **names)
+        assert (row["fdp"], row["power"], row["selected"]) == by_hand(
+            results, row["level"], **names
+        )
     assert frame["selected"].max() > 3
     assert frame["fdp"].max() > 0
 
@@ -58,7 +74,9 @@ def test_rates_are_those_of_the_filter(results: pd.DataFrame) -> None:
 def test_rates_do_not_depend_on_the_order_of_rows(results: pd.DataFrame) -> None:
     keys = ["variant", "method", "replicate", "level"]
     shuffled = rates(results.sample(frac=1, random_state=0), LEVELS)
-    one, other = (frame.sort_values(keys, ignore_index=True) for frame in (rates(results, LEVELS), shuffled))
+    one, other = (
+        frame.sort_values(keys, ignore_index=True) for frame in (rates(results, LEVELS), shuffled)
+    )
     pd.testing.assert_frame_equal(one, other[one.columns])
 
 
@@ -139,7 +157,10 @@ def test_the_distance_from_nominal(results: pd.DataFrame) -> None:
     for method in ("ours", "a theirs"):
         for variant in ("z first", "a second"):
             names = {"method": method, "variant": variant}
-            mean = [np.mean([by_hand(results, q, replicate=r, **names)[0] for r in range(5)]) for q in LEVELS]
+            mean = [
+                np.mean([by_hand(results, q, replicate=r, **names)[0] for r in range(5)])
+                for q in LEVELS
+            ]
             expected = np.sqrt(np.mean((np.array(mean) - LEVELS) ** 2))
             assert table.loc[method, variant] == pytest.approx(expected)
 
@@ -155,7 +176,9 @@ def test_selections_are_shares_of_replicates() -> None:
     assert list(table.columns) == ["b", "a"]
     assert sorted(table.index) == sorted(f"x{j}" for j in range(FEATURES))
     for k, column in enumerate(table.columns):
-        chosen = np.mean([knockoff_select(runs[2 * r + k]["w"].to_numpy(), 0.3) for r in range(4)], axis=0)
+        chosen = np.mean(
+            [knockoff_select(runs[2 * r + k]["w"].to_numpy(), 0.3) for r in range(4)], axis=0
+        )
         np.testing.assert_allclose(table[column].loc[[f"x{j}" for j in range(FEATURES)]], chosen)
     order = table.mean(axis=1).to_numpy()
     assert (np.diff(order) <= 0).all()
@@ -169,7 +192,9 @@ def test_each_statistic_has_its_own_selections_with_remarks() -> None:
     assert list(found) == ["s", "t"]
     for run, frame in zip(runs, found.values(), strict=True):
         pd.testing.assert_series_equal(
-            frame.set_index("feature").iloc[:, 1], selections(run, 0.3).iloc[:, 0], check_names=False
+            frame.set_index("feature").iloc[:, 1],
+            selections(run, 0.3).iloc[:, 0],
+            check_names=False,
         )
         assert dict(zip(frame["feature"], frame["remark"], strict=True)) == {
             f"x{j}": "known" if j == 2 else "" for j in range(FEATURES)

@@ -16,7 +16,9 @@ def exact_pair(rows: int, seed: int, law: AutoregressiveGaussian = LAW) -> tuple
 
 
 def discrete_pair(rows: int, seed: int) -> tuple[Array, Array]:
-    """Exact too (rounding keeps the swap property), with many ties, also between a cell and its knockoff."""
+    """Exact too (rounding keeps the swap property), with many ties,
+    also between a cell and its knockoff.
+    """
     x, x_tilde = exact_pair(rows, seed)
     return np.rint(x), np.rint(x_tilde)
 

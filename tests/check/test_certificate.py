@@ -40,9 +40,15 @@ def test_to_dict_is_plain_and_strict_json(certificate: Certificate) -> None:
     assert plain(found)
     text = json.dumps(found, allow_nan=False)
     assert json.loads(text) == found
-    with_rates = certificate.with_dry_run([Rate("linear", 0.1, 0.2, NAN, 0.5, float("inf"), 0.0, NAN)]).to_dict()
+    with_rates = certificate.with_dry_run(
+        [Rate("linear", 0.1, 0.2, NAN, 0.5, float("inf"), 0.0, NAN)]
+    ).to_dict()
     json.dumps(with_rates, allow_nan=False)
-    assert with_rates["dry_run"][0]["fdp_error"] is with_rates["dry_run"][0]["fdp_of_selections"] is None
+    assert (
+        with_rates["dry_run"][0]["fdp_error"]
+        is with_rates["dry_run"][0]["fdp_of_selections"]
+        is None
+    )
 
 
 def test_to_dict_holds_what_the_attributes_say(certificate: Certificate) -> None:
@@ -56,7 +62,8 @@ def test_to_dict_holds_what_the_attributes_say(certificate: Certificate) -> None
     assert found["expected"]["power"] == certificate.expected.power
     assert found["simulated_responses"] == certificate.found.simulated == 160
     assert found["alternatives"] == [
-        {"what": what} | {name: value if value == value else None for name, value in rate._asdict().items()}
+        {"what": what}
+        | {name: value if value == value else None for name, value in rate._asdict().items()}
         for what, rate in certificate.found.alternatives
     ]
     wins = dict(zip(certificate.found.names, certificate.found.null_wins[0], strict=True))

@@ -72,7 +72,9 @@ BROKEN = {
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN.keys())
 def test_broken_knockoffs_fail(change: Callable[[Array], Array]) -> None:
-    """Nothing can be selected of six features at 0.03, nor at five times that level: the tests decide."""
+    """Nothing can be selected of six features at 0.03, nor at five times that level:
+    the tests decide.
+    """
     found = checked(changed(change), fdr=0.03)
     assert found.found.judged is None
     assert found.verdict == found.validity == "fail"
@@ -121,9 +123,13 @@ STRONGLY_CORRELATED = AutoregressiveGaussian(features=60, rho=0.97).sample(500, 
 
 
 @pytest.mark.parametrize("statistic", [LassoStatistic(), HoldoutStatistic()])
-def test_the_verdict_is_fail_where_false_discoveries_are_far_above_the_level(statistic: Any) -> None:
+def test_the_verdict_is_fail_where_false_discoveries_are_far_above_the_level(
+    statistic: Any,
+) -> None:
     shuffled = np.random.default_rng(0).permutation(STRONGLY_CORRELATED)
-    found = check_swap((STRONGLY_CORRELATED, shuffled), fdr=0.2, statistic=statistic, random_state=0)
+    found = check_swap(
+        (STRONGLY_CORRELATED, shuffled), fdr=0.2, statistic=statistic, random_state=0
+    )
     assert found.validity == "fail"
     assert found.expected.fdp > 0.3
     assert found.reasons[0].startswith("At level 0.2 expect a share of")
@@ -151,11 +157,14 @@ def test_exact_knockoffs_pass(pair: tuple[Array, Array]) -> None:
     found = check_swap(pair, random_state=0)
     assert found.validity == "pass"
     assert found.p_value > 0.01
-    assert len(found.found.tests) == (12 if len(pair[0]) >= 80 else 8)  # trees need rows to tell anything
+    # trees need rows to tell anything
+    assert len(found.found.tests) == (12 if len(pair[0]) >= 80 else 8)
 
 
 def clustered_pairs(exact_in_groups: bool, seed: int) -> tuple[tuple[Array, Array], Array]:
-    """Rows of 60 groups with their knockoffs, which are exact for whole groups or for each row alone."""
+    """Rows of 60 groups with their knockoffs, which are exact for whole groups or for each row
+    alone.
+    """
     groups = np.repeat(np.arange(60), 5)
     common, common_tilde = (t[groups] for t in exact_pair(60, seed))
     own, own_tilde = exact_pair(300, seed + 100)
@@ -181,7 +190,8 @@ def test_knockoffs_that_are_exact_for_rows_alone_fail_where_rows_belong_together
         assert found.found.judged is None  # six features: no selections, so the tests decide
         assert found.validity == "fail"
         one_row_each = tuple(table[::5] for table in pair)
-        assert check_swap(one_row_each, random_state=seed).validity == "pass"  # the fault is not in single rows
+        # the fault is not in single rows
+        assert check_swap(one_row_each, random_state=seed).validity == "pass"
 
 
 def test_groups_of_one_row_each_change_nothing() -> None:
@@ -217,7 +227,9 @@ def test_one_copied_column_has_no_figures_and_spoils_no_others() -> None:
     one_copied = checked(changed(column(2, lambda _: X[:, 2])))
     figures = one_copied.found.per_feature
     assert one_copied.found.copied.tolist() == [False, False, True, False, False, False]
-    assert all(np.isnan(values[2]) and np.isfinite(np.delete(values, 2)).all() for values in figures)
+    assert all(
+        np.isnan(values[2]) and np.isfinite(np.delete(values, 2)).all() for values in figures
+    )
     without = [0, 1, 3, 4, 5]
     alone = checked(X_TILDE[:, without], X[:, without])
     for name, values in alone.found.per_feature._asdict().items():
@@ -235,14 +247,18 @@ def test_increasing_maps_of_columns_change_no_verdict(increase: Callable[[Array]
     one, other = checked(x_tilde), checked(increase(x_tilde), increase(X))
     assert same(one, other, but=raw)
     for name in ("ks", "ks_p", "shift", "shift_p", "freedom"):
-        np.testing.assert_array_equal(getattr(one.found.per_feature, name), getattr(other.found.per_feature, name))
+        np.testing.assert_array_equal(
+            getattr(one.found.per_feature, name), getattr(other.found.per_feature, name)
+        )
 
 
 def test_the_order_of_columns_only_orders_the_features() -> None:
     order = [4, 2, 0, 5, 1, 3]
     one, other = checked(X_TILDE), checked(X_TILDE[:, order], X[:, order])
     for name, values in one.found.per_feature._asdict().items():
-        np.testing.assert_allclose(getattr(other.found.per_feature, name), values[order], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(
+            getattr(other.found.per_feature, name), values[order], rtol=1e-4, atol=1e-6
+        )
 
 
 def test_huge_and_tiny_units_do_not_matter() -> None:
@@ -281,9 +297,11 @@ def test_generators_of_all_kinds_agree() -> None:
     frame = pd.DataFrame(X, columns=NAMES)
     model = GaussianKnockoffs(random_state=0).fit(frame[:100])
     expected = check_swap(model, frame[100:], random_state=0)
-    for rows in (frame[100:], frame[50:]):  # some of the latter were used for the fit, which the verdict says
+    # some of the latter were used for the fit, which the verdict says
+    for rows in (frame[100:], frame[50:]):
         assert same(
-            check_swap(FrozenEstimator(model), rows, random_state=0), check_swap(model, rows, random_state=0)
+            check_swap(FrozenEstimator(model), rows, random_state=0),
+            check_swap(model, rows, random_state=0),
         )
     seeds = []
 
@@ -293,9 +311,12 @@ def test_generators_of_all_kinds_agree() -> None:
             return model.sample(table, random_state=random_state)
 
     assert same(check_swap(Told(), frame[100:], random_state=0), expected, but=("subject",))
-    assert len(set(seeds)) == len(seeds) == DRAWS + 1  # for the simulated responses, and for the tests
+    # for the simulated responses, and for the tests
+    assert len(set(seeds)) == len(seeds) == DRAWS + 1
     remaining = iter(seeds)
-    by_function = check_swap(lambda t: model.sample(t, random_state=next(remaining)), frame[100:], random_state=0)
+    by_function = check_swap(
+        lambda t: model.sample(t, random_state=next(remaining)), frame[100:], random_state=0
+    )
     assert same(by_function, expected, but=("subject",))
 
 
@@ -319,7 +340,9 @@ def test_what_is_passed_is_left_alone() -> None:
     torch.manual_seed(1)
     before = (random.getstate(), torch.get_rng_state())
     state = np.random.get_state()[1].copy()  # noqa: NPY002
-    check_swap(model, frame[100:], dry_run=True, statistic=LassoStatistic(), replicates=1, random_state=0)
+    check_swap(
+        model, frame[100:], dry_run=True, statistic=LassoStatistic(), replicates=1, random_state=0
+    )
     read_only = X.copy()
     read_only.flags.writeable = False
     check_swap((read_only, read_only[::-1]), random_state=0)
@@ -344,11 +367,18 @@ def test_more_rows_than_the_tests_use_are_thinned_out(monkeypatch: pytest.Monkey
 
 
 def test_a_dry_run_counts_false_discoveries() -> None:
-    settings = {"dry_run": True, "statistic": LassoStatistic(), "replicates": 2, "levels": (0.2, 0.5)}
+    settings = {
+        "dry_run": True,
+        "statistic": LassoStatistic(),
+        "replicates": 2,
+        "levels": (0.2, 0.5),
+    }
     model = GaussianKnockoffs().fit(X[:100])
     found = check_swap(model, X[100:], random_state=0, **settings)
     rates = found.found.dry_run
-    assert [(r.response, r.level) for r in rates] == [(kind, q) for kind in KINDS for q in (0.2, 0.5)]
+    assert [(r.response, r.level) for r in rates] == [
+        (kind, q) for kind in KINDS for q in (0.2, 0.5)
+    ]
     assert same(found, check_swap(model, X[100:], random_state=0, **settings))
     assert check_swap(model, X[100:], random_state=0).found.dry_run == ()
 
@@ -366,20 +396,44 @@ ERRORS = {
     "too few rows": (((X[:19], X_TILDE[:19]),), {}, r"X has 19 rows; at least 20"),
     "no columns": (((X[:, :0], X_TILDE[:, :0]),), {}, r"X has no columns\. Pass the features"),
     "a name": (("gaussian", X), {}, r"generator of type str is not valid: pass a fitted generator"),
-    "infinite X": (((np.where(X > 3, np.inf, X), X_TILDE),), {}, r"^check_swap: .*column 'x0'.*infinite values"),
-    "infinite knockoffs": (((X, np.where(X > 3, np.inf, X)),), {}, r"the knockoffs.*column 'x0'.*infinite values"),
-    "text for numbers": (((FRAME, OTHER.assign(b="high")),), {}, r"column 'b': text in one of X and X_tilde"),
+    "infinite X": (
+        ((np.where(X > 3, np.inf, X), X_TILDE),),
+        {},
+        r"^check_swap: .*column 'x0'.*infinite values",
+    ),
+    "infinite knockoffs": (
+        ((X, np.where(X > 3, np.inf, X)),),
+        {},
+        r"the knockoffs.*column 'x0'.*infinite values",
+    ),
+    "text for numbers": (
+        ((FRAME, OTHER.assign(b="high")),),
+        {},
+        r"column 'b': text in one of X and X_tilde",
+    ),
     "no level": (((X, X_TILDE),), {"levels": (0.1, 1.5)}, r"levels=1.5 is not valid"),
     "no cores": (((X, X_TILDE),), {"n_jobs": 0}, r"n_jobs=0 is not valid"),
     "no replicates": (((X, X_TILDE),), {"replicates": 0}, r"replicates=0 is not valid"),
     "two tables": ((FRAME, OTHER), {}, r"pair \(X, X_tilde\)"),
     "a class": ((GaussianKnockoffs, X), {}, r"fitted generator"),
     "columns in another order": (((FRAME, OTHER[NAMES[::-1]]),), {}, r"(?i)column|names"),
-    "other columns first": ((lambda t: t[NAMES[::-1]], FRAME), {}, r"the columns of X in another order"),
-    "rows in another order": (((FRAME, OTHER[::-1]),), {}, r"row labels of X in another order.*\.loc\[X\.index\]"),
+    "other columns first": (
+        (lambda t: t[NAMES[::-1]], FRAME),
+        {},
+        r"the columns of X in another order",
+    ),
+    "rows in another order": (
+        ((FRAME, OTHER[::-1]),),
+        {},
+        r"row labels of X in another order.*\.loc\[X\.index\]",
+    ),
     "an offset": (((X, X_TILDE),), {"offset": 2}, r"offset=2 is not valid"),
     "a rate": (((X, X_TILDE),), {"fdr": 10}, r"fdr=10 is not valid"),
-    "a task": (((X, X_TILDE),), {"task": "auto"}, r"task='auto' is not valid.*regression.*classification"),
+    "a task": (
+        ((X, X_TILDE),),
+        {"task": "auto"},
+        r"task='auto' is not valid.*regression.*classification",
+    ),
 }
 
 
@@ -403,7 +457,9 @@ def test_too_few_rows_are_refused_before_the_work() -> None:
         check_swap(drawn, X[:19])
 
 
-def test_a_deep_generator_with_discrete_and_constant_columns(fast_ddlk: Callable[..., DDLK]) -> None:
+def test_a_deep_generator_with_discrete_and_constant_columns(
+    fast_ddlk: Callable[..., DDLK],
+) -> None:
     table = pd.DataFrame(X, columns=NAMES).assign(a=np.rint(X[:, 0]), b=X[:, 1] > 1, c=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

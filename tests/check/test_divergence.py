@@ -1,4 +1,6 @@
-"""The swap divergence by densities: nothing for exact knockoffs, what the model itself says for DDLK."""
+"""The swap divergence by densities: nothing for exact knockoffs,
+what the model itself says for DDLK.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ LAW = AutoregressiveGaussian(features=4, rho=0.6)
 
 
 class Densities:
-    """A Gaussian distribution of [z, z̃] that is known, and rows of it; `unit` says which columns swap together."""
+    """A Gaussian distribution of [z, z̃] that is known, and rows of it;
+    `unit` says which columns swap together.
+    """
 
     def __init__(self, together: Array, rows: int = 50, unit: Any = (0, 1, 2, 3)) -> None:
         self.together = together
@@ -82,7 +86,9 @@ def test_it_is_the_kullback_leibler_divergence_of_the_swap() -> None:
 
 
 def test_the_columns_of_a_unit_are_swapped_together_and_others_never() -> None:
-    """Features 1 and 2 have columns, 1 has two; feature 0 is a constant, and the last column is context."""
+    """Features 1 and 2 have columns, 1 has two; feature 0 is a constant,
+    and the last column is context.
+    """
     model = independent(4000, unit=(1, 1, 2, -1))
     found = divergence_of(model, features=3)
     assert (found.single[0], found.single_error[0]) == (0, 0)
@@ -96,8 +102,8 @@ def test_the_columns_of_a_unit_are_swapped_together_and_others_never() -> None:
 class Levels:
     """Three levels, one-hot in three columns of one unit, beside a bit that depends on the level.
 
-    Knockoffs of the pair are drawn given both (`joint`), which is exact by exchangeability, or the bit's
-    knockoff ignores the level.
+    Knockoffs of the pair are drawn given both (`joint`), which is exact by exchangeability, or the
+    bit's knockoff ignores the level.
     """
 
     unit = np.array([0, 0, 0, 1])
@@ -176,7 +182,9 @@ def test_names_and_special_columns_do_not_matter(fast_ddlk: Callable[..., DDLK])
     x = LAW.sample(260, random_state=0)
     frame = pd.DataFrame(x, columns=["a", "b", "c", "d"])
     by_array = check_swap(fast_ddlk().fit(x[:200]), x[200:], random_state=0).found.divergence
-    by_frame = check_swap(fast_ddlk().fit(frame[:200]), frame[200:], random_state=0).found.divergence
+    by_frame = check_swap(
+        fast_ddlk().fit(frame[:200]), frame[200:], random_state=0
+    ).found.divergence
     assert by_frame.total == by_array.total
     np.testing.assert_array_equal(by_frame.single, by_array.single)
     with pytest.warns(UserWarning, match="constant"):
@@ -189,4 +197,7 @@ def test_names_and_special_columns_do_not_matter(fast_ddlk: Callable[..., DDLK])
 
 def test_gaussian_knockoffs_have_no_such_figure() -> None:
     x: Any = LAW.sample(200, random_state=0)
-    assert check_swap(GaussianKnockoffs().fit(x[:100]), x[100:], random_state=0).found.divergence is None
+    assert (
+        check_swap(GaussianKnockoffs().fit(x[:100]), x[100:], random_state=0).found.divergence
+        is None
+    )

@@ -31,16 +31,26 @@ def draw_exact(seed: int) -> Array:
     return LAW.knockoffs(X, random_state=seed)
 
 
-def run(draw: Callable[[int], Array] = draw_exact, *, x: Array = X, seed: int = 0, **settings: object) -> DryRun:
+def run(
+    draw: Callable[[int], Array] = draw_exact, *, x: Array = X, seed: int = 0, **settings: object
+) -> DryRun:
     settings = {"replicates": 4, "offset": 1} | settings
-    return simulate(x, draw, settings.pop("statistic", correlations), rng=np.random.default_rng(seed), **settings)
+    return simulate(
+        x,
+        draw,
+        settings.pop("statistic", correlations),
+        rng=np.random.default_rng(seed),
+        **settings,
+    )
 
 
 def by_truth(signs_of_nulls: object, replicates: int = 6, features: int = 40) -> DryRun:
     """Half of the features relevant, with w = 2 or so; the others' w about 1, with these signs."""
     rng = np.random.default_rng(0)
     relevant = np.tile(np.arange(features) < features // 2, (replicates, 1))
-    w = rng.uniform(1, 1.1, size=relevant.shape) * np.where(relevant, 2, signs_of_nulls(rng, relevant.shape))
+    w = rng.uniform(1, 1.1, size=relevant.shape) * np.where(
+        relevant, 2, signs_of_nulls(rng, relevant.shape)
+    )
     return DryRun(w, relevant, ("linear",) * replicates)
 
 
@@ -63,13 +73,18 @@ def too_large(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
 def test_rates_are_means_with_standard_errors() -> None:
     found = run(replicates=5)
     rates = found.rates([0.1, 0.25])
-    assert [(r.response, r.level) for r in rates] == [(kind, q) for kind in KINDS for q in (0.1, 0.25)]
+    assert [(r.response, r.level) for r in rates] == [
+        (kind, q) for kind in KINDS for q in (0.1, 0.25)
+    ]
     for rate in [*rates, found.rate(0.25), found.rate(0.6)]:
         of_kind = np.array([rate.response in (kind, "all") for kind in found.kinds])
         ws, truths = found.ws[of_kind], found.relevant[of_kind]
         assert len(ws) == (20 if rate.response == "all" else 5)
         selections = [knockoff_select(w, rate.level) for w in ws]
-        for score, mean, error in ((fdp, rate.fdp, rate.fdp_error), (power, rate.power, rate.power_error)):
+        for score, mean, error in (
+            (fdp, rate.fdp, rate.fdp_error),
+            (power, rate.power, rate.power_error),
+        ):
             values = [score(selected, t) for selected, t in zip(selections, truths, strict=True)]
             assert mean == pytest.approx(np.mean(values))
             assert error == pytest.approx(np.std(values, ddof=1) / np.sqrt(len(ws)))
@@ -92,7 +107,9 @@ def random_run(responses: int = 60, features: int = 15) -> DryRun:
 def test_the_false_share_is_that_of_selections_with_the_level_counted_in() -> None:
     found = random_run()
     selections = [knockoff_select(w, 0.3) for w in found.ws]
-    shares = [fdp(s, relevant) for s, relevant in zip(selections, found.relevant, strict=True) if s.any()]
+    shares = [
+        fdp(s, relevant) for s, relevant in zip(selections, found.relevant, strict=True) if s.any()
+    ]
     assert 3 < len(shares) < len(selections)  # some are empty
     assert found.false_share(0.3) == pytest.approx((sum(shares) + 3 * 0.3) / (len(shares) + 3))
     nothing = DryRun(-np.abs(found.ws), found.relevant, found.kinds)
@@ -129,7 +146,9 @@ def test_coins_for_nulls_hold_the_level() -> None:
         assert rate.fdp <= rate.level + 3 * rate.fdp_error
         assert rate.power == 1
     assert all(rate.fdp == 0 for rate in by_truth(all_negative).rates())
-    assert all(rate.fdp > rate.level + 3 * rate.fdp_error for rate in by_truth(too_large).rates([0.2, 0.3]))
+    assert all(
+        rate.fdp > rate.level + 3 * rate.fdp_error for rate in by_truth(too_large).rates([0.2, 0.3])
+    )
 
 
 def test_one_replicate_has_no_standard_error() -> None:

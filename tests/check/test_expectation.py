@@ -1,4 +1,6 @@
-"""Exact knockoffs are expected to hold the level, broken ones not, and figures are counted right."""
+"""Exact knockoffs are expected to hold the level, broken ones not,
+and figures are counted right.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def exact() -> dict[str, DryRun]:
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_exact_knockoffs_are_expected_to_hold_every_level(exact: dict[str, DryRun], name: str) -> None:
+def test_exact_knockoffs_are_expected_to_hold_every_level(
+    exact: dict[str, DryRun], name: str
+) -> None:
     for level in LEVELS:
         rate = exact[name].rate(level)
         assert rate.fdp <= level + 2 * rate.fdp_error
@@ -66,7 +70,9 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
-def test_classes_and_groups_hold_the_level_too(exact: dict[str, DryRun], settings: dict[str, Any]) -> None:
+def test_classes_and_groups_hold_the_level_too(
+    exact: dict[str, DryRun], settings: dict[str, Any]
+) -> None:
     found = expected(**settings)
     for level in LEVELS:
         rate = found.rate(level)
@@ -76,7 +82,9 @@ def test_classes_and_groups_hold_the_level_too(exact: dict[str, DryRun], setting
     assert not np.array_equal(found.ws, exact["lasso"].ws)
 
 
-@pytest.mark.parametrize("statistic", [LassoStatistic(), HoldoutStatistic()], ids=["lasso", "mixture"])
+@pytest.mark.parametrize(
+    "statistic", [LassoStatistic(), HoldoutStatistic()], ids=["lasso", "mixture"]
+)
 def test_permuted_columns_of_strongly_correlated_rows_exceed_it(statistic: Any) -> None:
     x = AutoregressiveGaussian(features=30, rho=0.9).sample(300, random_state=0)
 
@@ -123,7 +131,8 @@ def test_copied_features_have_no_statistic() -> None:
 @pytest.mark.parametrize("name", STATISTICS)
 def test_features_without_a_part_win_half_of_the_time(exact: dict[str, DryRun], name: str) -> None:
     wins, counts = exact[name].null_wins()
-    assert (counts >= 20).all()  # a lasso leaves many features at zero, which counts for neither side
+    # a lasso leaves many features at zero, which counts for neither side
+    assert (counts >= 20).all()
     assert abs(wins.mean() - 0.5) < 0.07
     assert (np.abs(wins - 0.5) < 4 * 0.5 / np.sqrt(counts)).all()
 
@@ -140,7 +149,9 @@ def test_the_same_seed_gives_the_same_bits(exact: dict[str, DryRun], name: str) 
     assert not np.array_equal(three.ws, one.ws)
 
 
-def test_all_statistics_have_the_same_responses_and_each_its_own_figures(exact: dict[str, DryRun]) -> None:
+def test_all_statistics_have_the_same_responses_and_each_its_own_figures(
+    exact: dict[str, DryRun],
+) -> None:
     mixture, *others = (exact[name] for name in STATISTICS)
     for other in others:
         np.testing.assert_array_equal(other.relevant, mixture.relevant)
@@ -163,7 +174,9 @@ def test_responses_of_all_kinds_are_simulated_on_several_draws() -> None:
     assert told == [(k, DRAWS) for k in range(1, DRAWS + 1)]
     run = found
     assert run.ws.shape == run.relevant.shape == (DRAWS * RESPONSES, 20)
-    assert {kind: run.kinds.count(kind) for kind in KINDS} == dict.fromkeys(KINDS, DRAWS * RESPONSES // len(KINDS))
+    assert {kind: run.kinds.count(kind) for kind in KINDS} == dict.fromkeys(
+        KINDS, DRAWS * RESPONSES // len(KINDS)
+    )
     assert len({tuple(row) for row in run.relevant.tolist()}) > DRAWS * RESPONSES / 2
 
 

@@ -30,19 +30,27 @@ def every_sign(rows: int) -> Signs:
 
 
 @pytest.mark.parametrize("make", PAIRS.values(), ids=PAIRS.keys())
-def test_swapping_rows_is_the_same_as_turning_their_signs(make: Callable[..., tuple[Array, Array]]) -> None:
+def test_swapping_rows_is_the_same_as_turning_their_signs(
+    make: Callable[..., tuple[Array, Array]],
+) -> None:
     x, x_tilde = make(30, 3)
     signs = draw_signs(np.random.default_rng(1), 100, 30)
     for k in range(1, 6):
         by_data = compared(*swap_cells(x, x_tilde, signs[:, [k]] < 0), signs)
         by_signs = compared(x, x_tilde, signs * signs[:, [k]])
         for name in TESTS:
-            np.testing.assert_allclose(getattr(by_data, name), getattr(by_signs, name), atol=1e-5, err_msg=name)
+            np.testing.assert_allclose(
+                getattr(by_data, name), getattr(by_signs, name), atol=1e-5, err_msg=name
+            )
 
 
 @pytest.mark.parametrize("make", PAIRS.values(), ids=PAIRS.keys())
-def test_p_values_are_exact_over_all_swaps_of_rows(make: Callable[..., tuple[Array, Array]]) -> None:
-    """No chance left: of all 2⁷ tables that swaps give, at most a share α has a smallest p of at most α."""
+def test_p_values_are_exact_over_all_swaps_of_rows(
+    make: Callable[..., tuple[Array, Array]],
+) -> None:
+    """No chance left: of all 2⁷ tables that swaps give,
+    at most a share α has a smallest p of at most α.
+    """
     x, x_tilde = make(7, 5)
     every = every_sign(7)
     found = [compared(*swap_cells(x, x_tilde, e[:, None] < 0), every) for e in every.T]
@@ -57,7 +65,9 @@ def test_the_order_of_columns_only_orders_the_results() -> None:
     order = np.array([3, 0, 5, 1, 4, 2])
     one, other = compared(x, x_tilde), compared(x[:, order], x_tilde[:, order])
     for name in PerFeature._fields:
-        np.testing.assert_allclose(getattr(other, name), getattr(one, name)[order], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(
+            getattr(other, name), getattr(one, name)[order], rtol=1e-4, atol=1e-6
+        )
 
 
 def test_rows_and_knockoffs_may_change_places() -> None:
@@ -78,12 +88,17 @@ def test_p_values_hold_for_all_features_together() -> None:
 
 def test_ks_is_the_distance_of_the_distributions() -> None:
     rng = np.random.default_rng(2)
-    x = np.column_stack([rng.integers(0, 6, 300), rng.binomial(1, 0.3, 300), rng.normal(size=300)]).astype(float)
-    x_tilde = np.column_stack([rng.integers(1, 7, 300), rng.binomial(1, 0.5, 300), rng.normal(0.3, 2, size=300)])
+    x = np.column_stack(
+        [rng.integers(0, 6, 300), rng.binomial(1, 0.3, 300), rng.normal(size=300)]
+    ).astype(float)
+    x_tilde = np.column_stack(
+        [rng.integers(1, 7, 300), rng.binomial(1, 0.5, 300), rng.normal(0.3, 2, size=300)]
+    )
     x_tilde = x_tilde.astype(float)
     exact = np.array([ks_2samp(a, b).statistic for a, b in zip(x.T, x_tilde.T, strict=True)])
     found = compared(x, x_tilde).ks
-    np.testing.assert_allclose(found[:2], exact[:2], atol=1e-6)  # few values: all of them are on the grid
+    # few values: all of them are on the grid
+    np.testing.assert_allclose(found[:2], exact[:2], atol=1e-6)
     assert exact[2] - 2 / 64 < found[2] <= exact[2] + 1e-6
 
 
@@ -97,16 +112,22 @@ def test_a_shift_and_a_spread_are_found_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("likeness", [0.0, 0.5, 0.9])
-def test_freedom_of_independent_columns_is_what_the_knockoff_does_not_share(likeness: float) -> None:
+def test_freedom_of_independent_columns_is_what_the_knockoff_does_not_share(
+    likeness: float,
+) -> None:
     rng = np.random.default_rng(4)
     x, noise = rng.normal(size=(2, 8000, 3))
-    found = compared(x, likeness * x + np.sqrt(1 - likeness**2) * noise, np.ones((8000, 1), dtype=np.float32))
+    found = compared(
+        x, likeness * x + np.sqrt(1 - likeness**2) * noise, np.ones((8000, 1), dtype=np.float32)
+    )
     np.testing.assert_allclose(found.freedom, 1 - likeness, atol=0.05)
     np.testing.assert_allclose(found.correlation, likeness, atol=0.05)
 
 
 def test_freedom_is_a_share_of_what_other_features_do_not_explain() -> None:
-    """x2 is x1 and a little more; exact knockoffs of the two cannot be further away than that little."""
+    """x2 is x1 and a little more; exact knockoffs of the two cannot be further away than that
+    little.
+    """
     law = AutoregressiveGaussian(features=2, rho=0.95)
     x = law.sample(5000, random_state=0)
     found = compared(x, law.knockoffs(x, random_state=1), np.ones((5000, 1), dtype=np.float32))

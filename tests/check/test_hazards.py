@@ -54,7 +54,8 @@ def test_levels_that_decide_the_target(target: np.ndarray) -> None:
     by_chance = np.arange(ROWS) // 2.0  # two rows of each level
     table = columns(wards, by_chance, RNG.integers(12, size=ROWS), np.arange(ROWS))
     np.testing.assert_array_equal(copies_of_target(table, target, np.ones(4, dtype=bool)), [0])
-    assert len(copies_of_target(table, target)) == 0  # numbers with an order may well decide it, as a cut does
+    # numbers with an order may well decide it, as a cut does
+    assert len(copies_of_target(table, target)) == 0
 
 
 def test_few_rows_decide_nothing() -> None:
@@ -72,5 +73,7 @@ def test_hazards_of_a_mixed_table_are_said_by_name() -> None:
         warn_of_hazards(read_table(frame, who="test"), Target("classification", CLASSES))
     said = sorted(str(warning.message) for warning in caught)
     assert len(said) == 2
-    assert said[0].startswith("Some columns may not mean what they say. column 'row': a different whole number in")
+    assert said[0].startswith(
+        "Some columns may not mean what they say. column 'row': a different whole number in"
+    )
     assert said[1].startswith("column 'leak': a copy of the target")

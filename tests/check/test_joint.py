@@ -51,12 +51,16 @@ all_swaps = pytest.mark.parametrize("columns", SWAPS.values(), ids=SWAPS.keys())
 def test_swapping_a_row_turns_its_row_and_column_of_the_kernel(
     kernel: Callable[..., Array], make: Make, columns: Flags
 ) -> None:
-    """So ε'Kε over all ε is the same set for the data and for the swapped data: the p-value is exact."""
+    """So ε'Kε over all ε is the same set for the data and for the swapped data:
+    the p-value is exact.
+    """
     x, x_tilde = make(25, 1)
     signs = np.where(np.random.default_rng(0).random(25) < 0.5, -1, 1)
     before = kernel(Pairs(x, x_tilde), columns)
     after = kernel(Pairs(*swap_cells(x, x_tilde, (signs[:, None] < 0) & columns)), columns)
-    np.testing.assert_allclose(after, before * np.outer(signs, signs), atol=2e-4 * np.abs(before).max())
+    np.testing.assert_allclose(
+        after, before * np.outer(signs, signs), atol=2e-4 * np.abs(before).max()
+    )
     assert np.linalg.eigvalsh(before).min() > -1e-3 * np.abs(before).max()  # inner products
 
 
@@ -79,23 +83,35 @@ def test_p_values_are_exact_over_all_swaps_of_rows(
 @all_pairs
 @all_swaps
 def test_the_classifier_judges_rows_that_it_has_not_learned(make: Make, columns: Flags) -> None:
-    """Swapping all rows on which it is judged turns its AUC around, so nothing of them was in the fit."""
+    """Swapping all rows on which it is judged turns its AUC around,
+    so nothing of them was in the fit.
+    """
     x, x_tilde = make(81, 2)
     x_tilde[:, 4] += 1.5
     judged = np.random.default_rng(0).permutation(81)[40:]
     swapped = np.isin(np.arange(81), judged)[:, None] & columns
     one = _classifier("", Pairs(x, x_tilde), columns, np.random.default_rng(0), 50)
-    other = _classifier("", Pairs(*swap_cells(x, x_tilde, swapped)), columns, np.random.default_rng(0), 50)
+    other = _classifier(
+        "", Pairs(*swap_cells(x, x_tilde, swapped)), columns, np.random.default_rng(0), 50
+    )
     assert one.told_apart == pytest.approx(1 - other.told_apart)
-    assert one.high - one.low == pytest.approx(other.high - other.low) or {0, 1} & {one.low, one.high}
+    assert one.high - one.low == pytest.approx(other.high - other.low) or {0, 1} & {
+        one.low,
+        one.high,
+    }
 
 
 @pytest.mark.parametrize("decimals", [0, 8])
 def test_the_area_is_that_of_the_roc_curve(decimals: int) -> None:
     rng = np.random.default_rng(1)
-    kept, turned = np.round(rng.normal(size=40), decimals), np.round(rng.normal(0.5, 2, size=40), decimals)
+    kept, turned = (
+        np.round(rng.normal(size=40), decimals),
+        np.round(rng.normal(0.5, 2, size=40), decimals),
+    )
     area, error, exchanged = _paired_area(kept, turned)
-    assert area == pytest.approx(roc_auc_score(np.repeat([0, 1], 40), np.concatenate([kept, turned])))
+    assert area == pytest.approx(
+        roc_auc_score(np.repeat([0, 1], 40), np.concatenate([kept, turned]))
+    )
     assert area == pytest.approx(0.5 + exchanged.sum() / (2 * 40 * 40))
     assert error > 0
     back, same_error, turned_back = _paired_area(turned, kept)
@@ -119,16 +135,28 @@ def test_the_interval_covers_the_area_in_95_percent() -> None:
 
 
 def test_swaps_take_all_columns_or_half_of_them() -> None:
-    for features, sizes in ((1, [1, 1, 1]), (2, [1, 1, 1]), (6, [3, 2, 2]), (8, [4, 4, 4]), (80, [40, 40, 40])):
+    for features, sizes in (
+        (1, [1, 1, 1]),
+        (2, [1, 1, 1]),
+        (6, [3, 2, 2]),
+        (8, [4, 4, 4]),
+        (80, [40, 40, 40]),
+    ):
         (name, full), *halves = _swaps(features, np.random.default_rng(0))
         assert name == "full"
         assert full.all()
         assert [columns.sum() for _, columns in halves] == sizes
-    taken = [columns for seed in range(30) for _, columns in [*_swaps(6, np.random.default_rng(seed))][1:]]
+    taken = [
+        columns
+        for seed in range(30)
+        for _, columns in [*_swaps(6, np.random.default_rng(seed))][1:]
+    ]
     assert 0.3 < np.mean(taken, axis=0).min() <= np.mean(taken, axis=0).max() < 0.7
 
 
-def results(x: Array, x_tilde: Array, seed: int = 0, draws: int = 100) -> dict[tuple[str, str], object]:
+def results(
+    x: Array, x_tilde: Array, seed: int = 0, draws: int = 100
+) -> dict[tuple[str, str], object]:
     rng = np.random.default_rng(seed)
     found = compare_swaps(Pairs(x, x_tilde), draw_signs(rng, draws, len(x)), rng)
     return {(test.test, test.swap): test for test in found}
@@ -141,7 +169,10 @@ def test_exact_knockoffs_give_uniform_p_values() -> None:
     for key in found[0]:
         p = np.array([tests[key].p_value for tests in found])
         for alpha in (0.05, 0.1, 0.25, 0.5, 0.75):
-            assert np.mean(p <= alpha) <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / 80), (key, alpha)
+            assert np.mean(p <= alpha) <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / 80), (
+                key,
+                alpha,
+            )
         if key[0] != "classifier":  # on 41 rows trees often tell nothing, and p = 1
             assert np.mean(p) < 0.5 + 3 / np.sqrt(12 * 80), key
 
@@ -175,11 +206,15 @@ def test_covariance_errors_are_chance_or_a_fault() -> None:
     exact = covariance_errors(Pairs(x, x_tilde))
     assert max(exact) < 3 / np.sqrt(4000)
     noise = covariance_errors(Pairs(x, np.random.default_rng(0).normal(1, 1, size=x.shape)))
-    expected = np.sqrt(np.mean([0.6 ** (2 * abs(j - k)) for j in range(6) for k in range(6) if j != k]))
+    expected = np.sqrt(
+        np.mean([0.6 ** (2 * abs(j - k)) for j in range(6) for k in range(6) if j != k])
+    )
     assert noise == pytest.approx((expected, expected), abs=0.05)
     assert covariance_errors(Pairs(x, x.copy())) == pytest.approx((0, 0), abs=1e-12)
     units = np.array([1, 1e-5, 1e5, 3, 7, 0.1])
-    assert covariance_errors(Pairs(5 + units * x, 5 + units * x_tilde)) == pytest.approx(exact, rel=1e-6)
+    assert covariance_errors(Pairs(5 + units * x, 5 + units * x_tilde)) == pytest.approx(
+        exact, rel=1e-6
+    )
 
 
 def test_a_column_without_variance_on_these_rows_has_no_infinite_error() -> None:

@@ -1,4 +1,6 @@
-"""Checks of tables with levels, orders, bits and missing cells: exact knockoffs pass, faults are named."""
+"""Checks of tables with levels, orders, bits and missing cells: exact knockoffs pass,
+faults are named.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ SEVERAL = (1, 2, 4)  # levels, or missing cells
 
 
 def cells(z: Array) -> pd.DataFrame:
-    """A table of columns of all kinds, cut from normal ones; missing cells of "lab" depend on "smoker"."""
+    """A table of columns of all kinds, cut from normal ones;
+    missing cells of "lab" depend on "smoker".
+    """
     u = norm.cdf(z)
     return pd.DataFrame(
         {
@@ -47,7 +51,9 @@ def cells(z: Array) -> pd.DataFrame:
             "lab": np.where(u[:, 3] < 0.3, np.nan, z[:, 2]),
             "smoker": u[:, 4] < 0.3,
             "blood": BLOOD[np.searchsorted([0.2, 0.6, 0.8], u[:, 5])],
-            "stage": pd.Categorical.from_codes(np.searchsorted([0.4, 0.8], u[:, 6]), STAGES, ordered=True),
+            "stage": pd.Categorical.from_codes(
+                np.searchsorted([0.4, 0.8], u[:, 6]), STAGES, ordered=True
+            ),
         }
     )
 
@@ -71,7 +77,11 @@ def symmetrised_tables(rows: int, seed: int) -> tuple[Table, Table]:
     return x.with_codes(codes), x.with_codes(codes_tilde)
 
 
-EXACT = {"dependent": exact_tables, "independent": independent_tables, "made so by coins": symmetrised_tables}
+EXACT = {
+    "dependent": exact_tables,
+    "independent": independent_tables,
+    "made so by coins": symmetrised_tables,
+}
 
 
 def pairs_of(x: Any, x_tilde: Any, groups: Any = None) -> Pairs:
@@ -100,11 +110,16 @@ def test_exact_knockoffs_pass(make: Callable[[int, int], Any]) -> None:
 
 
 def test_exact_knockoffs_of_groups_pass() -> None:
-    """Groups of three rows with one table in common, of which levels and missing cells are constant."""
+    """Groups of three rows with one table in common,
+    of which levels and missing cells are constant.
+    """
     groups = np.repeat(np.arange(100), 3)
     common, common_tilde = exact_tables(100, 0)
     own, own_tilde = exact_tables(300, 1)
-    x, x_tilde = common.loc[groups].reset_index(drop=True), common_tilde.loc[groups].reset_index(drop=True)
+    x, x_tilde = (
+        common.loc[groups].reset_index(drop=True),
+        common_tilde.loc[groups].reset_index(drop=True),
+    )
     for column in ("ward", "lab"):  # vary within groups
         x[column], x_tilde[column] = own[column], own_tilde[column]
     found = check_swap((x, x_tilde), groups=groups, random_state=0)
@@ -152,14 +167,19 @@ BROKEN = {
     "lab": (too_many_gaps, gaps_in_the_wrong_rows),
     "blood": (no_gaps,),
 }
-CASES = [pytest.param(name, change, id=change.__name__) for name, changes in BROKEN.items() for change in changes]
+CASES = [
+    pytest.param(name, change, id=change.__name__)
+    for name, changes in BROKEN.items()
+    for change in changes
+]
 
 
 @pytest.mark.parametrize(("name", "change"), CASES)
 def test_a_fault_is_found_and_the_feature_named(name: str, change: Callable[..., Any]) -> None:
     x, x_tilde = exact_tables(600, 2)
     broken = x_tilde.assign(**{name: change(x, x_tilde, np.random.default_rng(0))})
-    found = check_swap((x, broken), fdr=0.03, random_state=0)  # six features are never selected: tests decide
+    # six features are never selected: tests decide
+    found = check_swap((x, broken), fdr=0.03, random_state=0)
     assert found.verdict == "fail"
     frame = found.to_frame()
     assert frame["feature"][0] == name
@@ -185,7 +205,9 @@ def swap_units(pairs: Pairs, units: Flags) -> Pairs:
     """The same rows with some cells exchanged, all columns of a unit together."""
     mask = units[:, pairs.feature]
     x, x_tilde = pairs.raw, pairs.raw_tilde
-    return Pairs(np.where(mask, x_tilde, x), np.where(mask, x, x_tilde), pairs.feature, pairs.derived)
+    return Pairs(
+        np.where(mask, x_tilde, x), np.where(mask, x, x_tilde), pairs.feature, pairs.derived
+    )
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(40), 2)])
@@ -193,9 +215,20 @@ def test_swaps_of_units_turn_signs_and_nothing_else(groups: Any) -> None:
     pairs = pairs_of(*exact_tables(80, 3), groups)
     units = np.random.default_rng(0).random((pairs.rows, pairs.features)) < 0.5
     swapped = swap_units(pairs, units)
-    np.testing.assert_allclose(swapped.half, np.where(units[:, pairs.feature], -pairs.half, pairs.half))
-    for name in ("middle", "half_variance", "middle_covariance", "covariance", "own_variance", "weight"):
-        np.testing.assert_allclose(getattr(swapped, name), getattr(pairs, name), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        swapped.half, np.where(units[:, pairs.feature], -pairs.half, pairs.half)
+    )
+    for name in (
+        "middle",
+        "half_variance",
+        "middle_covariance",
+        "covariance",
+        "own_variance",
+        "weight",
+    ):
+        np.testing.assert_allclose(
+            getattr(swapped, name), getattr(pairs, name), rtol=1e-6, atol=1e-9
+        )
     assert pairs.features == 6
     assert pairs.several_columns.tolist() == [*SEVERAL]
 
@@ -203,7 +236,10 @@ def test_swaps_of_units_turn_signs_and_nothing_else(groups: Any) -> None:
 def test_p_values_are_exact_over_all_swaps_of_rows() -> None:
     pairs = pairs_of(*exact_tables(7, 4))
     every = every_sign(7)
-    found = [compare_features(swap_units(pairs, np.repeat(e[:, None] < 0, 6, axis=1)), every) for e in every.T]
+    found = [
+        compare_features(swap_units(pairs, np.repeat(e[:, None] < 0, 6, axis=1)), every)
+        for e in every.T
+    ]
     for name in ("ks_p", "shift_p"):
         smallest = np.array([getattr(one, name).min() for one in found])
         for alpha in np.unique(smallest):
@@ -216,7 +252,11 @@ def test_half_swaps_take_whole_units(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         Pairs, "swapped", lambda self, columns: (swapped.append(columns), (self.x, self.x_tilde))[1]
     )
-    list(compare_swaps(pairs, draw_signs(np.random.default_rng(0), 20, 100), np.random.default_rng(0)))
+    list(
+        compare_swaps(
+            pairs, draw_signs(np.random.default_rng(0), 20, 100), np.random.default_rng(0)
+        )
+    )
     assert len(swapped) == 8
     for columns in swapped:
         for j in range(6):
@@ -250,7 +290,10 @@ def test_names_and_order_of_levels_do_not_matter() -> None:
     x, x_tilde = exact_tables(100, 8)
     other_names = dict(zip(WARDS, ["4", "1", "3", "2"], strict=True))
     renamed = [t.assign(ward=t["ward"].map(other_names)) for t in (x, x_tilde)]
-    one, other = (check_swap(tuple(pair), random_state=0).found.per_feature for pair in ((x, x_tilde), renamed))
+    one, other = (
+        check_swap(tuple(pair), random_state=0).found.per_feature
+        for pair in ((x, x_tilde), renamed)
+    )
     for name in PerFeature._fields:
         np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-3, atol=1e-5)
 
@@ -259,11 +302,16 @@ def test_all_kinds_of_table_give_the_same_certificate() -> None:
     x, x_tilde = exact_tables(100, 9)
     categories = [t.astype({"ward": "category", "blood": "category"}) for t in (x, x_tilde)]
     text = [t.astype({"stage": str}) for t in (x, x_tilde)]  # no order: I, II, III are nominal
-    expected, expected_text = (check_swap(tuple(pair), random_state=0).to_dict() for pair in ((x, x_tilde), text))
+    expected, expected_text = (
+        check_swap(tuple(pair), random_state=0).to_dict() for pair in ((x, x_tilde), text)
+    )
     assert check_swap(tuple(categories), random_state=0).to_dict() == expected
     read = tuple(read_table(t, who="test") for t in (x, x_tilde))
     assert check_swap(read, random_state=0).to_dict() == expected
-    assert check_swap(tuple(pl.from_pandas(t) for t in text), random_state=0).to_dict() == expected_text
+    assert (
+        check_swap(tuple(pl.from_pandas(t) for t in text), random_state=0).to_dict()
+        == expected_text
+    )
 
 
 def test_a_copy_may_have_gaps() -> None:
@@ -284,7 +332,9 @@ def test_levels_of_one_feature_are_no_near_duplicates_but_two_names_of_one_featu
     for column in x:
         x_tilde.loc[:2, column] = x[column].to_numpy()[-3:]
     assert near_duplicates(pairs_of(x, x_tilde)) == [(1, 6)]
-    missing_together = [t.assign(other=np.where(t["lab"].isna(), np.nan, t["age"])) for t in exact_tables(300, 12)]
+    missing_together = [
+        t.assign(other=np.where(t["lab"].isna(), np.nan, t["age"])) for t in exact_tables(300, 12)
+    ]
     assert near_duplicates(pairs_of(*missing_together)) == []
 
 
@@ -296,7 +346,9 @@ def read_columns(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the columns of pandas tables, each time that one is read."""
     names: list[str] = []
     read = tables.pandas_cells
-    monkeypatch.setattr(tables, "pandas_cells", lambda series: (names.append(series.name), read(series))[1])
+    monkeypatch.setattr(
+        tables, "pandas_cells", lambda series: (names.append(series.name), read(series))[1]
+    )
     return names
 
 
@@ -308,11 +360,14 @@ def test_a_check_reads_each_table_once(read_columns: list[str]) -> None:
     settings = {"dry_run": True, "statistic": lambda x, x_tilde, y: np.arange(6.0), "replicates": 3}
     check_swap(lambda table: x_tilde, x, random_state=0, **settings)
     drawn = DRAWS + 1 + 3 * len(KINDS)  # for simulated responses, for the tests, for the dry run
-    assert read_columns == NAMES * (1 + drawn)  # the rows, and knockoffs each time that they are drawn
+    # the rows, and knockoffs each time that they are drawn
+    assert read_columns == NAMES * (1 + drawn)
 
 
 @pytest.mark.parametrize("ready", [False, True])
-def test_a_selection_with_its_certificate_reads_the_table_once(read_columns: list[str], ready: bool) -> None:
+def test_a_selection_with_its_certificate_reads_the_table_once(
+    read_columns: list[str], ready: bool
+) -> None:
     x = pd.DataFrame(LAW.sample(150, random_state=0), columns=list("abcdefg"))
     model = GaussianKnockoffs(random_state=0)
     model = model.fit(x) if ready else model
@@ -330,8 +385,13 @@ class Resampler(BaseEstimator):
         return self
 
     def sample(self, X: Any, *, n_draws: int | None = None, random_state: int) -> Any:
-        columns = {name: self.seen_[name].sample(len(X), replace=True, random_state=random_state) for name in X}
-        drawn = pd.DataFrame({name: column.to_numpy() for name, column in columns.items()}, index=X.index)
+        columns = {
+            name: self.seen_[name].sample(len(X), replace=True, random_state=random_state)
+            for name in X
+        }
+        drawn = pd.DataFrame(
+            {name: column.to_numpy() for name, column in columns.items()}, index=X.index
+        )
         return drawn if n_draws is None else [drawn] * n_draws
 
 
@@ -405,7 +465,9 @@ def test_statistics_get_tables_and_functions_native_ones() -> None:
         return np.arange(6.0)
 
     for part in (statistic, OnTables()):
-        found = simulate(x, lambda _: x_tilde, part, replicates=2, offset=1, rng=np.random.default_rng(0))
+        found = simulate(
+            x, lambda _: x_tilde, part, replicates=2, offset=1, rng=np.random.default_rng(0)
+        )
         assert found.ws.shape == (2 * len(KINDS), 6)
     for X, X_tilde in seen:
         pd.testing.assert_frame_equal(X, x)
@@ -420,7 +482,9 @@ def towns(rows: int, seed: int) -> pd.DataFrame:
     return table
 
 
-def test_what_the_generator_takes_for_categories_are_no_free_text_and_no_dates_in_fewer_rows() -> None:
+def test_what_the_generator_takes_for_categories_are_no_free_text_and_no_dates_in_fewer_rows() -> (
+    None
+):
     model = GaussianKnockoffs(random_state=0).fit(towns(300, 0), kinds={"since": "nominal"})
     found = check_swap(model, towns(80, 1), random_state=0)  # 60 towns in 80 rows
     assert found.to_frame().shape[0] == 5

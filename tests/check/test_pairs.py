@@ -20,10 +20,14 @@ def test_a_swap_turns_signs_of_h_and_changes_nothing_else(kind: str, rows: int, 
     close = {"rtol": 1e-9, "atol": 1e-12}
     np.testing.assert_allclose(other.half, np.where(cells, -1, 1) * pairs.half, **close)
     for name in ("middle", "half_variance", "middle_covariance", "covariance", "own_variance"):
-        np.testing.assert_allclose(getattr(other, name), getattr(pairs, name), rtol=1e-6, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(other, name), getattr(pairs, name), rtol=1e-6, atol=1e-12, err_msg=name
+        )
 
 
-@pytest.mark.parametrize("increase", [np.exp, lambda t: t**3, lambda t: 1e6 + 3 * t, lambda t: np.rint(100 * t)])
+@pytest.mark.parametrize(
+    "increase", [np.exp, lambda t: t**3, lambda t: 1e6 + 3 * t, lambda t: np.rint(100 * t)]
+)
 def test_increasing_maps_of_columns_change_nothing(increase: object) -> None:
     x, x_tilde = (np.rint(100 * t) / 100 for t in exact_pair(50, 0))
     pairs, other = Pairs(x, x_tilde), Pairs(increase(x), increase(x_tilde))
@@ -56,7 +60,9 @@ def test_swapped_columns_swap_back() -> None:
 def test_the_covariance_is_that_of_the_rows_where_knockoffs_are_exact() -> None:
     pairs = Pairs(*exact_pair(20_000, 3))
     np.testing.assert_allclose(pairs.covariance, LAW.covariance, atol=0.03)
-    np.testing.assert_allclose(pairs.own_variance, 1 / np.diag(np.linalg.inv(LAW.covariance)), atol=0.03)
+    np.testing.assert_allclose(
+        pairs.own_variance, 1 / np.diag(np.linalg.inv(LAW.covariance)), atol=0.03
+    )
 
 
 def test_the_inverse_root_whitens() -> None:

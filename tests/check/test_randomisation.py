@@ -14,7 +14,9 @@ def test_quadratic_is_the_double_sum(rows: int, draws: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(rows, rows))
     kernel, signs = root + root.T, draw_signs(rng, draws, rows)
-    brute = [sum(kernel[i, k] * e[i] * e[k] for i in range(rows) for k in range(rows)) for e in signs.T]
+    brute = [
+        sum(kernel[i, k] * e[i] * e[k] for i in range(rows) for k in range(rows)) for e in signs.T
+    ]
     np.testing.assert_allclose(quadratic(kernel, signs), brute, rtol=1e-4, atol=1e-4)
 
 
@@ -37,7 +39,9 @@ def test_the_p_value_is_the_rank_of_the_observed(values: list[int]) -> None:
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=30))
 def test_each_draw_may_be_the_observed_one(values: list[int]) -> None:
-    """Under the null all orders are equally likely: the chance of p ≤ α is at most α, ties or not."""
+    """Under the null all orders are equally likely: the chance of p ≤ α is at most α,
+    ties or not.
+    """
     statistics = np.array(values, dtype=float)
     found = np.array([p_value(np.roll(statistics, -k)) for k in range(len(statistics))])
     for alpha in found:

@@ -27,9 +27,15 @@ def pvalue(ranks: np.ndarray, resamples: int, exceedances: int, first: int = 3) 
 
 
 @pytest.mark.parametrize(("resamples", "exceedances"), [(5, 1), (5, 2), (6, 3), (6, 7)])
-def test_no_level_is_exceeded_by_any_order_of_exchangeable_numbers(resamples: int, exceedances: int) -> None:
-    """All orders are equally likely: the share of those with p at most t is at most t, for every t."""
-    found = np.array([pvalue(np.array(p), resamples, exceedances) for p in permutations(range(resamples + 1))])
+def test_no_level_is_exceeded_by_any_order_of_exchangeable_numbers(
+    resamples: int, exceedances: int
+) -> None:
+    """All orders are equally likely: the share of those with p at most t is at most t,
+    for every t.
+    """
+    found = np.array(
+        [pvalue(np.array(p), resamples, exceedances) for p in permutations(range(resamples + 1))]
+    )
     for level in np.unique(found):
         assert (found <= level).mean() <= level + 1e-12
     assert found.min() <= 1 / (1 + resamples) + 1e-12 or exceedances == 1
@@ -51,7 +57,10 @@ def test_without_an_early_end_it_is_the_plain_p_value() -> None:
     assert pvalue(numbers, 100, 101) == (1 + (numbers[1:] >= numbers[0]).sum()) / 101
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.sampled_from(["bh", "by", "holm", "none"]))
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=12),
+    st.sampled_from(["bh", "by", "holm", "none"]),
+)
 def test_adjusted_p_values_give_the_step_procedures(pvalues: list[float], correction: str) -> None:
     p = np.array(pvalues)
     adjusted = adjust_pvalues(p, correction)

@@ -1,4 +1,6 @@
-"""Simulated responses depend on the features that they name, on all of these, and on nothing else."""
+"""Simulated responses depend on the features that they name, on all of these,
+and on nothing else.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,16 @@ def test_constants_are_never_relevant(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("features", "least", "most"),
-    [(1, 1, 1), (2, 1, 1), (3, 1, 1), (5, 2, 2), (8, 4, 4), (30, 4, 12), (60, 6, 24), (300, 30, MOST_RELEVANT)],
+    [
+        (1, 1, 1),
+        (2, 1, 1),
+        (3, 1, 1),
+        (5, 2, 2),
+        (8, 4, 4),
+        (30, 4, 12),
+        (60, 6, 24),
+        (300, 30, MOST_RELEVANT),
+    ],
 )
 def test_how_many_columns_are_relevant(features: int, least: int, most: int) -> None:
     x = np.random.default_rng(0).normal(size=(30, features))
@@ -82,7 +93,9 @@ def test_how_many_columns_are_relevant(features: int, least: int, most: int) -> 
 
 
 def test_relevant_columns_are_chosen_evenly() -> None:
-    chosen = np.mean([respond(X, kind, seed).relevant for seed in range(100) for kind in KINDS], axis=0)
+    chosen = np.mean(
+        [respond(X, kind, seed).relevant for seed in range(100) for kind in KINDS], axis=0
+    )
     np.testing.assert_allclose(chosen, chosen.mean(), atol=4 * np.sqrt(0.25 / 400))
 
 

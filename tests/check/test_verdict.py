@@ -110,7 +110,12 @@ def test_a_feature_that_differs_is_named_and_fails_where_the_difference_is_large
     assert of(large, 0.003).validity == "pass"
 
 
-@given(p=st.floats(2.5e-4, 1), feature_p=st.floats(5e-4, 1), told=st.floats(0.5, 1), factor=st.floats(0.01, 1))
+@given(
+    p=st.floats(2.5e-4, 1),
+    feature_p=st.floats(5e-4, 1),
+    told=st.floats(0.5, 1),
+    factor=st.floats(0.01, 1),
+)
 def test_smaller_p_values_never_make_a_better_verdict(
     p: float, feature_p: float, told: float, factor: float
 ) -> None:
@@ -140,21 +145,32 @@ def test_little_freedom_costs_power() -> None:
     stuck = judge(findings(freedom=[0.8, 0.9, 0.01]))
     assert stuck.power == "pass"
     assert "'f2'" in stuck.reasons[-1]
-    assert any("the others explain" in sentence for sentence in judge(findings(freedom=[0.1] * 3)).advice)
+    assert any(
+        "the others explain" in sentence for sentence in judge(findings(freedom=[0.1] * 3)).advice
+    )
 
 
 # false discoveries to expect
 
 
 def rate(
-    fdp: float, error: float = 0.02, level: float = 0.1, *, power: float = 0.8, selecting: float = 0.9
+    fdp: float,
+    error: float = 0.02,
+    level: float = 0.1,
+    *,
+    power: float = 0.8,
+    selecting: float = 0.9,
 ) -> Rate:
     return Rate("all", level, fdp, error, power, 0.05, selecting, fdp / selecting)
 
 
-def expecting(asked: Rate, judged: Rate | None = None, *, found: Findings | None = None, **more: Any) -> Findings:
+def expecting(
+    asked: Rate, judged: Rate | None = None, *, found: Findings | None = None, **more: Any
+) -> Findings:
     found = findings() if found is None else found
-    return found._replace(expected=asked, judged=asked if judged is None else judged, simulated=160, **more)
+    return found._replace(
+        expected=asked, judged=asked if judged is None else judged, simulated=160, **more
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,7 +187,9 @@ def expecting(asked: Rate, judged: Rate | None = None, *, found: Findings | None
         (0.16, 0.04, "pass"),
     ],
 )
-def test_the_expected_share_of_false_discoveries_decides(fdp: float, error: float, validity: str) -> None:
+def test_the_expected_share_of_false_discoveries_decides(
+    fdp: float, error: float, validity: str
+) -> None:
     found = judge(expecting(rate(fdp, error)))
     assert verdicts(found) == (validity, validity, "pass")
     assert (
@@ -179,7 +197,11 @@ def test_the_expected_share_of_false_discoveries_decides(fdp: float, error: floa
         in found.reasons[0]
     )
     assert "160 responses" in found.reasons[0]
-    held = "about what it allows, or less" if validity == "pass" else f"{fdp / 0.1:.1f} times what it allows"
+    held = (
+        "about what it allows, or less"
+        if validity == "pass"
+        else f"{fdp / 0.1:.1f} times what it allows"
+    )
     assert held in found.reasons[0]
 
 
@@ -205,24 +227,34 @@ def test_where_an_expectation_is_judged_tests_explain_and_do_not_decide(told: fl
     assert found.validity == "pass"
     assert found.p_value == judge(differing).p_value < ALPHA
     assert "tells rows from rows" in found.reasons[1]
-    assert judge(expecting(rate(0.5), found=findings())).validity == "fail"  # and what they miss, counts
+    # and what they miss, counts
+    assert judge(expecting(rate(0.5), found=findings())).validity == "fail"
 
 
 @pytest.mark.parametrize(("told", "validity"), [(0.54, "warn"), (0.9, "fail")])
 def test_tests_decide_where_nothing_is_selected(told: float, validity: str) -> None:
     seldom = rate(0.01, selecting=0.1)
-    for found in (with_p(1e-4, told), with_p(1e-4, told)._replace(expected=seldom, judged=None, simulated=160)):
+    for found in (
+        with_p(1e-4, told),
+        with_p(1e-4, told)._replace(expected=seldom, judged=None, simulated=160),
+    ):
         assert judge(found).validity == validity
         assert "expect a share" not in " ".join(judge(found).reasons)
     assert judge(findings(more={"expected": seldom, "judged": None})).validity == "pass"
 
 
 @pytest.mark.parametrize(("of_exact", "validity"), [(0.2, "fail"), (0.3, "warn"), (0.4, "pass")])
-def test_a_higher_level_is_judged_by_what_exact_knockoffs_would_give_there(of_exact: float, validity: str) -> None:
+def test_a_higher_level_is_judged_by_what_exact_knockoffs_would_give_there(
+    of_exact: float, validity: str
+) -> None:
     asked, judged = rate(0.02, selecting=0.12), rate(0.5, level=0.3)
     found = judge(expecting(asked, judged, of_exact=of_exact))
     assert found.validity == validity
-    said = "2.5 times what exact knockoffs would give" if validity == "fail" else "what exact knockoffs would give"
+    said = (
+        "2.5 times what exact knockoffs would give"
+        if validity == "fail"
+        else "what exact knockoffs would give"
+    )
     assert said in found.reasons[0]
 
 
@@ -231,7 +263,11 @@ def test_a_higher_level_that_is_judged_is_named_and_so_is_why() -> None:
     assert found.validity == "fail"
     assert "At level 0.3 expect a share of 0.50" in found.reasons[0]
     assert "At level 0.1 only 12% of these responses led to a selection" in found.reasons[0]
-    none = judge(expecting(rate(0.0, selecting=0.01)._replace(selecting=0.0), rate(0.5, level=0.3), of_exact=0.2))
+    none = judge(
+        expecting(
+            rate(0.0, selecting=0.01)._replace(selecting=0.0), rate(0.5, level=0.3), of_exact=0.2
+        )
+    )
     assert "At level 0.1 none of these responses led to a selection at all." in none.reasons[0]
     assert "only" not in judge(expecting(rate(0.5))).reasons[0]
 
@@ -249,7 +285,8 @@ def test_a_feature_that_beats_its_knockoff_without_cause_is_warned_of_and_named(
     assert verdicts(found) == ("warn", "warn", "pass")
     assert found.reasons[0].startswith("'f2', 'f1': more telling than the knockoff in 80% or more")
     assert "'f0'" not in found.reasons[0]
-    assert judge(with_wins(0.5, 0.9, 0.97, counted=39)).verdict == "pass"  # too few responses to say so
+    # too few responses to say so
+    assert judge(with_wins(0.5, 0.9, 0.97, counted=39)).verdict == "pass"
     assert judge(with_wins(NAN, NAN, NAN, counted=0)).verdict == "pass"
 
 
@@ -261,9 +298,14 @@ def test_the_worse_of_wins_and_expectation_counts() -> None:
 
 
 def test_rows_of_the_fit_are_spoken_of() -> None:
-    assert any("67% of these rows" in reason for reason in judge(findings(more={"share_of_fit": 0.67})).reasons)
+    assert any(
+        "67% of these rows" in reason
+        for reason in judge(findings(more={"share_of_fit": 0.67})).reasons
+    )
     for share in (0.01, NAN):
-        assert not any("of these rows" in r for r in judge(findings(more={"share_of_fit": share})).reasons)
+        assert not any(
+            "of these rows" in r for r in judge(findings(more={"share_of_fit": share})).reasons
+        )
 
 
 @pytest.mark.parametrize(
@@ -292,7 +334,9 @@ def test_the_rule_states_the_figures_that_the_code_uses(said: str) -> None:
 def test_a_dry_run_is_shown_and_decides_nothing() -> None:
     """A few responses with the statistic itself: the expectation rests on many more."""
     for fdp in (0.05, 0.9):
-        assert judge(expecting(rate(0.05), dry_run=(rate(fdp, 0.01),))) == judge(expecting(rate(0.05)))
+        assert judge(expecting(rate(0.05), dry_run=(rate(fdp, 0.01),))) == judge(
+            expecting(rate(0.05))
+        )
 
 
 def test_alternatives_that_were_computed_are_the_advice() -> None:
@@ -303,10 +347,13 @@ def test_alternatives_that_were_computed_are_the_advice() -> None:
     found = judge(expecting(rate(0.3, power=0.85), alternatives=others))
     assert found.validity == "fail"
     assert found.advice[0] == (
-        "With LassoStatistic() (--statistic lasso) expect a share of 0.08 to be false, and 70% of the relevant "
+        "With LassoStatistic() (--statistic lasso) expect a share of 0.08 to be false, and 70% of "
+        "the relevant "
         "features of simulated responses to be found instead of 0.30 and 85%."
     )
-    assert found.advice[1].startswith("With GaussianKnockoffs() (--generator gaussian) expect a share of 0.12")
+    assert found.advice[1].startswith(
+        "With GaussianKnockoffs() (--generator gaussian) expect a share of 0.12"
+    )
     assert judge(expecting(rate(0.05), alternatives=others)).advice == ()  # nothing to cure
 
 
@@ -320,11 +367,17 @@ def test_advice_fits_what_was_checked() -> None:
 
 
 def test_the_reason_behind_the_verdict_comes_first() -> None:
-    """It is the one that is said beside the verdict: 'warn' and 'no test could tell' contradict each other."""
+    """It is the one that is said beside the verdict:
+    'warn' and 'no test could tell' contradict each other.
+    """
     of_wins = with_wins(0.5, 0.9, 0.5)
     for found, behind, explaining in (
         (findings(freedom=[0.1] * 3), "Half of the knockoffs vary", "No test on"),
-        (expecting(rate(0.05), found=findings(freedom=[0.1] * 3)), "Half of the knockoffs vary", "At level"),
+        (
+            expecting(rate(0.05), found=findings(freedom=[0.1] * 3)),
+            "Half of the knockoffs vary",
+            "At level",
+        ),
         (expecting(rate(0.05), found=of_wins), "'f1': more telling than the knockoff", "At level"),
         (expecting(rate(0.5), found=of_wins), "At level", "'f1': more telling than the knockoff"),
     ):

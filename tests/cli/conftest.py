@@ -27,14 +27,18 @@ Process = subprocess.Popen[bytes]
 
 @pytest.fixture(autouse=True)
 def exact_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What tests read from text files with old versions of pandas is what was written, to the last bit."""
+    """What tests read from text files with old versions of pandas is what was written,
+    to the last bit.
+    """
     if ROUNDS:
         monkeypatch.setattr(pd, "read_csv", partial(pd.read_csv, float_precision="round_trip"))
 
 
 @pytest.fixture(scope="session")
 def table() -> pd.DataFrame:
-    """Twenty independent features, a target `y` that is the sum of the first twelve and noise, and patients."""
+    """Twenty independent features, a target `y` that is the sum of the first twelve and noise,
+    and patients.
+    """
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(300, len(FEATURES))), columns=FEATURES)
     y = X[RELEVANT].sum(axis=1) + rng.normal(size=300)
@@ -56,12 +60,16 @@ def file(tmp_path: Path, table: pd.DataFrame) -> Path:
 
 @pytest.fixture
 def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
-    """Runs `knockoffs …` in this process; an error that is not put in plain words fails the test."""
+    """Runs `knockoffs …` in this process; an error that is not put in plain words fails the
+    test.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "FIRST_LINE", float("inf"))  # however slow the machine is
 
     def run(*arguments: object, stdin: bytes | None = None) -> Result:
-        result = CliRunner().invoke(main, [str(a) for a in arguments], input=stdin, prog_name="knockoffs")
+        result = CliRunner().invoke(
+            main, [str(a) for a in arguments], input=stdin, prog_name="knockoffs"
+        )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
@@ -71,7 +79,9 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
 
 @pytest.fixture
 def refused(invoke: Invoke, tmp_path: Path) -> Callable[..., str]:
-    """Runs a command that must fail: one line that says why, and no file is written. Returns that line."""
+    """Runs a command that must fail: one line that says why, and no file is written.
+    Returns that line.
+    """
 
     def run(*arguments: object, code: int = 1, stdin: bytes | None = None) -> str:
         before = contents(tmp_path)
@@ -103,6 +113,10 @@ def start(
     stderr: int = subprocess.PIPE,
 ) -> Process:
     """`python -m knockoffs …` as a process of its own, with warnings as a user has them."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"} | {"OMP_NUM_THREADS": "1"}
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"} | {
+        "OMP_NUM_THREADS": "1"
+    }
     command = [sys.executable, "-m", "knockoffs", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=cwd, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)
+    return subprocess.Popen(
+        command, cwd=cwd, env=environment, stdin=stdin, stdout=stdout, stderr=stderr
+    )

@@ -1,4 +1,6 @@
-"""Hostile command lines: each ends in one line or in a result; no input is changed, nothing is half-written."""
+"""Hostile command lines: each ends in one line or in a result; no input is changed,
+nothing is half-written.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,17 @@ from knockoffs import GaussianKnockoffs
 
 from .conftest import Invoke, contents
 
-SELECT = ("select", "d.csv", "--target", "y", "--generator", "gaussian", "--statistic", "lasso", "--no-certify")
+SELECT = (
+    "select",
+    "d.csv",
+    "--target",
+    "y",
+    "--generator",
+    "gaussian",
+    "--statistic",
+    "lasso",
+    "--no-certify",
+)
 SAMPLE = ("sample", "d.csv", "--drop", "y", "--generator", "gaussian")
 CHECK = ("check", "d.csv", "--drop", "y")
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -49,14 +61,21 @@ def model_content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def attack(invoke: Invoke, tmp_path: Path, model_content: bytes) -> Attack:
-    """Runs a command among files that must survive it, and returns what it says; `fails` is the exit code."""
+    """Runs a command among files that must survive it, and returns what it says;
+    `fails` is the exit code.
+    """
     table = small_table()
     table.to_csv("d.csv", index=False)
     table.to_parquet("d.parquet")
     table.drop(columns="y").iloc[::-1].to_csv("k.csv", index=False)
     Path("model").write_bytes(model_content)
 
-    def run(*arguments: object, fails: int | None = 1, may_write: tuple[str, ...] = (), stdin: bytes = b"") -> str:
+    def run(
+        *arguments: object,
+        fails: int | None = 1,
+        may_write: tuple[str, ...] = (),
+        stdin: bytes = b"",
+    ) -> str:
         before = contents(tmp_path)
         result = invoke(*arguments, stdin=stdin)
         said = result.stderr if result.exit_code else result.output
@@ -64,10 +83,14 @@ def attack(invoke: Invoke, tmp_path: Path, model_content: bytes) -> Attack:
         assert "Traceback" not in result.output
         assert not STEERING.search(result.stderr), result.stderr
         if result.exit_code == 1:
-            assert [line for line in said.splitlines() if line.startswith("Error: ")][1:] == [], said
+            assert [line for line in said.splitlines() if line.startswith("Error: ")][1:] == [], (
+                said
+            )
         after = contents(tmp_path)
         changed = {str(path.relative_to(tmp_path)) for path in after.keys() | before.keys()}
-        changed = {name for name in changed if after.get(tmp_path / name) != before.get(tmp_path / name)}
+        changed = {
+            name for name in changed if after.get(tmp_path / name) != before.get(tmp_path / name)
+        }
         if fails is None:
             assert not changed & set(before)
         else:
@@ -100,7 +123,15 @@ OVERWRITES = {
     "a report": (*SELECT, "--report", "d.csv"),
     "a saved model": (*SELECT, "--save-model", "d.csv"),
     "a result in the folder of the input": ("select", "selection.csv", *SELECT[2:], "--out", "."),
-    "the model that is read": (*SAMPLE, "--generator", "model", "--out", "o.csv", "--save-model", "model"),
+    "the model that is read": (
+        *SAMPLE,
+        "--generator",
+        "model",
+        "--out",
+        "o.csv",
+        "--save-model",
+        "model",
+    ),
     "the model that is read, by select": (*SELECT, "--generator", "model", "--report", "model"),
     "a certificate over the table": (*CHECK, "--model", "model", "--out", "d.csv"),
     "a certificate over the model": (*CHECK, "--model", "model", "--out", "model"),
@@ -112,7 +143,9 @@ OVERWRITES = {
 def test_an_input_is_never_overwritten(attack: Attack, arguments: tuple[str, ...]) -> None:
     links()
     said = attack(*(a.replace("{here}", os.getcwd()) for a in arguments))
-    assert re.search(r"(--\S+) '.*' is the same file as (FILE|--\S+) '.*'.*Pass another path to \1\.", said), said
+    assert re.search(
+        r"(--\S+) '.*' is the same file as (FILE|--\S+) '.*'.*Pass another path to \1\.", said
+    ), said
 
 
 INSIDE = {
@@ -129,14 +162,18 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("arguments", INSIDE.values(), ids=INSIDE.keys())
-def test_no_result_is_written_into_a_folder_that_is_a_table(attack: Attack, arguments: tuple[str, ...]) -> None:
+def test_no_result_is_written_into_a_folder_that_is_a_table(
+    attack: Attack, arguments: tuple[str, ...]
+) -> None:
     """The next run would take it for rows of the table."""
     Path("folder", "sub").mkdir(parents=True)
     Path("link").symlink_to("folder")
     small_table().to_parquet("folder/1.parquet")
     said = attack(*arguments)
     assert re.search(
-        r"(--\S+) '.*' is in the folder (FILE|--\S+) '(folder|link)'.*Pass a path elsewhere to \1\.", said
+        r"(--\S+) '.*' is in the folder (FILE|--\S+) '(folder|link)'.*"
+        r"Pass a path elsewhere to \1\.",
+        said,
     )
 
 
@@ -155,7 +192,9 @@ def test_two_results_never_share_a_file(attack: Attack, arguments: tuple[str, ..
     Path("sub").mkdir()
     Path("later").symlink_to("o.csv")
     said = attack(*arguments)
-    assert re.search(r"--\S+ '.*' and (--\S+) '.*' are the same file.*Pass another path to \1\.", said), said
+    assert re.search(
+        r"--\S+ '.*' and (--\S+) '.*' are the same file.*Pass another path to \1\.", said
+    ), said
 
 
 def test_a_file_that_looks_like_a_probe_is_left_alone(attack: Attack) -> None:
@@ -239,7 +278,9 @@ BAD_FILES: dict[str, Callable[[], bytes]] = {
     "a zip of two": lambda: zipped({"a": TEXT, "b": TEXT}),
     "half a zip": lambda: zipped({"a": TEXT})[:-60],
     "a damaged zip": lambda: flipped(zipped({"a": TEXT}), 50, 100),
-    "a zip with a password": lambda: zipped({"a": TEXT}).replace(b"\x14\x00\x00\x00", b"\x14\x00\x01\x00"),
+    "a zip with a password": lambda: zipped({"a": TEXT}).replace(
+        b"\x14\x00\x00\x00", b"\x14\x00\x01\x00"
+    ),
     "a zip of an unknown method": lambda: zipped({"a": TEXT}).replace(b"\x08\x00", b"\x63\x00"),
     "zeros in a gzip": lambda: gzip.compress(bytes(1_000)),
     "half a Parquet": lambda: parquet(small_table())[:-500],
@@ -249,8 +290,12 @@ BAD_FILES: dict[str, Callable[[], bytes]] = {
     "metadata of no columns": lambda: parquet(small_table(), columns=None),
     "metadata of wrong columns": lambda: parquet(small_table(), columns=[{"name": 7}]),
     "metadata of another index": lambda: parquet(small_table(), index_columns=["none"]),
-    "metadata of a wrong index": lambda: parquet(small_table(), index_columns=[{"kind": "range", "start": "a"}]),
-    "metadata of wrong names": lambda: parquet(small_table(), column_indexes=[{"pandas_type": "?"}]),
+    "metadata of a wrong index": lambda: parquet(
+        small_table(), index_columns=[{"kind": "range", "start": "a"}]
+    ),
+    "metadata of wrong names": lambda: parquet(
+        small_table(), column_indexes=[{"pandas_type": "?"}]
+    ),
     "lists in Parquet": lambda: parquet(pd.DataFrame({"a": [[1, 2]] * 60, "y": range(60)})),
     "bytes in Parquet": lambda: parquet(pd.DataFrame({"a": [b"\x1b[2J"] * 60, "y": range(60)})),
     "Parquet without columns": lambda: parquet(pd.DataFrame(index=range(5))),
@@ -277,11 +322,14 @@ def test_a_file_that_is_no_table_is_refused(attack: Attack, make: Callable[[], b
     attack(*CHECK, "--knockoffs", "bad")
 
 
-@pytest.mark.parametrize("file", ["none", ".", "/dev/zero", "/dev/null", "circle", "model", "d.csv/d.csv", ""])
+@pytest.mark.parametrize(
+    "file", ["none", ".", "/dev/zero", "/dev/null", "circle", "model", "d.csv/d.csv", ""]
+)
 def test_a_path_without_a_table_is_refused(attack: Attack, file: str) -> None:
     Path("circle").symlink_to("circle")
     Path("below").mkdir()
-    pd.DataFrame({"w": [1.0]}).to_parquet("below/other.parquet")  # so that "." holds tables that are not alike
+    # so that "." holds tables that are not alike
+    pd.DataFrame({"w": [1.0]}).to_parquet("below/other.parquet")
     attack("select", file, *SELECT[2:])
     attack(*CHECK, "--knockoffs", file)
     if file != "model":
@@ -293,7 +341,11 @@ def test_a_path_without_a_table_is_refused(attack: Attack, file: str) -> None:
 @pytest.mark.parametrize("change", ["flip", "cut", "repeat"])
 def test_a_damaged_model_is_no_traceback(attack: Attack, change: str, place: int) -> None:
     whole = Path("model").read_bytes()
-    changed = {"flip": flipped(whole, place), "cut": whole[:place], "repeat": whole[:place] + whole}[change]
+    changed = {
+        "flip": flipped(whole, place),
+        "cut": whole[:place],
+        "repeat": whole[:place] + whole,
+    }[change]
     Path("bad").write_bytes(changed)
     attack(*SAMPLE, "--generator", "bad", "--out", os.devnull, fails=None)
     attack(*CHECK, "--model", "bad", fails=None)
@@ -312,7 +364,15 @@ def test_names_do_not_steer_the_terminal(attack: Attack) -> None:
     assert r"\u202eb" in said
     assert not STEERING.search(said)
     attack("select", "odd.csv", "--target", "nothing\x1b[2J")
-    attack("sample", "odd.parquet", *SAMPLE[2:], "--out", "odd-k.csv", fails=0, may_write=("odd-k.csv",))
+    attack(
+        "sample",
+        "odd.parquet",
+        *SAMPLE[2:],
+        "--out",
+        "odd-k.csv",
+        fails=0,
+        may_write=("odd-k.csv",),
+    )
     assert pd.read_csv("odd-k.csv").columns.tolist() == frame.columns[:-1].tolist()
     said = attack("check", "odd.parquet", "--drop", "y", "--knockoffs", "odd-k.csv", fails=0)
     assert not STEERING.search(said)
@@ -321,7 +381,9 @@ def test_names_do_not_steer_the_terminal(attack: Attack) -> None:
 
 
 def test_formulas_are_escaped_in_results_and_kept_in_knockoffs(attack: Attack) -> None:
-    """Results are opened in spreadsheets; knockoffs must have the names of the table to be compared with it."""
+    """Results are opened in spreadsheets; knockoffs must have the names of the table to be compared
+    with it.
+    """
     names = ["=1+1", "+a", "-b", "@c", "\td", "y"]
     small_table().set_axis(names, axis=1).to_csv("odd.csv", index=False)
     files = ("o/selection.csv", "o/selection.json")
@@ -329,7 +391,9 @@ def test_formulas_are_escaped_in_results_and_kept_in_knockoffs(attack: Attack) -
     assert set(pd.read_csv("o/selection.csv")["feature"]) == {f"'{name}" for name in names[:-1]}
     exact = json.loads(Path("o/selection.json").read_text(encoding="utf-8"))
     assert [feature["feature"] for feature in exact["features"]] == names[:-1]
-    attack("sample", "odd.csv", *SAMPLE[2:], "--out", "odd-k.csv", fails=0, may_write=("odd-k.csv",))
+    attack(
+        "sample", "odd.csv", *SAMPLE[2:], "--out", "odd-k.csv", fails=0, may_write=("odd-k.csv",)
+    )
     assert pd.read_csv("odd-k.csv").columns.tolist() == names[:-1]
     attack("check", "odd.csv", "--drop", "y", "--knockoffs", "odd-k.csv", fails=0)
 
@@ -350,8 +414,14 @@ def test_odd_names_in_options(attack: Attack, name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((*SELECT, "--draws", 10**22), r"--draws=10{22} is not valid: pass a whole number from 1 to 10000"),
-        ((*SELECT, "--n-jobs", 10**22), r"--n-jobs=10{22} is not valid: pass a whole number from 1 to 1024"),
+        (
+            (*SELECT, "--draws", 10**22),
+            r"--draws=10{22} is not valid: pass a whole number from 1 to 10000",
+        ),
+        (
+            (*SELECT, "--n-jobs", 10**22),
+            r"--n-jobs=10{22} is not valid: pass a whole number from 1 to 1024",
+        ),
         ((*CHECK, "--model", "model", "--n-jobs", 10**22), r"--n-jobs=10{22} is not valid"),
         (("demo", "--draws", 10**22), r"--draws=10{22} is not valid"),
         ((*SELECT, "--fdr", "1e-400"), r"fdr=0\.0 is not valid"),
@@ -384,7 +454,13 @@ def test_a_large_seed_is_a_seed(attack: Attack) -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [AttributeError("x"), IndexError(), KeyError("x\x1b[2J"), RuntimeError("a\nb"), RecursionError("deep")],
+    [
+        AttributeError("x"),
+        IndexError(),
+        KeyError("x\x1b[2J"),
+        RuntimeError("a\nb"),
+        RecursionError("deep"),
+    ],
 )
 def test_an_unexpected_error_is_one_line_that_asks_for_a_report(
     attack: Attack, monkeypatch: pytest.MonkeyPatch, error: Exception
@@ -400,7 +476,9 @@ def test_an_unexpected_error_is_one_line_that_asks_for_a_report(
     assert "--debug" in said
 
 
-def test_debug_shows_the_traceback(invoke: Invoke, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debug_shows_the_traceback(
+    invoke: Invoke, attack: Attack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **settings: object) -> None:
         raise IndexError("out of range")
 
@@ -409,12 +487,19 @@ def test_debug_shows_the_traceback(invoke: Invoke, attack: Attack, monkeypatch: 
     assert result.exit_code == 70
     assert result.stderr.startswith("Traceback (most recent call last):")
     assert "IndexError: out of range" in result.stderr
-    assert "Traceback" not in invoke("--debug", *SAMPLE, "--out", os.devnull, "--generator", "hmm?").stdout
+    assert (
+        "Traceback"
+        not in invoke("--debug", *SAMPLE, "--out", os.devnull, "--generator", "hmm?").stdout
+    )
 
 
-@pytest.mark.parametrize("allocate", [lambda: np.empty(2**59), lambda: torch.empty(2**58)], ids=["numpy", "torch"])
+@pytest.mark.parametrize(
+    "allocate", [lambda: np.empty(2**59), lambda: torch.empty(2**58)], ids=["numpy", "torch"]
+)
 def test_too_little_memory_is_said(
     attack: Attack, monkeypatch: pytest.MonkeyPatch, allocate: Callable[[], object]
 ) -> None:
     monkeypatch.setattr(GaussianKnockoffs, "fit", lambda *_, **settings: allocate())
-    assert re.search(r"not enough memory \(.*allocate .*\)\. Pass fewer rows", attack(*SAMPLE, "--out", "o.csv"))
+    assert re.search(
+        r"not enough memory \(.*allocate .*\)\. Pass fewer rows", attack(*SAMPLE, "--out", "o.csv")
+    )

@@ -35,7 +35,9 @@ def model(tmp_path: Path, features: pd.DataFrame) -> GaussianKnockoffs:
 
 @pytest.fixture
 def knockoffs(tmp_path: Path, features: pd.DataFrame) -> pd.DataFrame:
-    """Features are independent, so other draws are exact: in `k.csv`; and in `wide.csv` ones that are too wide."""
+    """Features are independent, so other draws are exact: in `k.csv`;
+    and in `wide.csv` ones that are too wide.
+    """
     drawn = pd.DataFrame(np.random.default_rng(7).normal(size=features.shape), columns=FEATURES)
     drawn.to_csv(tmp_path / "k.csv", index=False)
     (3 * drawn).to_csv(tmp_path / "wide.csv", index=False)
@@ -50,10 +52,13 @@ def test_the_json_is_the_librarys_certificate(
     assert json.loads(result.stdout) == check_swap(model, features, random_state=0).to_dict()
 
 
-def test_a_warning_that_draws_repeat_is_shown_once(invoke: Invoke, file: Path, table: pd.DataFrame) -> None:
+def test_a_warning_that_draws_repeat_is_shown_once(
+    invoke: Invoke, file: Path, table: pd.DataFrame
+) -> None:
     GaussianKnockoffs(random_state=0).fit(table.drop(columns="y")).save("model")
     first = table[FEATURES[0]]
-    table.assign(**{FEATURES[0]: first.mask(first > 1)}).to_csv(file, index=False)  # the model has seen no gaps
+    # the model has seen no gaps
+    table.assign(**{FEATURES[0]: first.mask(first > 1)}).to_csv(file, index=False)
     said = invoke("check", file, *MODEL, "--quiet").stderr
     assert said.count("cells with a value that the fit has not seen") == 1
 
@@ -75,7 +80,9 @@ def test_what_is_printed(invoke: Invoke, file: Path, model: GaussianKnockoffs) -
     assert invoke("check", file, *MODEL, "--quiet").output == ""
 
 
-def test_reasons_and_advice_are_printed(invoke: Invoke, file: Path, knockoffs: pd.DataFrame) -> None:
+def test_reasons_and_advice_are_printed(
+    invoke: Invoke, file: Path, knockoffs: pd.DataFrame
+) -> None:
     result = invoke("check", file, "--drop", "y", "--knockoffs", "wide.csv")
     assert result.exit_code == 0  # without --strict
     assert result.stdout.startswith("FAIL")
@@ -85,7 +92,9 @@ def test_reasons_and_advice_are_printed(invoke: Invoke, file: Path, knockoffs: p
     assert "→" in result.stdout
 
 
-def test_of_many_rows_those_of_both_tables_are_drawn(invoke: Invoke, file: Path, knockoffs: pd.DataFrame) -> None:
+def test_of_many_rows_those_of_both_tables_are_drawn(
+    invoke: Invoke, file: Path, knockoffs: pd.DataFrame
+) -> None:
     result = invoke("check", file, *PAIR, "--max-rows", 200)
     assert result.exit_code == 0
     assert result.stdout.startswith("PASS  (a pair of tables, 200 rows)")
@@ -96,7 +105,16 @@ def test_strict_exits_with_3_unless_the_verdict_is_pass(
 ) -> None:
     assert invoke("check", file, *PAIR, "--strict", "--quiet").exit_code == 0
     result = invoke(
-        "check", file, "--drop", "y", "--knockoffs", "wide.csv", "--strict", "--json", "--out", "c.json"
+        "check",
+        file,
+        "--drop",
+        "y",
+        "--knockoffs",
+        "wide.csv",
+        "--strict",
+        "--json",
+        "--out",
+        "c.json",
     )
     assert result.exit_code == 3
     assert json.loads(result.stdout)["verdict"] == "fail"  # after all is said and written
@@ -111,7 +129,11 @@ def test_the_exit_codes_are_documented(invoke: Invoke) -> None:
 
 
 def test_the_file_is_written_whole_or_not_at_all(
-    invoke: Invoke, file: Path, knockoffs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke,
+    file: Path,
+    knockoffs: pd.DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert invoke("check", file, *PAIR, "--out", "c.json", "--quiet").exit_code == 0
     whole = Path("c.json").read_bytes()
@@ -178,10 +200,14 @@ def test_rows_of_one_group_are_checked_together(
 def test_rows_of_the_fit_are_recognised(invoke: Invoke, file: Path, features: pd.DataFrame) -> None:
     GaussianKnockoffs(random_state=0).fit(features[:150]).save("model")
     result = invoke("check", file, *MODEL, "--json")
-    assert "50% of these rows were used to fit the generator" in " ".join(json.loads(result.stdout)["reasons"])
+    assert "50% of these rows were used to fit the generator" in " ".join(
+        json.loads(result.stdout)["reasons"]
+    )
 
 
-def test_standard_input_and_a_delimiter(invoke: Invoke, features: pd.DataFrame, model: GaussianKnockoffs) -> None:
+def test_standard_input_and_a_delimiter(
+    invoke: Invoke, features: pd.DataFrame, model: GaussianKnockoffs
+) -> None:
     content = features.to_csv(index=False, sep="!").encode()
     result = invoke("check", "-", "--delimiter", "!", "--model", "model", "--json", stdin=content)
     assert json.loads(result.stdout) == check_swap(model, features, random_state=0).to_dict()
@@ -199,10 +225,14 @@ def test_one_of_model_and_knockoffs(
         assert "or --knockoffs FILE" in line
 
 
-def test_bad_models_are_refused(refused: Refused, file: Path, tmp_path: Path, model: GaussianKnockoffs) -> None:
+def test_bad_models_are_refused(
+    refused: Refused, file: Path, tmp_path: Path, model: GaussianKnockoffs
+) -> None:
     whole = (tmp_path / "model").read_bytes()
     (tmp_path / "half").write_bytes(whole[:-100])
-    assert "'half' is not a complete knockoffs model file" in refused("check", file, "--model", "half")
+    assert "'half' is not a complete knockoffs model file" in refused(
+        "check", file, "--model", "half"
+    )
     assert "no.model" in refused("check", file, "--model", "no.model")
     assert "table.csv" in refused("check", file, "--model", "table.csv")
 
@@ -225,15 +255,23 @@ def test_bad_tables_are_refused(
 ) -> None:
     for content, said in (
         (knockoffs[:-1], r"shape \(300, 20\), its knockoffs \(299, 20\)"),
-        (knockoffs.assign(f2=np.inf), r"--knockoffs 'bad.csv': .*column 'f2' \(300\): infinite values"),
-        (knockoffs.assign(f2="text"), r"column 'f2' holds numbers, its knockoffs text\. Correct one of them"),
+        (
+            knockoffs.assign(f2=np.inf),
+            r"--knockoffs 'bad.csv': .*column 'f2' \(300\): infinite values",
+        ),
+        (
+            knockoffs.assign(f2="text"),
+            r"column 'f2' holds numbers, its knockoffs text\. Correct one of them",
+        ),
     ):
         content.to_csv(tmp_path / "bad.csv", index=False)
         line = refused("check", file, "--drop", "y", "--knockoffs", "bad.csv", "--out", "c.json")
         assert re.search(said, line), line
     knockoffs[:10].to_csv(tmp_path / "few.csv", index=False)
     assert "10 rows; at least 20" in refused("check", "few.csv", "--model", "model")
-    assert "none.csv does not exist" in refused("check", file, "--drop", "y", "--knockoffs", "none.csv")
+    assert "none.csv does not exist" in refused(
+        "check", file, "--drop", "y", "--knockoffs", "none.csv"
+    )
     assert "--drop 'z'" in refused("check", file, "--drop", "z", "--model", "model")
 
 
@@ -255,6 +293,8 @@ def test_wrong_usage_exits_with_2(refused: Refused, file: Path) -> None:
 def test_select_says_what_the_check_found(invoke: Invoke, file: Path) -> None:
     """The selector's certificate reaches the command line, too."""
     assert KnockoffSelector().certify is True
-    result = invoke("select", file, "--target", "y", "--generator", "gaussian", "--statistic", "lasso")
+    result = invoke(
+        "select", file, "--target", "y", "--generator", "gaussian", "--statistic", "lasso"
+    )
     assert result.exit_code == 0, result.output
     assert "Traceback" not in result.output

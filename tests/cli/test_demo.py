@@ -16,7 +16,13 @@ import pytest
 import sklearn.datasets
 from click.testing import Result
 
-from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic, MidpointStatistic
+from knockoffs import (
+    GaussianKnockoffs,
+    KnockoffSelector,
+    KnockoffWarning,
+    LassoStatistic,
+    MidpointStatistic,
+)
 from knockoffs.cli.demo_picture import as_png, as_text, pixel_flags
 from knockoffs.datasets.known_truth import add_null_columns, is_null
 
@@ -51,7 +57,9 @@ def found(folder: str = "out") -> dict:
 
 
 @pytest.mark.parametrize(("fdr", "seed"), [(0.2, 0), (0.6, 0), (0.6, 1), (0.8, 2)])
-def test_the_known_false_discoveries_are_counted(demo: Callable[..., Result], fdr: float, seed: int) -> None:
+def test_the_known_false_discoveries_are_counted(
+    demo: Callable[..., Result], fdr: float, seed: int
+) -> None:
     result = demo("--fdr", fdr, "--seed", seed)
     assert result.exit_code == 0, result.output
     names = found()["discoveries"]
@@ -73,7 +81,9 @@ def test_the_known_false_discoveries_are_counted(demo: Callable[..., Result], fd
     assert (false > 0) == (fdr > 0.5)  # so that the count of this test is not always 0
 
 
-def test_the_work_is_the_librarys_on_the_pixels_and_their_shuffled_copies(demo: Callable[..., Result]) -> None:
+def test_the_work_is_the_librarys_on_the_pixels_and_their_shuffled_copies(
+    demo: Callable[..., Result],
+) -> None:
     demo("--fdr", 0.2, "--seed", 1)
     X, y = small_digits(return_X_y=True, as_frame=True)
     table = add_null_columns(X[PIXELS], random_state=1)
@@ -81,7 +91,8 @@ def test_the_work_is_the_librarys_on_the_pixels_and_their_shuffled_copies(demo: 
     selector.fit(table, y.rename("digit"))
     assert found() == selector.selection_.to_dict()
     features = [f["feature"] for f in found()["features"]]
-    assert features == [*PIXELS, *(f"null {name}" for name in PIXELS)]  # blank and dim pixels are left out
+    # blank and dim pixels are left out
+    assert features == [*PIXELS, *(f"null {name}" for name in PIXELS)]
 
 
 def test_copies_are_shuffled_as_whole_rows_and_tell_nothing_by_themselves() -> None:
@@ -100,7 +111,10 @@ def test_it_says_what_it_works_on_and_where_the_results_are(demo: Callable[..., 
     assert said.startswith(
         "Which pixels distinguish handwritten digits?\n300 images, 12 pixels, and a shuffled copy"
     )
-    assert "Picture: a/b/pixels.png\nSelection: a/b/selection.csv, selection.json and certificate.json\n" in said
+    assert (
+        "Picture: a/b/pixels.png\nSelection: a/b/selection.csv, selection.json and "
+        "certificate.json\n" in said
+    )
     assert said.endswith("Report: a/b/report.html\n")
     assert sorted(path.name for path in Path("a/b").iterdir()) == [
         "certificate.json",
@@ -129,7 +143,9 @@ def test_the_pictures_show_the_selected_pixels(demo: Callable[..., Result]) -> N
 def test_the_same_seed_gives_the_same_bytes(demo: Callable[..., Result]) -> None:
     for folder, seed in (("first", 3), ("second", 3), ("other", 4)):
         demo("--fdr", 0.2, "--out", folder, "--seed", seed)
-    first, second, other = (Path(f, "selection.json").read_bytes() for f in ("first", "second", "other"))
+    first, second, other = (
+        Path(f, "selection.json").read_bytes() for f in ("first", "second", "other")
+    )
     assert first == second
     assert first != other
 
@@ -151,7 +167,8 @@ def test_no_discoveries_are_no_false_ones(demo: Callable[..., Result]) -> None:
     result = demo("--fdr", "0.01")
     assert result.exit_code == 0
     assert (
-        "0 of 0 discoveries are shuffled copies, known to be false (0%; accepted: 1% on average)." in result.stdout
+        "0 of 0 discoveries are shuffled copies, known to be false (0%; accepted: 1% on average)."
+        in result.stdout
     )
     assert all(line.startswith("Warning: ") for line in result.stderr.splitlines())
 

@@ -34,13 +34,25 @@ def described(tmp_path: Path) -> Path:
 
 def test_every_option_is_known_to_these_tests() -> None:
     options = {option for parameter in describe_command.params for option in parameter.opts}
-    assert options == {"file", "--drop", "--delimiter", "--na-value", "--max-rows", "--kind", "--json"}
+    assert options == {
+        "file",
+        "--drop",
+        "--delimiter",
+        "--na-value",
+        "--max-rows",
+        "--kind",
+        "--json",
+    }
 
 
 def test_every_column_is_shown_as_it_is_read(invoke: Invoke, described: Path) -> None:
     result = invoke("describe", described)
     assert result.exit_code == 0
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in result.stdout.splitlines() if "│" in line]
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]]
+        for line in result.stdout.splitlines()
+        if "│" in line
+    ]
     assert "2,000 rows, 5 columns" in result.stdout
     assert [row[:4] for row in rows if row[0]] == [
         ["age", "continuous", "", ""],
@@ -81,7 +93,11 @@ def test_columns_that_cannot_be_used_are_shown_and_explained_at_once(
     frame.to_csv(tmp_path / "t.csv", index=False)
     result = invoke("describe", "t.csv", "--kind", "ward=nominal", "--kind", "note=binary")
     assert result.exit_code == 1
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in result.stdout.splitlines() if "│" in line]
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]]
+        for line in result.stdout.splitlines()
+        if "│" in line
+    ]
     kinds = {row[0]: row[1] for row in rows if row[0]}
     assert (kinds["age"], kinds["ward"]) == ("continuous", "nominal")  # the others are described
     assert kinds["note"] == kinds["seen"] == "cannot be used"
@@ -95,7 +111,9 @@ def test_columns_that_cannot_be_used_are_shown_and_explained_at_once(
 
 
 def test_doubtful_columns_are_warned_of(invoke: Invoke, tmp_path: Path) -> None:
-    frame = FRAME.assign(patient_id=np.arange(2000), sex=["Male", "male ", "Female", "Female"] * 500)
+    frame = FRAME.assign(
+        patient_id=np.arange(2000), sex=["Male", "male ", "Female", "Female"] * 500
+    )
     frame.to_csv(tmp_path / "t.csv", index=False)
     for options in ((), ("--json",)):
         result = invoke("describe", "t.csv", *options)
@@ -120,7 +138,10 @@ def test_marks_of_missing_cells_can_be_named(invoke: Invoke, tmp_path: Path, suf
         frame.to_parquet(tmp_path / "t.parquet")
     refusal = invoke("describe", f"t.{suffix}")
     assert "'dose': numbers, but for '?' (10 cells, first in row 191)" in refusal.stderr
-    assert "column 'age': -999 (10 cells); column 'smoker': 'unknown' (50 cells): read as they" in refusal.stderr
+    assert (
+        "column 'age': -999 (10 cells); column 'smoker': 'unknown' (50 cells): read as they"
+        in refusal.stderr
+    )
     marks = ("--na-value", "?", "--na-value", "age=-999.0", "--na-value", "smoker=unknown")
     result = invoke("describe", f"t.{suffix}", *marks, "--json")
     assert (result.exit_code, result.stderr) == (0, "")

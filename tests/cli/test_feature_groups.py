@@ -14,7 +14,8 @@ from knockoffs.cli.targets import read_groups_file
 
 from .conftest import FEATURES, Invoke
 
-GROUPS = {f"g{k}": FEATURES[2 * k : 2 * k + 2] for k in range(9)}  # the last two columns are in no group
+# the last two columns are in no group
+GROUPS = {f"g{k}": FEATURES[2 * k : 2 * k + 2] for k in range(9)}
 SETTINGS = ("--generator", "gaussian", "--statistic", "lasso", "--fdr", "0.2")
 CHECKED = ("--no-certify", *SETTINGS)
 
@@ -30,7 +31,9 @@ def groups(tmp_path: Path) -> Path:
 def test_the_command_line_gives_what_python_gives(
     file: Path, groups: Path, table: pd.DataFrame, invoke: Invoke
 ) -> None:
-    done = invoke("select", file, "--target", "y", "--feature-groups", groups, *CHECKED, "--json", "--quiet")
+    done = invoke(
+        "select", file, "--target", "y", "--feature-groups", groups, *CHECKED, "--json", "--quiet"
+    )
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     selector = KnockoffSelector(
@@ -44,10 +47,15 @@ def test_the_command_line_gives_what_python_gives(
 def test_the_terminal_and_the_table_list_the_columns(
     file: Path, groups: Path, tmp_path: Path, invoke: Invoke
 ) -> None:
-    done = invoke("select", file, "--target", "y", "--feature-groups", groups, *CHECKED, "--out", "results")
+    done = invoke(
+        "select", file, "--target", "y", "--feature-groups", groups, *CHECKED, "--out", "results"
+    )
     assert "2: f0, f1" in done.stdout
     frame = pd.read_csv(tmp_path / "results" / "selection.csv")
-    assert frame.set_index("feature")["columns"].to_dict() == dict.fromkeys(GROUPS, 2) | {"f18": 1, "f19": 1}
+    assert frame.set_index("feature")["columns"].to_dict() == dict.fromkeys(GROUPS, 2) | {
+        "f18": 1,
+        "f19": 1,
+    }
 
 
 def test_json_and_other_delimiters_say_the_same(groups: Path, tmp_path: Path) -> None:
@@ -55,9 +63,14 @@ def test_json_and_other_delimiters_say_the_same(groups: Path, tmp_path: Path) ->
     other.write_text(json.dumps(GROUPS), encoding="utf-8")
     swapped = tmp_path / "groups.tsv"
     rows = [line.split(",") for line in groups.read_text(encoding="utf-8").splitlines()]
-    swapped.write_text("\n".join(f"{group}\t{column}" for column, group in rows), encoding="utf-8-sig")
+    swapped.write_text(
+        "\n".join(f"{group}\t{column}" for column, group in rows), encoding="utf-8-sig"
+    )
     assert (
-        read_groups_file(str(groups)) == read_groups_file(str(other)) == read_groups_file(str(swapped)) == GROUPS
+        read_groups_file(str(groups))
+        == read_groups_file(str(other))
+        == read_groups_file(str(swapped))
+        == GROUPS
     )
 
 
@@ -65,9 +78,13 @@ def test_a_model_of_groups_is_sampled_checked_and_selected_with(
     file: Path, groups: Path, invoke: Invoke, refused: Callable[..., str]
 ) -> None:
     options = ("--drop", "y", "--generator", "gaussian", "--feature-groups", groups)
-    done = invoke("sample", file, *options, "--out", "knockoffs.csv", "--save-model", "model.safetensors")
+    done = invoke(
+        "sample", file, *options, "--out", "knockoffs.csv", "--save-model", "model.safetensors"
+    )
     assert done.exit_code == 0, done.output
-    checked = invoke("check", file, "--drop", "y", "--model", "model.safetensors", *SETTINGS[2:], "--json")
+    checked = invoke(
+        "check", file, "--drop", "y", "--model", "model.safetensors", *SETTINGS[2:], "--json"
+    )
     names = {feature["feature"] for feature in json.loads(checked.stdout)["features"]}
     assert names == {*GROUPS, "f18", "f19"}
     pair = ("--knockoffs", "knockoffs.csv", "--feature-groups", groups)
@@ -76,21 +93,42 @@ def test_a_model_of_groups_is_sampled_checked_and_selected_with(
     model = ("select", file, "--target", "y", "--generator", "model.safetensors", *CHECKED[3:])
     assert "would not be swapped so" in refused(*model)
     assert invoke(*model, "--feature-groups", groups).exit_code == 0
-    again = ("sample", file, "--drop", "y", "--generator", "model.safetensors", "--out", "again.csv")
+    again = (
+        "sample",
+        file,
+        "--drop",
+        "y",
+        "--generator",
+        "model.safetensors",
+        "--out",
+        "again.csv",
+    )
     assert "draws knockoffs of the groups of its fit" in refused(*again, "--feature-groups", groups)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("groups.csv", "feature,group\nf0,g\n", "has the headings 'feature', 'group'; write column,group"),
-        ("groups.csv", "", "--feature-groups 'groups.csv' names no group. Write column,group in the first line"),
+        (
+            "groups.csv",
+            "feature,group\nf0,g\n",
+            "has the headings 'feature', 'group'; write column,group",
+        ),
+        (
+            "groups.csv",
+            "",
+            "--feature-groups 'groups.csv' names no group. Write column,group in the first line",
+        ),
         ("groups.csv", "column,group\n", "names no group"),
         ("groups.csv", "\n\n", "names no group"),
         ("groups.json", "{}", "names no group"),
         ("groups.csv", "column,group\nf0\n", "line 2 does not have two cells"),
         ("groups.csv", "column,group\nf0,g\nf0,h\nage,g\ny,h\n", "'age' is no column of X"),
-        ("groups.csv", "column,group\nf0,g\nf0,h\nage,g\ny,h\n", "'f0' is there in group 'g' as well"),
+        (
+            "groups.csv",
+            "column,group\nf0,g\nf0,h\nage,g\ny,h\n",
+            "'f0' is there in group 'g' as well",
+        ),
         ("groups.csv", "column,group\nf0,g\nf0,h\nage,g\ny,h\n", "'y' is the target"),
         ("groups.json", '["f0"]', "write group names with lists of columns"),
         ("groups.json", '{"g": [', "is no JSON"),
@@ -98,13 +136,22 @@ def test_a_model_of_groups_is_sampled_checked_and_selected_with(
     ],
 )
 def test_bad_files_are_refused(
-    name: str, content: str | None, said: str, file: Path, tmp_path: Path, refused: Callable[..., str]
+    name: str,
+    content: str | None,
+    said: str,
+    file: Path,
+    tmp_path: Path,
+    refused: Callable[..., str],
 ) -> None:
     if content is not None:
         (tmp_path / name).write_text(content, encoding="utf-8")
     assert said in refused("select", file, "--target", "y", "--feature-groups", name, *CHECKED)
 
 
-def test_the_file_of_groups_is_not_overwritten(file: Path, groups: Path, refused: Callable[..., str]) -> None:
-    said = refused("select", file, "--target", "y", "--feature-groups", groups, "--report", groups, *CHECKED)
+def test_the_file_of_groups_is_not_overwritten(
+    file: Path, groups: Path, refused: Callable[..., str]
+) -> None:
+    said = refused(
+        "select", file, "--target", "y", "--feature-groups", groups, "--report", groups, *CHECKED
+    )
     assert "is the same file as --feature-groups" in said

@@ -1,4 +1,6 @@
-"""Help, the version and wrong usage answer at once: nothing that takes seconds to import is imported for them."""
+"""Help, the version and wrong usage answer at once:
+nothing that takes seconds to import is imported for them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,11 @@ finally:
         (["nothing"], 2, "No such command 'nothing'"),
         (["select", "table.csv", "--traget", "y"], 2, "--target"),
         (["select", "table.csv"], 2, "Missing option '--target'"),
-        (["select", "table.csv", "--target", "y", "--statistic", "none"], 2, "'none' is not one of"),
+        (
+            ["select", "table.csv", "--target", "y", "--statistic", "none"],
+            2,
+            "'none' is not one of",
+        ),
     ],
 )
 def test_nothing_slow_is_imported(arguments: list[str], code: int, said: str) -> None:

@@ -1,4 +1,6 @@
-"""Hundreds of hostile command lines, drawn at random from a seed: damaged files, odd options, clashes of paths."""
+"""Hundreds of hostile command lines, drawn at random from a seed: damaged files, odd options,
+clashes of paths.
+"""
 
 from __future__ import annotations
 
@@ -40,16 +42,53 @@ CARRIERS: dict[str, Callable[[], bytes]] = {
     "zip": lambda: zipped({"table.csv": TEXT}),
     "Parquet": lambda: parquet(small_table()),
 }
-WORDS = ["", "0", "-1", "1e999", "nan", "a", "y", "../x", "\x1b[2J", "\u202e", "'; rm", "=1+1", "é", "9" * 40]
+WORDS = [
+    "",
+    "0",
+    "-1",
+    "1e999",
+    "nan",
+    "a",
+    "y",
+    "../x",
+    "\x1b[2J",
+    "\u202e",
+    "'; rm",
+    "=1+1",
+    "é",
+    "9" * 40,
+]
 COMMANDS = {  # with the options that take a word, and those that take a path
     SELECT: (
-        ("--fdr", "--draws", "--seed", "--n-jobs", "--groups", "--drop", "--delimiter", "--offset", "--task"),
+        (
+            "--fdr",
+            "--draws",
+            "--seed",
+            "--n-jobs",
+            "--groups",
+            "--drop",
+            "--delimiter",
+            "--offset",
+            "--task",
+        ),
         ("--report", "--save-model"),
     ),
     SAMPLE: (("--seed", "--drop", "--delimiter", "--generator"), ("--out", "--save-model")),
     CHECK: (("--seed", "--drop", "--delimiter", "--n-jobs", "--statistic"), ("--out", "--model")),
 }
-PLACES = ["d.csv", "bad", "o.csv", "sub/o.csv", "link", "hard", "circle", "later", ".", "none/o", os.devnull]
+PLACES = [
+    "d.csv",
+    "bad",
+    "o.csv",
+    "sub/o.csv",
+    "link",
+    "hard",
+    "circle",
+    "later",
+    ".",
+    "none/o",
+    os.devnull,
+]
 
 
 def mutated(content: bytes, rng: np.random.Generator) -> bytes:
@@ -60,7 +99,12 @@ def mutated(content: bytes, rng: np.random.Generator) -> bytes:
         for place in rng.integers(len(content), size=rng.integers(1, 8)):
             changed[place] ^= 1 << rng.integers(8)
         return bytes(changed)
-    middle = {1: b"", 2: 2 * content[first:last], 3: rng.bytes(last - first), 4: bytes(last - first)}[int(kind)]
+    middle = {
+        1: b"",
+        2: 2 * content[first:last],
+        3: rng.bytes(last - first),
+        4: bytes(last - first),
+    }[int(kind)]
     return content[:first] + middle + content[last:]
 
 
@@ -72,12 +116,15 @@ def test_damaged_tables(attack: Attack, carrier: str) -> None:
     whole = CARRIERS[carrier]()
     for _ in range(ROUNDS):
         Path("bad").write_bytes(mutated(whole, rng))
-        command = (SELECT, (*SAMPLE, "--out", os.devnull), (*CHECK, "--model", "model"))[rng.integers(3)]
+        command = (SELECT, (*SAMPLE, "--out", os.devnull), (*CHECK, "--model", "model"))[
+            rng.integers(3)
+        ]
         attack(command[0], "bad", *command[2:], "--quiet", fails=None)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numpy, where the numbers of a model are damaged
+# of numpy, where the numbers of a model are damaged
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_damaged_models(attack: Attack) -> None:
     rng = np.random.default_rng(0)
     whole = Path("model").read_bytes()

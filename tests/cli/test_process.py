@@ -21,13 +21,15 @@ SAMPLE = ("sample", "table.csv", "--drop", "y", "--generator", "gaussian")
 TIMEOUT = 60
 
 FORKED = """
-# A folder per scenario, each in a child of one process that has paid for the imports; the exit codes are printed.
+# A folder per scenario, each in a child of one process that has paid for the imports;
+# the exit codes are printed.
 import os, signal, sys
 from pathlib import Path
 from knockoffs import __main__
 import knockoffs.cli
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores, and shells ignore the other in the background
+# nohup ignores the first, and shells ignore the other in the background
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def signalled(step, number):
@@ -64,7 +66,8 @@ def code_of(run):
 
 table = str(Path(sys.argv[1]).resolve())
 sample = ("sample", table, "--drop", "y", "--generator", "gaussian", "--out")
-select = ("select", table, "--target", "y", "--generator", "gaussian", "--statistic", "lasso", "--no-certify")
+select = ("select", table, "--target", "y", "--generator", "gaussian", "--statistic", "lasso")
+select = (*select, "--no-certify")
 scenarios = {
     f"SIGTERM at {step}": (lambda step=step: signalled(step, signal.SIGTERM), (*sample, "k.csv"))
     for step in ("fdopen", "fsync", "replace")
@@ -72,7 +75,9 @@ scenarios = {
 scenarios |= {
     "SIGHUP": (lambda: signalled("fsync", signal.SIGHUP), (*sample, "k.csv")),
     "SIGINT": (lambda: signalled("fsync", signal.SIGINT), (*sample, "k.csv")),
-    "SIGTERM in a report": (lambda: signalled("fsync", signal.SIGTERM), (*select, "--report", "r.html")),
+    "SIGTERM in a report": (
+        lambda: signalled("fsync", signal.SIGTERM), (*select, "--report", "r.html")
+    ),
     "SIGTERM while ignored": (
         lambda: (signal.signal(signal.SIGTERM, signal.SIG_IGN), signalled("fsync", signal.SIGTERM)),
         (*sample, "k.csv"),
@@ -109,14 +114,27 @@ for name, (prepare, arguments) in scenarios.items():
 def test_signals_and_readers_that_go_away_leave_nothing_behind(tmp_path: Path, file: Path) -> None:
     before = file.read_bytes()
     command = [sys.executable, "-c", FORKED, str(file)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
     assert done.returncode == 0, done.stderr
-    codes = {name: int(code) for name, code in (line.rsplit(": ", 1) for line in done.stdout.splitlines())}
-    expected = {"SIGTERM": 143, "SIGHUP": 129, "SIGINT": 130, "no reader": 141, "closed": 1, "input": 1}
+    codes = {
+        name: int(code)
+        for name, code in (line.rsplit(": ", 1) for line in done.stdout.splitlines())
+    }
+    expected = {
+        "SIGTERM": 143,
+        "SIGHUP": 129,
+        "SIGINT": 130,
+        "no reader": 141,
+        "closed": 1,
+        "input": 1,
+    }
     for name, code in codes.items():
         kind = next(kind for kind in expected if name.startswith(kind))
         said = (tmp_path / name / "said").read_text(encoding="utf-8")
-        special = {"SIGTERM while ignored": 0, "no reader of an error": 1}  # the code says what the line would
+        # the code says what the line would
+        special = {"SIGTERM while ignored": 0, "no reader of an error": 1}
         assert code == special.get(name, expected[kind]), (name, code, said)
         assert "Traceback" not in said, (name, said)
         assert "Exception ignored" not in said, (name, said)
@@ -125,7 +143,9 @@ def test_signals_and_readers_that_go_away_leave_nothing_behind(tmp_path: Path, f
     assert file.read_bytes() == before
     assert sorted(path.parent.name for path in tmp_path.rglob("k.csv")) == ["SIGTERM while ignored"]
     for name in ("closed output", "closed output of JSON"):
-        assert "prints to standard output, which is closed" in (tmp_path / name / "said").read_text()
+        assert (
+            "prints to standard output, which is closed" in (tmp_path / name / "said").read_text()
+        )
     said = (tmp_path / "input by standard input" / "said").read_text()
     assert re.search(r"--out '.*table\.csv' is the same file as FILE '-'", said), said
     for name in ("JSON", "a selection"):  # results are written before they are printed
@@ -145,7 +165,9 @@ def test_closed_streams(
 ) -> None:
     before = file.read_bytes()
     command = ["sh", "-c", f'exec "$0" -m knockoffs {arguments} {redirections}', sys.executable]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
     assert done.returncode == code, done.stderr
     assert re.fullmatch(said, done.stderr), done.stderr
     assert file.read_bytes() == before
@@ -168,8 +190,12 @@ def test_a_named_pipe_as_output(tmp_path: Path, file: Path, invoke: Invoke) -> N
 
 
 def test_a_damaged_page_ends_in_order(tmp_path: Path) -> None:
-    """Threads that still read when Python ends must not hold memory of Python, which aborted the process."""
-    rows = pa.table(dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 2000)), strict=True)))
+    """Threads that still read when Python ends must not hold memory of Python,
+    which aborted the process.
+    """
+    rows = pa.table(
+        dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 2000)), strict=True))
+    )
     options = {"write_page_checksum": True, "compression": "none", "use_dictionary": False}
     pq.write_table(rows, tmp_path / "table.parquet", **options)
     content = bytearray((tmp_path / "table.parquet").read_bytes())
@@ -178,7 +204,9 @@ def test_a_damaged_page_ends_in_order(tmp_path: Path) -> None:
     for from_pipe in (False, True) * 2:
         file = "-" if from_pipe else "table.parquet"
         with (tmp_path / "table.parquet").open("rb") as table:
-            process = start("describe", file, cwd=tmp_path, stdin=table.fileno() if from_pipe else None)
+            process = start(
+                "describe", file, cwd=tmp_path, stdin=table.fileno() if from_pipe else None
+            )
             _, said = process.communicate(timeout=TIMEOUT)
         assert re.fullmatch(r"Error: .*: column 'c' cannot be read .*checksum.*\n", said.decode())
         assert process.returncode == 1
@@ -189,5 +217,7 @@ def test_a_full_disk_behind_standard_output_is_told(tmp_path: Path, file: Path) 
     with open("/dev/full", "wb") as full:
         process = start("describe", file, cwd=tmp_path, stdout=full.fileno())
         _, said = process.communicate(timeout=TIMEOUT)
-    assert re.search(r"^Error: standard output .*cannot be written \(No space left on device\)", said.decode())
+    assert re.search(
+        r"^Error: standard output .*cannot be written \(No space left on device\)", said.decode()
+    )
     assert process.returncode == 1

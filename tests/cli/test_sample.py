@@ -42,23 +42,34 @@ def test_a_dash_is_standard_output_and_carries_csv_alone(
 ) -> None:
     result = invoke("sample", file, *FAST, "--out", "-")
     assert (result.exit_code, result.stderr) == (0, "")
-    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(result.stdout)), by_hand(features), check_exact=True)
+    pd.testing.assert_frame_equal(
+        pd.read_csv(io.StringIO(result.stdout)), by_hand(features), check_exact=True
+    )
     assert sorted(path.name for path in Path().iterdir()) == ["table.csv"]
 
 
-def test_columns_types_and_row_names_are_those_of_the_table(invoke: Invoke, mixed_frame: pd.DataFrame) -> None:
+def test_columns_types_and_row_names_are_those_of_the_table(
+    invoke: Invoke, mixed_frame: pd.DataFrame
+) -> None:
     mixed_frame.to_parquet("mixed.parquet")
-    result = invoke("sample", "mixed.parquet", "--generator", "gaussian", "--out", "k.parquet", "--quiet")
+    result = invoke(
+        "sample", "mixed.parquet", "--generator", "gaussian", "--out", "k.parquet", "--quiet"
+    )
     assert result.exit_code == 0, result.output
     knockoffs = pd.read_parquet("k.parquet")
     pd.testing.assert_series_equal(knockoffs.dtypes, mixed_frame.dtypes)
     assert knockoffs.index.tolist() == mixed_frame.index.tolist()
     assert (knockoffs.to_numpy() != mixed_frame.to_numpy()).any(axis=0).all()
-    assert invoke("sample", "mixed.parquet", "--generator", "gaussian", "--out", "k.csv").exit_code == 0
+    assert (
+        invoke("sample", "mixed.parquet", "--generator", "gaussian", "--out", "k.csv").exit_code
+        == 0
+    )
     assert read_frame("k.csv").index.tolist() == mixed_frame.index.tolist()
 
 
-def test_row_names_are_on_standard_output_as_in_a_file(invoke: Invoke, mixed_frame: pd.DataFrame) -> None:
+def test_row_names_are_on_standard_output_as_in_a_file(
+    invoke: Invoke, mixed_frame: pd.DataFrame
+) -> None:
     mixed_frame.to_csv("mixed.csv")
     invoke("sample", "mixed.csv", "--generator", "gaussian", "--out", "k.csv")
     result = invoke("sample", "mixed.csv", "--generator", "gaussian", "--out", "-")
@@ -78,13 +89,17 @@ def test_knockoffs_are_neither_the_data_nor_far_from_it(
 def test_the_same_seed_gives_the_same_bytes(invoke: Invoke, file: Path) -> None:
     for name, seed in (("first.csv.gz", 5), ("second.csv.gz", 5), ("other.csv.gz", 6)):
         invoke("sample", file, *FAST, "--seed", seed, "--out", name)
-    first, second, other = (Path(f"{name}.csv.gz").read_bytes() for name in ("first", "second", "other"))
+    first, second, other = (
+        Path(f"{name}.csv.gz").read_bytes() for name in ("first", "second", "other")
+    )
     assert first == second
     assert first != other
 
 
 def test_a_saved_model_gives_the_same_knockoffs(invoke: Invoke, file: Path) -> None:
-    assert invoke("sample", file, *FAST, "--out", "first.csv", "--save-model", "model").exit_code == 0
+    assert (
+        invoke("sample", file, *FAST, "--out", "first.csv", "--save-model", "model").exit_code == 0
+    )
     result = invoke("sample", file, *FAST, "--generator", "model", "--out", "second.csv")
     assert result.exit_code == 0
     assert Path("first.csv").read_bytes() == Path("second.csv").read_bytes()
@@ -101,9 +116,13 @@ def test_a_model_draws_for_rows_it_has_not_seen(
         raise AssertionError("fitted again")
 
     monkeypatch.setattr(GaussianKnockoffs, "fit", fitted_again)
-    assert invoke("sample", "few.csv", "--generator", "model", "--out", "few knockoffs.csv").exit_code == 0
+    assert (
+        invoke("sample", "few.csv", "--generator", "model", "--out", "few knockoffs.csv").exit_code
+        == 0
+    )
     expected = read_frame("first.csv")[:7]
-    pd.testing.assert_frame_equal(read_frame("few knockoffs.csv"), expected)  # a row's depends on the row alone
+    # a row's depends on the row alone
+    pd.testing.assert_frame_equal(read_frame("few knockoffs.csv"), expected)
 
 
 def test_ddlk_is_the_default(invoke: Invoke, features: pd.DataFrame) -> None:
@@ -142,18 +161,33 @@ def test_knockoffs_of_groups_are_the_librarys_also_from_a_model_file(
     grouped = ("sample", "grouped.csv", "--drop", "y", "--groups", "patient", "--quiet")
     result = invoke(*grouped, "--generator", "gaussian", "--out", "k.csv", "--save-model", "model")
     assert result.exit_code == 0, result.output
-    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(features, groups=table["patient"])
+    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(
+        features, groups=table["patient"]
+    )
     expected = model.sample(features, groups=table["patient"], random_state=0)
     pd.testing.assert_frame_equal(read_frame("k.csv"), expected, check_exact=True)
     assert invoke(*grouped, "--generator", "model", "--out", "again.csv").exit_code == 0
     pd.testing.assert_frame_equal(read_frame("again.csv"), expected, check_exact=True)
 
 
-def test_a_model_of_rows_refuses_groups(refused: Refused, table: pd.DataFrame, features: pd.DataFrame) -> None:
+def test_a_model_of_rows_refuses_groups(
+    refused: Refused, table: pd.DataFrame, features: pd.DataFrame
+) -> None:
     table.to_csv("grouped.csv", index=False)
     GaussianKnockoffs(random_state=0).fit(features).save("rows")
     line = refused(
-        *("sample", "grouped.csv", "--drop", "y", "--groups", "patient", "--generator", "rows", "--out", "k.csv")
+        *(
+            "sample",
+            "grouped.csv",
+            "--drop",
+            "y",
+            "--groups",
+            "patient",
+            "--generator",
+            "rows",
+            "--out",
+            "k.csv",
+        )
     )
     assert "--groups 'patient': the model 'rows' was fitted without groups. Fit a new one." in line
 
@@ -161,7 +195,18 @@ def test_a_model_of_rows_refuses_groups(refused: Refused, table: pd.DataFrame, f
 def test_drop_delimiter_quiet_and_standard_input(invoke: Invoke, table: pd.DataFrame) -> None:
     content = gzip.compress(table.to_csv(index=False, sep="!").encode())
     result = invoke(
-        *("sample", "-", *FAST, "--drop", "patient", "--delimiter", "!", "--quiet", "--out", "k.csv"),
+        *(
+            "sample",
+            "-",
+            *FAST,
+            "--drop",
+            "patient",
+            "--delimiter",
+            "!",
+            "--quiet",
+            "--out",
+            "k.csv",
+        ),
         stdin=content,
     )
     assert (result.exit_code, result.output) == (0, "")
@@ -171,18 +216,41 @@ def test_drop_delimiter_quiet_and_standard_input(invoke: Invoke, table: pd.DataF
 # bad input
 
 
-def test_bad_tables_are_refused_in_one_line(refused: Refused, tmp_path: Path, table: pd.DataFrame) -> None:
+def test_bad_tables_are_refused_in_one_line(
+    refused: Refused, tmp_path: Path, table: pd.DataFrame
+) -> None:
     features = table[FEATURES]
     for content, said in (
         (b"", r"is empty"),
         (b"a b\n1 2\n", r"single column"),
-        (features.assign(f3=np.inf).to_csv(index=False).encode(), r"column 'f3' \(300\): infinite values"),
-        (features.assign(f3=[*"ab"] * 150, f4=table.index).replace({"f4": {7: "?"}}).to_csv().encode(), r"'\?'"),
-        (features[:4].to_csv(index=False).encode(), r"4 rows \(n_samples=4\); at least 10 are needed"),
+        (
+            features.assign(f3=np.inf).to_csv(index=False).encode(),
+            r"column 'f3' \(300\): infinite values",
+        ),
+        (
+            features.assign(f3=[*"ab"] * 150, f4=table.index)
+            .replace({"f4": {7: "?"}})
+            .to_csv()
+            .encode(),
+            r"'\?'",
+        ),
+        (
+            features[:4].to_csv(index=False).encode(),
+            r"4 rows \(n_samples=4\); at least 10 are needed",
+        ),
         (features[["f0"]].assign(f1=1).to_csv(index=False).encode(), r"at least 2 are needed"),
     ):
         (tmp_path / "bad.csv").write_bytes(content)
-        line = refused("sample", "bad.csv", "--generator", "gaussian", "--out", "k.csv", "--save-model", "model")
+        line = refused(
+            "sample",
+            "bad.csv",
+            "--generator",
+            "gaussian",
+            "--out",
+            "k.csv",
+            "--save-model",
+            "model",
+        )
         assert re.search(said, line), line
 
 
@@ -196,11 +264,15 @@ def test_knockoffs_of_mixed_types_are_a_table_like_the_file(
         smoker=rng.random(300) > 0.5,
         visits=rng.poisson(3, 300),
     )
-    mixed["size"] = pd.Categorical(rng.choice([*"sml"], size=300), categories=[*"sml"], ordered=True)
+    mixed["size"] = pd.Categorical(
+        rng.choice([*"sml"], size=300), categories=[*"sml"], ordered=True
+    )
     mixed["f0"] = mixed["f0"].mask(rng.random(300) < 0.2)
     source = tmp_path / f"mixed{Path(name).suffix}"
     write_frame(mixed, source)
-    assert invoke("sample", source, "--generator", "gaussian", "--out", name, "--quiet").exit_code == 0
+    assert (
+        invoke("sample", source, "--generator", "gaussian", "--out", name, "--quiet").exit_code == 0
+    )
     before, after = read_frame(str(source)), read_frame(name)
     assert (before.dtypes == after.dtypes).all()
     for column in ("town", "smoker", "visits", "size"):
@@ -223,7 +295,9 @@ def test_kinds_reach_the_generator(
     assert "stopped with {'f3': 'continuous'}" in refused("sample", file, *FAST, *asked)
     assert "stopped with None" in refused("sample", file, *FAST, *asked[:2])
     (tmp_path / "model").touch()
-    assert "--kind 'f3=continuous': the model" in refused("sample", file, *FAST, *asked, "--generator", "model")
+    assert "--kind 'f3=continuous': the model" in refused(
+        "sample", file, *FAST, *asked, "--generator", "model"
+    )
 
 
 def test_columns_that_are_not_there_are_refused(refused: Refused, file: Path) -> None:
@@ -237,18 +311,25 @@ def test_a_model_of_other_columns_is_refused(
     asked = ("sample", file, "--generator", "model", "--out", "k.csv")
     GaussianKnockoffs().fit(features.iloc[:, ::-1]).save(tmp_path / "model")
     line = refused(*asked, "--drop", "y")
-    assert "--generator 'model': the columns are in another order than those that the model was fitted on" in line
-    GaussianKnockoffs().fit(features.iloc[:, :12].rename(columns={"f10": "age", "f11": "sex"})).save(
-        tmp_path / "model"
-    )
     assert (
-        "--generator 'model': the model was fitted on other columns. It has not seen 'f10', 'f11', 'f12', 'f13', "
-        "'f14' and 6 more: leave out with --drop what is no feature. The features lack 'age', 'sex': pass a table "
+        "--generator 'model': the columns are in another order than those that the model was "
+        "fitted on" in line
+    )
+    GaussianKnockoffs().fit(
+        features.iloc[:, :12].rename(columns={"f10": "age", "f11": "sex"})
+    ).save(tmp_path / "model")
+    assert (
+        "--generator 'model': the model was fitted on other columns. It has not seen 'f10', "
+        "'f11', 'f12', 'f13', "
+        "'f14' and 6 more: leave out with --drop what is no feature. The features lack 'age', "
+        "'sex': pass a table "
         "that has them. Or fit a new model."
     ) in refused(*asked)
 
 
-def test_a_bad_model_is_refused(refused: Refused, file: Path, features: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_bad_model_is_refused(
+    refused: Refused, file: Path, features: pd.DataFrame, tmp_path: Path
+) -> None:
     GaussianKnockoffs().fit(features).save(tmp_path / "model")
     whole = (tmp_path / "model").read_bytes()
     (tmp_path / "model").write_bytes(whole[:-100])
@@ -262,15 +343,26 @@ def test_a_bad_model_is_refused(refused: Refused, file: Path, features: pd.DataF
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("missing/k.csv", r"'missing/k\.csv' cannot be written: '.*missing' is not a folder\. Make it first"),
-        ("table.csv/k.csv", r"'table\.csv/k\.csv' cannot be written: '.*table\.csv' is not a folder"),
+        (
+            "missing/k.csv",
+            r"'missing/k\.csv' cannot be written: '.*missing' is not a folder\. Make it first",
+        ),
+        (
+            "table.csv/k.csv",
+            r"'table\.csv/k\.csv' cannot be written: '.*table\.csv' is not a folder",
+        ),
         ("k.xlsx", r"'k\.xlsx': pass a name that ends in \.csv, \.tsv or \.parquet"),
         ("folder", r"'folder'.*folder"),
     ],
     ids=["no folder", "a file as folder", "unknown suffix", "a folder"],
 )
 def test_an_output_that_cannot_be_is_refused_before_the_work(
-    refused: Refused, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str, said: str
+    refused: Refused,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    out: str,
+    said: str,
 ) -> None:
     """Also before the model is saved."""
     (tmp_path / "folder").mkdir()
@@ -307,10 +399,14 @@ def test_in_a_pipe(tmp_path: Path, file: Path, features: pd.DataFrame) -> None:
     with start("sample", "-", *FAST, "--out", "-", cwd=tmp_path, stdin=subprocess.PIPE) as process:
         stdout, stderr = process.communicate(file.read_bytes(), timeout=60)
     assert (process.returncode, stderr) == (0, b"")
-    pd.testing.assert_frame_equal(pd.read_csv(io.BytesIO(stdout)), by_hand(features), check_exact=True)
+    pd.testing.assert_frame_equal(
+        pd.read_csv(io.BytesIO(stdout)), by_hand(features), check_exact=True
+    )
 
 
-def test_codes_with_leading_zeros_come_back_as_they_are(invoke: Invoke, features: pd.DataFrame) -> None:
+def test_codes_with_leading_zeros_come_back_as_they_are(
+    invoke: Invoke, features: pd.DataFrame
+) -> None:
     """A model and a check know them also in rows of which none begins with a zero."""
     ward = np.where(np.arange(300) % 3 == 0, "035", np.where(np.arange(300) % 2, "401", "120"))
     table = features.iloc[:, :3].assign(ward=ward)
@@ -324,7 +420,9 @@ def test_codes_with_leading_zeros_come_back_as_they_are(invoke: Invoke, features
     assert invoke("check", "others.csv", "--knockoffs", "k.csv", "--quiet").exit_code == 0
 
 
-def test_booleans_with_gaps_and_without_are_of_one_type(invoke: Invoke, features: pd.DataFrame) -> None:
+def test_booleans_with_gaps_and_without_are_of_one_type(
+    invoke: Invoke, features: pd.DataFrame
+) -> None:
     with_gaps = features.assign(smoker=(features.iloc[:, 0] > 0).astype(object))
     with_gaps.loc[::9, "smoker"] = None
     with_gaps.to_csv("gaps.csv", index=False)
@@ -339,7 +437,9 @@ def test_booleans_with_gaps_and_without_are_of_one_type(invoke: Invoke, features
     assert checked.exit_code == 0, checked.output
 
 
-def test_padded_quantities_are_numbers_where_the_user_says_so(invoke: Invoke, features: pd.DataFrame) -> None:
+def test_padded_quantities_are_numbers_where_the_user_says_so(
+    invoke: Invoke, features: pd.DataFrame
+) -> None:
     days = np.arange(300) * 7 % 60 + 60
     table = features.iloc[:, :3].assign(days=days)
     table.assign(days=[f"{number:03}" for number in days]).to_csv("padded.csv", index=False)
@@ -348,9 +448,12 @@ def test_padded_quantities_are_numbers_where_the_user_says_so(invoke: Invoke, fe
     result = invoke("sample", "padded.csv", *fit, "--out", "k.csv")
     assert (result.exit_code, result.stderr) == (0, "")
     expected = GaussianKnockoffs(random_state=0).fit(table, kinds={"days": "continuous"})
-    pd.testing.assert_frame_equal(read_frame("k.csv"), expected.sample(table, random_state=0), check_exact=True)
+    pd.testing.assert_frame_equal(
+        read_frame("k.csv"), expected.sample(table, random_state=0), check_exact=True
+    )
     assert invoke("check", "padded.csv", "--knockoffs", "k.csv", *asked).exit_code == 0
     assert invoke("describe", "padded.csv", *asked[:2]).exit_code == 0
-    result = invoke("sample", "padded.csv", "--generator", "model", "--out", "again.csv")  # numbers in its fit
+    # numbers in its fit
+    result = invoke("sample", "padded.csv", "--generator", "model", "--out", "again.csv")
     assert (result.exit_code, result.stderr) == (0, "")
     assert Path("again.csv").read_bytes() == Path("k.csv").read_bytes()

@@ -13,7 +13,17 @@ from knockoffs import KnockoffSelector
 
 from .conftest import FEATURES, RELEVANT, Invoke
 
-FAST = ("--generator", "gaussian", "--statistic", "lasso", "--target", "days", "--fdr", "0.2", "--no-certify")
+FAST = (
+    "--generator",
+    "gaussian",
+    "--statistic",
+    "lasso",
+    "--target",
+    "days",
+    "--fdr",
+    "0.2",
+    "--no-certify",
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +38,26 @@ def patients() -> pd.DataFrame:
 @pytest.fixture
 def survival_file(tmp_path: Path, patients: pd.DataFrame) -> Path:
     path = tmp_path / "patients.csv"
-    patients.assign(status=np.where(patients["died"] == 1, "dead", "alive")).to_csv(path, index=False)
+    patients.assign(status=np.where(patients["died"] == 1, "dead", "alive")).to_csv(
+        path, index=False
+    )
     return path
 
 
-def test_a_file_to_an_answer_as_in_python(invoke: Invoke, survival_file: Path, patients: pd.DataFrame) -> None:
+def test_a_file_to_an_answer_as_in_python(
+    invoke: Invoke, survival_file: Path, patients: pd.DataFrame
+) -> None:
     result = invoke(
-        "select", survival_file, *FAST, "--event", "died", "--drop", "status", "--out", "out", "--json"
+        "select",
+        survival_file,
+        *FAST,
+        "--event",
+        "died",
+        "--drop",
+        "status",
+        "--out",
+        "out",
+        "--json",
     )
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
@@ -42,19 +65,33 @@ def test_a_file_to_an_answer_as_in_python(invoke: Invoke, survival_file: Path, p
     assert [f["feature"] for f in found["features"]] == FEATURES
     assert found["settings"]["task"] == "survival"
     assert found["settings"]["target"] == "time to died"
-    assert set(found["discoveries"]) <= {*RELEVANT, "f12", "f13", "f14", "f15", "f16", "f17", "f18", "f19"}
+    assert set(found["discoveries"]) <= {
+        *RELEVANT,
+        "f12",
+        "f13",
+        "f14",
+        "f15",
+        "f16",
+        "f17",
+        "f18",
+        "f19",
+    }
     assert len(set(found["discoveries"]) & set(RELEVANT)) >= 10
     selector = KnockoffSelector("gaussian", "lasso", fdr=0.2, certify=False, random_state=0)
     by_hand = selector.fit(patients[FEATURES], patients[["died", "days"]]).selection_
     assert [f["w"] for f in found["features"]] == by_hand.w.tolist()
-    named = invoke("select", survival_file, *FAST, "--event", "status=dead", "--drop", "died", "--json")
+    named = invoke(
+        "select", survival_file, *FAST, "--event", "status=dead", "--drop", "died", "--json"
+    )
     again = json.loads(named.stdout)
     assert [f["w"] for f in again["features"]] == by_hand.w.tolist()
     assert again["settings"]["target"] == "time to status=dead"
 
 
 def test_rows_without_time_or_event_are_left_out(invoke: Invoke, patients: pd.DataFrame) -> None:
-    """Beside gaps whole numbers come from a file as 1.0 and 2.0; --event may name them as they were written."""
+    """Beside gaps whole numbers come from a file as 1.0 and 2.0;
+    --event may name them as they were written.
+    """
     late, lost = np.arange(200) % 20 == 3, np.arange(200) % 25 == 4
     status = (patients["died"] + 1).mask(lost)
     patients.assign(days=patients["days"].mask(late), died=status).to_csv("gaps.csv", index=False)
@@ -84,18 +121,26 @@ def test_p_values(invoke: Invoke, survival_file: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--event", "status"), "holds 'alive', 'dead', not true and false or 1 and 0. Say which value"),
+        (
+            ("--event", "status"),
+            "holds 'alive', 'dead', not true and false or 1 and 0. Say which value",
+        ),
         (("--event", "status=gone"), "no cell of 'status' holds 'gone'"),
         (("--event", "dead"), "is not a column of the table"),
         (("--event", "days"), "--event 'days' is given to --target as well"),
         (("--event", "died", "--drop", "died"), "--drop 'died' is given to --event as well"),
         (("--event", "died", "--task", "regression"), "Leave --task or --event out"),
         (("--task", "survival"), "--task survival needs --event"),
-        (("--event", "died"), "the features hold a copy of the target 'days': 'status'. Leave it out with --drop"),
+        (
+            ("--event", "died"),
+            "the features hold a copy of the target 'days': 'status'. Leave it out with --drop",
+        ),
         (("--event", "died", "--drop", "status", "--condition-on", "died"), "'died' is the target"),
     ],
 )
-def test_bad_events_are_one_line(invoke: Invoke, survival_file: Path, options: tuple[str, ...], said: str) -> None:
+def test_bad_events_are_one_line(
+    invoke: Invoke, survival_file: Path, options: tuple[str, ...], said: str
+) -> None:
     for command in ("select", "test"):
         result = invoke(command, survival_file, "--target", "days", *options)
         assert result.exit_code == 1

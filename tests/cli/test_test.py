@@ -32,15 +32,26 @@ def few(tmp_path: Path) -> Path:
 
 
 def test_files_hold_what_python_finds(invoke: Invoke, few: Path, tmp_path: Path) -> None:
-    arguments = ("test", few, "--target", "outcome", "--condition-on", "age, sex", "--resamples", 300, "--seed", 3)
+    arguments = (
+        "test",
+        few,
+        "--target",
+        "outcome",
+        "--condition-on",
+        "age, sex",
+        "--resamples",
+        300,
+        "--seed",
+        3,
+    )
     done = invoke(*arguments, "--out", "found", "--report", "page.html", "--save-model", "model")
     assert done.exit_code == 0, done.output
     assert "Discoveries" in done.stdout
     frame = pd.read_csv(few)
     X, y = frame.drop(columns="outcome"), frame["outcome"]
-    expected = RandomizationTest(JointDensity(), condition_on=["age", "sex"], resamples=300, random_state=3).fit(
-        X, y
-    )
+    expected = RandomizationTest(
+        JointDensity(), condition_on=["age", "sex"], resamples=300, random_state=3
+    ).fit(X, y)
     found = json.loads((tmp_path / "found" / "tests.json").read_text())
     assert found == expected.result_.to_dict()
     assert found["discoveries"] == ["dose <i>"]
@@ -56,19 +67,25 @@ def test_files_hold_what_python_finds(invoke: Invoke, few: Path, tmp_path: Path)
     assert json.loads(again.stdout)["features"] == found["features"]
 
 
-def test_rows_that_are_left_out_are_said_in_the_result(invoke: Invoke, few: Path, tmp_path: Path) -> None:
+def test_rows_that_are_left_out_are_said_in_the_result(
+    invoke: Invoke, few: Path, tmp_path: Path
+) -> None:
     table = pd.read_csv(few)
     table["outcome"] = table["outcome"].mask(table.index % 10 == 3)
     table.to_csv("gaps.csv", index=False)
     page = tmp_path / "page.html"
-    result = invoke("test", "gaps.csv", "--target", "outcome", "--resamples", 200, "--json", "--report", page)
+    result = invoke(
+        "test", "gaps.csv", "--target", "outcome", "--resamples", 200, "--json", "--report", page
+    )
     said = "the target 'outcome' is missing in 25 of 250 rows, which are left out"
     assert json.loads(result.stdout)["cautions"][0].startswith(said)
     assert said in html.unescape(page.read_text(encoding="utf-8"))
 
 
 def test_an_empty_test_says_what_to_do_next(invoke: Invoke, few: Path) -> None:
-    done = invoke("test", few, "--target", "=cmd", "--resamples", 300, "--level", 0.001, "--seed", 3)
+    done = invoke(
+        "test", few, "--target", "=cmd", "--resamples", 300, "--level", 0.001, "--seed", 3
+    )
     said = " ".join(done.stdout.split())
     assert "None of 5 tested features is a discovery" in said
     assert "→ A higher level: level=" in said
@@ -76,19 +93,31 @@ def test_an_empty_test_says_what_to_do_next(invoke: Invoke, few: Path) -> None:
 
 def test_help_says_what_bh_takes_for_granted(invoke: Invoke) -> None:
     said = " ".join(invoke("test", "--help").stdout.split())
-    assert "bh: share of false discoveries, if p-values depend on each other positively or not at all" in said
+    assert (
+        "bh: share of false discoveries, if p-values depend on each other positively or not at all"
+        in said
+    )
 
 
 def test_mistakes_are_explained(refused: Callable[..., str], few: Path) -> None:
     said = refused("test", few, "--target", "outcome", "--condition-on", "aeg")
     assert "--condition-on 'aeg' is not a column of the table. Did you mean 'age'?" in said
-    assert "is the target" in refused("test", few, "--target", "outcome", "--condition-on", "outcome")
+    assert "is the target" in refused(
+        "test", few, "--target", "outcome", "--condition-on", "outcome"
+    )
     assert "level=2.0 is not valid" in refused("test", few, "--target", "outcome", "--level", 2)
     assert "is not a file" in refused("test", few, "--target", "outcome", "--density", "nothing")
     GaussianKnockoffs().fit(pd.read_csv(few)).save(few.parent / "gaussian")
     said = refused("test", few, "--target", "outcome", "--density", "gaussian")
-    assert "--density 'gaussian' holds a GaussianKnockoffs model. Pass a model file of a JointDensity or a" in said
-    JointDensity(epochs=1).fit(pd.read_csv(few).select_dtypes("number")).save(few.parent / "density")
+    assert (
+        "--density 'gaussian' holds a GaussianKnockoffs model. Pass a model file of a "
+        "JointDensity or a" in said
+    )
+    JointDensity(epochs=1).fit(pd.read_csv(few).select_dtypes("number")).save(
+        few.parent / "density"
+    )
     said = refused("test", few, "--target", "outcome", "--density", "density")
-    assert "--density 'density': the model was fitted on other columns. It has not seen 'sex'" in said
+    assert (
+        "--density 'density': the model was fitted on other columns. It has not seen 'sex'" in said
+    )
     assert "lacks" not in refused("test", few, "--target", "outcom")

@@ -13,7 +13,9 @@ from knockoffs.datasets.known_truth import EFFECTS, LABORATORY, LEVELS
 
 def test_the_table_has_all_types_and_missing_cells() -> None:
     X, y, relevant = make_patients(rows=500, random_state=0)
-    assert {"nominal", "binary", "ordinal", "continuous"} <= {column.kind for column in infer_schema(X)}
+    assert {"nominal", "binary", "ordinal", "continuous"} <= {
+        column.kind for column in infer_schema(X)
+    }
     missing = X.isna().mean()
     for name, (_, _, share) in LABORATORY.items():
         assert abs(missing[name] - share) < 4 * np.sqrt(share * (1 - share) / 500) + 1e-12

@@ -1,4 +1,6 @@
-"""Real tables: what the loaders promise, where the data is at hand; and the choice of genes and fair pairs."""
+"""Real tables: what the loaders promise, where the data is at hand;
+and the choice of genes and fair pairs.
+"""
 
 from __future__ import annotations
 
@@ -32,20 +34,26 @@ def expression() -> pd.DataFrame:
 
 
 def require_a_walk(walk: pd.DataFrame, table: pd.DataFrame, nearest: int) -> None:
-    """Each gene after the first is among the nearest of an earlier one that were free when it was chosen."""
+    """Each gene after the first is among the nearest of an earlier one that were free when it was
+    chosen.
+    """
     likeness = np.abs(np.corrcoef(table.to_numpy().T))
     chosen = [table.columns.get_loc(name) for name in walk.columns]
     assert len(set(chosen)) == len(chosen)
     for k in range(1, len(chosen)):
         free = np.setdiff1d(np.arange(table.shape[1]), chosen[:k])
-        ranks = [np.sum(likeness[one, free] > likeness[one, chosen[k]] + 1e-12) for one in chosen[:k]]
+        ranks = [
+            np.sum(likeness[one, free] > likeness[one, chosen[k]] + 1e-12) for one in chosen[:k]
+        ]
         assert min(ranks) < nearest
 
 
 def made_up(genes: int) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, genes)) + rng.normal(size=(80, 3)) @ rng.normal(size=(3, genes))
-    return pd.DataFrame(3 + 2 * x, columns=[f"g{j}" for j in range(genes)], index=[f"cell {i}" for i in range(80)])
+    return pd.DataFrame(
+        3 + 2 * x, columns=[f"g{j}" for j in range(genes)], index=[f"cell {i}" for i in range(80)]
+    )
 
 
 @pytest.mark.parametrize("nearest", [1, 5, 50])
@@ -56,8 +64,12 @@ def test_each_gene_is_near_an_earlier_one(nearest: int) -> None:
     np.testing.assert_allclose(walk.mean(), 0, atol=1e-12)
     np.testing.assert_allclose(walk.std(ddof=0), 1)
     assert walk.index.equals(table.index)
-    pd.testing.assert_frame_equal(walk, gene_walk(table, features=30, nearest=nearest, random_state=0))
-    assert not walk.columns.equals(gene_walk(table, features=30, nearest=nearest, random_state=1).columns)
+    pd.testing.assert_frame_equal(
+        walk, gene_walk(table, features=30, nearest=nearest, random_state=0)
+    )
+    assert not walk.columns.equals(
+        gene_walk(table, features=30, nearest=nearest, random_state=1).columns
+    )
 
 
 def test_no_gene_comes_twice_where_few_are_left() -> None:
@@ -129,7 +141,9 @@ def test_filling_in_keeps_what_was_there_and_draws_from_it() -> None:
 
 
 def test_other_rows_of_intensive_care_are_refused() -> None:
-    with pytest.raises(ValueError, match="rows='hours' is not valid: pass one of 'stays', 'snapshots'"):
+    with pytest.raises(
+        ValueError, match="rows='hours' is not valid: pass one of 'stays', 'snapshots'"
+    ):
         load_icu("nowhere", rows="hours")
     with pytest.raises(ValueError, match="missing='drop' is not valid: pass one of 'keep', 'fill'"):
         load_icu("nowhere", missing="drop")
@@ -192,7 +206,9 @@ def test_seriously_ill_patients(outcome: str, rows: int, values: int | None) -> 
     ]
 
 
-@pytest.mark.parametrize(("outcome", "rows"), [("wt82_71", 1566), ("sbp", 1552), ("dbp", 1548), ("death", 1629)])
+@pytest.mark.parametrize(
+    ("outcome", "rows"), [("wt82_71", 1566), ("sbp", 1552), ("dbp", 1548), ("death", 1629)]
+)
 def test_smokers(outcome: str, rows: int) -> None:
     X, y, groups = load_nhefs(data("nhefs"), outcome=outcome)
     assert X.shape == (rows, 54)
@@ -275,4 +291,6 @@ def test_symmetrised_pairs_are_exact_whatever_the_knockoffs_were() -> None:
     x = rng.normal(size=(150, 4)) + rng.normal(size=(150, 1))
     x_tilde = np.exp(rng.normal(size=x.shape))
     assert check_swap((x, x_tilde), random_state=0).validity == "fail"
-    assert [check_swap(symmetrised(x, x_tilde, k), random_state=k).validity for k in range(5)] == ["pass"] * 5
+    assert [check_swap(symmetrised(x, x_tilde, k), random_state=k).validity for k in range(5)] == [
+        "pass"
+    ] * 5

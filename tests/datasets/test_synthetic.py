@@ -7,11 +7,18 @@ import pytest
 from scipy.integrate import simpson
 from scipy.stats import expon, kendalltau, kstest, multivariate_normal
 
-from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula, JoeCopula
+from knockoffs.datasets import (
+    AutoregressiveGaussian,
+    AutoregressiveMixture,
+    ClaytonCopula,
+    JoeCopula,
+)
 from knockoffs.generators.gaussian import knockoff_gaps
 
 GAUSSIAN = AutoregressiveGaussian(features=2, rho=0.7, mean=3.0)
-MIXTURE = AutoregressiveMixture(features=2, weights=(0.3, 0.5, 0.2), means=(0.0, 2.0, 6.0), rhos=(0.6, 0.4, -0.2))
+MIXTURE = AutoregressiveMixture(
+    features=2, weights=(0.3, 0.5, 0.2), means=(0.0, 2.0, 6.0), rhos=(0.6, 0.4, -0.2)
+)
 CLAYTON = ClaytonCopula(features=2, theta=2.0)
 LAWS = {"gaussian": GAUSSIAN, "mixture": MIXTURE, "clayton": CLAYTON}
 
@@ -41,7 +48,9 @@ def test_densities_integrate_to_one(law: object) -> None:
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
 def test_samples_have_the_entropy_of_the_density(law: object) -> None:
-    """The mean log-density of a sample from p is -entropy; of any other law it is almost surely not."""
+    """The mean log-density of a sample from p is -entropy;
+    of any other law it is almost surely not.
+    """
     t, density, log_prob = on_grid(law)
     scores = law.log_prob(law.sample(20000, random_state=0))
     error = scores.std() / np.sqrt(len(scores))
@@ -67,7 +76,9 @@ def test_samples_have_the_density_s_means_and_covariance(law: object) -> None:
 def test_clayton_has_its_kendall_tau_and_exponential_margins(theta: float) -> None:
     x = ClaytonCopula(features=3, theta=theta).sample(4000, random_state=0)
     for i, j in ((0, 1), (0, 2), (1, 2)):
-        assert kendalltau(x[:, i], x[:, j]).statistic == pytest.approx(theta / (theta + 2), abs=0.04)
+        assert kendalltau(x[:, i], x[:, j]).statistic == pytest.approx(
+            theta / (theta + 2), abs=0.04
+        )
     for column in x.T:
         assert kstest(column, expon.cdf).pvalue > 1e-3
 
@@ -75,7 +86,9 @@ def test_clayton_has_its_kendall_tau_and_exponential_margins(theta: float) -> No
 def test_clayton_equals_the_textbook_formula() -> None:
     x = CLAYTON.sample(100, random_state=0)
     u, theta = 1 - np.exp(-x), CLAYTON.theta
-    textbook = (1 + theta) * u.prod(1) ** (-1 - theta) * ((u**-theta).sum(1) - 1) ** (-2 - 1 / theta)
+    textbook = (
+        (1 + theta) * u.prod(1) ** (-1 - theta) * ((u**-theta).sum(1) - 1) ** (-2 - 1 / theta)
+    )
     np.testing.assert_allclose(CLAYTON.log_prob(x), np.log(textbook) - x.sum(1), rtol=1e-8)
 
 
@@ -99,7 +112,9 @@ def test_joe_has_its_kendall_tau_and_exponential_margins(theta: float) -> None:
 
 
 def test_joe_depends_in_the_upper_tail() -> None:
-    """P(second above its q-quantile | first is) tends to 2 - 2^(1/θ) at the top, to 0 at the bottom."""
+    """P(second above its q-quantile | first is) tends to 2 - 2^(1/θ) at the top,
+    to 0 at the bottom.
+    """
     x = JoeCopula(features=2, theta=2.0).sample(40000, random_state=0)
     high, low = -np.log(0.01), -np.log(0.99)
     above, below = (x > high), (x < low)
@@ -144,7 +159,9 @@ def test_joe_s_seed_gives_the_same_rows() -> None:
 def test_gaussian_log_prob_is_that_of_its_covariance() -> None:
     law = AutoregressiveGaussian(features=5, rho=-0.4, mean=2.0)
     x = law.sample(20, random_state=0)
-    np.testing.assert_allclose(law.log_prob(x), multivariate_normal.logpdf(x, np.full(5, 2.0), law.covariance))
+    np.testing.assert_allclose(
+        law.log_prob(x), multivariate_normal.logpdf(x, np.full(5, 2.0), law.covariance)
+    )
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())

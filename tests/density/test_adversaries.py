@@ -1,4 +1,6 @@
-"""The opponents of KnockoffGAN: what each loss ignores, forbids and bounds; where networks get numbers from."""
+"""The opponents of KnockoffGAN: what each loss ignores, forbids and bounds;
+where networks get numbers from.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from torch import nn
 from torch.nn import functional
 
 from knockoffs.density.swaps import swap
-from knockoffs.generators.compared.gan import GRADIENT_PENALTY, Critic, DependenceBounds, SwapDiscriminator
+from knockoffs.generators.compared.gan import (
+    GRADIENT_PENALTY,
+    Critic,
+    DependenceBounds,
+    SwapDiscriminator,
+)
 from knockoffs.generators.compared.noise_networks import NoiseNetwork, dense, mlp
 
 
@@ -24,7 +31,8 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=seeded(seed))
 
 
-# the discriminator ----------------------------------------------------------------------------------------------
+# the discriminator
+# ----------------------------------------------------------------------------------------------
 
 
 def coins(rows: int, features: int, seed: int) -> torch.Tensor:
@@ -70,7 +78,8 @@ def test_the_loss_is_the_cross_entropy_of_open_coordinates() -> None:
     told = torch.tensor([[0.0, 0.0], [0.0, 1.0]])
     loss = discriminator.loss(normal(2, 2), normal(2, 2), swapped, told)
     expected = -(
-        functional.logsigmoid(torch.tensor([1.0, -2.0])).sum() + functional.logsigmoid(torch.tensor(-1.0))
+        functional.logsigmoid(torch.tensor([1.0, -2.0])).sum()
+        + functional.logsigmoid(torch.tensor(-1.0))
     )
     torch.testing.assert_close(loss, expected / 2)
 
@@ -83,23 +92,29 @@ def trained_discriminator_loss(x: torch.Tensor, x_tilde: torch.Tensor) -> float:
     train, test = slice(0, len(x) // 2), slice(len(x) // 2, None)
     for step in range(150):
         swapped = coins(*x[train].shape, seed=step)
-        loss = discriminator.loss(*swap(x[train], x_tilde[train], swapped), swapped, torch.zeros_like(swapped))
+        loss = discriminator.loss(
+            *swap(x[train], x_tilde[train], swapped), swapped, torch.zeros_like(swapped)
+        )
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
     swapped = coins(*x[test].shape, seed=999)
     with torch.no_grad():
-        loss = discriminator.loss(*swap(x[test], x_tilde[test], swapped), swapped, torch.zeros_like(swapped))
+        loss = discriminator.loss(
+            *swap(x[test], x_tilde[test], swapped), swapped, torch.zeros_like(swapped)
+        )
     return loss.item() / d
 
 
 def test_exact_knockoffs_leave_the_discriminator_guessing_and_shifted_ones_do_not() -> None:
-    x, x_tilde = normal(4000, 2), normal(4000, 2, seed=1)  # independent columns: any fresh draw is a knockoff
+    # independent columns: any fresh draw is a knockoff
+    x, x_tilde = normal(4000, 2), normal(4000, 2, seed=1)
     assert trained_discriminator_loss(x, x_tilde) > math.log(2) - 0.01
     assert trained_discriminator_loss(x, x_tilde + 1.5) < math.log(2) - 0.1
 
 
-# the critic -----------------------------------------------------------------------------------------------------
+# the critic
+# --------------------------------------------------------------------------------------------------
 
 
 def linear_critic(weight: torch.Tensor) -> Critic:
@@ -149,11 +164,15 @@ def test_a_trained_critic_measures_the_distance_of_two_laws() -> None:
         assert (critic(x) - critic(x_tilde)).item() == pytest.approx(2.0, abs=0.35)
 
 
-# dependence -----------------------------------------------------------------------------------------------------
+# dependence
+# --------------------------------------------------------------------------------------------------
 
 
 def pairs(correlations: torch.Tensor, rows: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    x, noise = normal(rows, len(correlations), seed=seed), normal(rows, len(correlations), seed=seed + 1)
+    x, noise = (
+        normal(rows, len(correlations), seed=seed),
+        normal(rows, len(correlations), seed=seed + 1),
+    )
     return x, correlations * x + (1 - correlations**2).sqrt() * noise
 
 
@@ -182,7 +201,9 @@ def bound_of_each(bounds: DependenceBounds, x: torch.Tensor, x_tilde: torch.Tens
     return together - apart
 
 
-def test_the_bound_is_below_the_mutual_information_and_grows_with_it(trained_bounds: DependenceBounds) -> None:
+def test_the_bound_is_below_the_mutual_information_and_grows_with_it(
+    trained_bounds: DependenceBounds,
+) -> None:
     found = bound_of_each(trained_bounds, *pairs(CORRELATIONS, 50_000, 123_456))
     assert (found < INFORMATION + 0.03).all()
     assert (found > 0.7 * INFORMATION - 0.01).all()
@@ -205,7 +226,8 @@ def test_each_pair_has_a_network_of_its_own() -> None:
     assert changed.tolist() == [False, False, True, False]
 
 
-# random numbers -------------------------------------------------------------------------------------------------
+# random numbers
+# -------------------------------------------------------------------------------------------------
 
 MAKERS = {
     "dense": lambda generator: dense(3, 4, generator),
@@ -246,6 +268,8 @@ def test_dense_weights_fill_their_interval() -> None:
 def test_critics_penalty_uses_only_its_generator() -> None:
     critic = Critic(2, 4, seeded())
     before = torch.get_rng_state()
-    first, second = (critic.loss(normal(5, 2), normal(5, 2, seed=1), seeded(1)).item() for _ in range(2))
+    first, second = (
+        critic.loss(normal(5, 2), normal(5, 2, seed=1), seeded(1)).item() for _ in range(2)
+    )
     assert first == second
     assert torch.equal(torch.get_rng_state(), before)

@@ -1,4 +1,6 @@
-"""The evidence bound of the auto-encoder where the evidence is known: a linear Gaussian model set by hand."""
+"""The evidence bound of the auto-encoder where the evidence is known:
+a linear Gaussian model set by hand.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +48,14 @@ def rows_of_the_model(rows: int) -> torch.Tensor:
     return normal(rows, LATENT, 1) @ LOADINGS.T + OFFSET + NOISE * normal(rows, FEATURES, 2)
 
 
-EVIDENCE = torch.distributions.MultivariateNormal(OFFSET, LOADINGS @ LOADINGS.T + torch.diag(NOISE**2))
+EVIDENCE = torch.distributions.MultivariateNormal(
+    OFFSET, LOADINGS @ LOADINGS.T + torch.diag(NOISE**2)
+)
 
 
-def mean_bound(network: Autoencoder, x: torch.Tensor, draws: int = 4000) -> tuple[torch.Tensor, torch.Tensor]:
+def mean_bound(
+    network: Autoencoder, x: torch.Tensor, draws: int = 4000
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean over many draws of z, row by row, and its standard error."""
     noise = normal(len(x) * draws, network.noise, 3)
     found = network.negative_elbo(x.repeat_interleave(draws, 0), noise).reshape(len(x), draws)
@@ -63,10 +69,14 @@ def test_at_the_true_posterior_the_bound_is_the_evidence() -> None:
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(0.4, 1.0), (0.0, 1.8), (0.0, 0.4), (-0.3, 1.3)])
-def test_elsewhere_it_is_above_by_the_divergence_from_the_posterior(shift: float, scale: float) -> None:
+def test_elsewhere_it_is_above_by_the_divergence_from_the_posterior(
+    shift: float, scale: float
+) -> None:
     x = rows_of_the_model(20)
     network, true = linear_gaussian(posterior_shift=shift, posterior_scale=scale), linear_gaussian()
-    q, p = (torch.distributions.Normal(n.z_mean(x), n.z_log_deviation(x).exp()) for n in (network, true))
+    q, p = (
+        torch.distributions.Normal(n.z_mean(x), n.z_log_deviation(x).exp()) for n in (network, true)
+    )
     gap = torch.distributions.kl_divergence(q, p).sum(1)
     assert gap.min() > 0.05
     found, error = mean_bound(network, x)
@@ -75,7 +85,9 @@ def test_elsewhere_it_is_above_by_the_divergence_from_the_posterior(shift: float
 
 
 def test_the_posterior_of_no_information_costs_nothing() -> None:
-    """Where q(z | x) is the prior and x does not depend on z, every draw gives minus the log-density."""
+    """Where q(z | x) is the prior and x does not depend on z,
+    every draw gives minus the log-density.
+    """
     network = linear_gaussian()
     network.z_mean = linear(torch.zeros(LATENT, FEATURES), torch.zeros(LATENT))
     network.z_log_deviation = linear(torch.zeros(LATENT, FEATURES), torch.zeros(LATENT))

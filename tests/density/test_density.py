@@ -19,16 +19,24 @@ VIEWS = [None, Views(seen=3, skipped=4)]
 
 
 def random_density(features=4, *, context=0, views=None, components=2, hidden=(7, 6), seed=0):
-    """In double precision, with random numbers in every weight and buffer, so that none can be left out."""
+    """In double precision, with random numbers in every weight and buffer,
+    so that none can be left out.
+    """
     generator = torch.Generator().manual_seed(seed)
     density = AutoregressiveDensity(
-        features, components=components, hidden=hidden, generator=generator, context=context, views=views
+        features,
+        components=components,
+        hidden=hidden,
+        generator=generator,
+        context=context,
+        views=views,
     ).double()
     with torch.no_grad():
         density.bias.normal_(generator=generator)
         density.routes.normal_(std=0.5, generator=generator)
         density.unit.uniform_(0.5, 1.5, generator=generator)
-        # Log scales that follow the inputs steeply would make chains of wide columns that run to infinity.
+        # Log scales that follow the inputs steeply would make chains of wide columns that run to
+        # infinity.
         density.routes[:, 2 * components :] *= 0.1
         density.mlp.layers[-1].weight[:, 2 * components :] *= 0.1
     return density
@@ -39,7 +47,9 @@ def normal(*shape, seed=0):
 
 
 def noise(rows, features, seed=0):
-    return Noise.draw(rows, features, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return Noise.draw(
+        rows, features, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
 
 
 def parameters_of(density, y, context):
@@ -76,14 +86,22 @@ def one_network_at_a_time(density, y, context):
             projected = weights["weight"][j, :, : len(allowed)] @ allowed + weights["bias"][j, :, 0]
             seen, skipped = projected[: density.split.seen], projected[density.split.seen :]
             if "first.weight" in weights:
-                seen = weights["first.weight"][j] @ np.clip(seen, -5, 5) + weights["first.bias"][j, :, 0]
+                seen = (
+                    weights["first.weight"][j] @ np.clip(seen, -5, 5)
+                    + weights["first.bias"][j, :, 0]
+                )
             for layer in range(layers):
-                weight, bias = weights[f"mlp.{layer}.weight"][j], weights[f"mlp.{layer}.bias"][j, :, 0]
+                weight, bias = (
+                    weights[f"mlp.{layer}.weight"][j],
+                    weights[f"mlp.{layer}.bias"][j, :, 0],
+                )
                 seen = weight @ np.maximum(seen, 0) + bias
             logits, means, log_scales = (seen + skipped @ weights["routes"]).reshape(3, components)
             unit = weights["unit"][j, :, 0]
             means = means * unit
-            log_scales = np.maximum(log_scales, math.log(density.head.smallest_scale)) + np.log(unit)
+            log_scales = np.maximum(log_scales, math.log(density.head.smallest_scale)) + np.log(
+                unit
+            )
             t = (y[row, j] - means) / np.exp(log_scales)
             parts = log_softmax(logits) - t**2 / 2 - log_scales - 0.5 * math.log(2 * math.pi)
             log_prob[row] += logsumexp(parts)
@@ -122,7 +140,9 @@ def test_total_density_integrates_to_one(views, context):
         first = torch.linspace(centre - reach, centre + reach, 401, dtype=torch.float64)
         second = torch.linspace(-80, 80, 1601, dtype=torch.float64)
         grid = torch.cartesian_prod(first, second)
-        log_prob = density.log_prob(grid, normal(1, context).expand(len(grid), -1) if context else None)
+        log_prob = density.log_prob(
+            grid, normal(1, context).expand(len(grid), -1) if context else None
+        )
         total = torch.trapezoid(torch.trapezoid(log_prob.exp().view(401, 1601), second), first)
     assert total.item() == pytest.approx(1, abs=1e-5)
 
@@ -132,7 +152,10 @@ def test_no_component_collapses_onto_one_value():
     with torch.no_grad():
         density.mlp.layers[-1].bias[:, 2:] = -1e3  # log scales
         mode = density(torch.zeros(1, 1).double()).means[:, :, 0]
-        at_mode, beside = density.log_prob(mode), density.log_prob(mode + density.head.smallest_scale)
+        at_mode, beside = (
+            density.log_prob(mode),
+            density.log_prob(mode + density.head.smallest_scale),
+        )
     narrowest = math.log(density.head.smallest_scale * density.unit.item())
     assert at_mode.item() == pytest.approx(-narrowest - 0.5 * math.log(2 * math.pi))
     assert beside < at_mode
@@ -156,7 +179,11 @@ def test_draws_in_rounds_equal_draws_in_order(views, context):
 def test_gradients_in_rounds_equal_gradients_in_order():
     """Both solve (I - J)ᵀ v = g with the strictly lower triangular J of slopes and weights."""
     count = 40  # more than are solved for together
-    weight, slopes, gradient = normal(count, 3, count), normal(count, 3, 20, seed=1), normal(count, 20, seed=2)
+    weight, slopes, gradient = (
+        normal(count, 3, count),
+        normal(count, 3, 20, seed=1),
+        normal(count, 20, seed=2),
+    )
     weight = 0.1 * weight * torch.ones(count, count).tril(-1).unsqueeze(1)
     in_order = solve_in_blocks(gradient, slopes, weight)
     jacobian = torch.einsum("jpn,jpi->nji", slopes, weight)
@@ -164,7 +191,10 @@ def test_gradients_in_rounds_equal_gradients_in_order():
     expected = torch.linalg.solve((identity - jacobian).mT, gradient.T.unsqueeze(-1)).squeeze(-1).T
     torch.testing.assert_close(in_order, expected, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(
-        solve_in_rounds(gradient, slopes, weight, rounds=count - 1), in_order, rtol=1e-10, atol=1e-10
+        solve_in_rounds(gradient, slopes, weight, rounds=count - 1),
+        in_order,
+        rtol=1e-10,
+        atol=1e-10,
     )
 
 
@@ -194,7 +224,9 @@ def test_same_noise_same_draw_and_no_graph(views):
 
 
 def sequential_rsample(density, drawn, context):
-    """Column after column, each with the gradient of its own mixture, the graph going through all of them."""
+    """Column after column, each with the gradient of its own mixture,
+    the graph going through all of them.
+    """
     rows, features = drawn.normal.shape
     columns = []
     for j in range(features):
@@ -211,9 +243,15 @@ def sequential_rsample(density, drawn, context):
 
 
 def assert_same_gradients(loss_of, sampler_density, wanted):
-    """`loss_of(rsample)` has the same gradients in `wanted` with the density's and with the sequential sampler."""
-    quick = torch.autograd.grad(loss_of(lambda n, c: sampler_density.rsample_with_log_prob(n, c)[0]), wanted)
-    slow = torch.autograd.grad(loss_of(lambda n, c: sequential_rsample(sampler_density, n, c)), wanted)
+    """`loss_of(rsample)` has the same gradients in `wanted` with the density's and with the
+    sequential sampler.
+    """
+    quick = torch.autograd.grad(
+        loss_of(lambda n, c: sampler_density.rsample_with_log_prob(n, c)[0]), wanted
+    )
+    slow = torch.autograd.grad(
+        loss_of(lambda n, c: sequential_rsample(sampler_density, n, c)), wanted
+    )
     for a, b in zip(quick, slow, strict=True):
         assert b.abs().max() > 0
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10 * b.abs().max().item())
@@ -226,7 +264,9 @@ def test_gradient_of_a_draw_is_that_of_the_sequential_sampler(views, context):
     c = normal(20, context, seed=1).requires_grad_() if context else None
     cotangent = normal(20, 5, seed=2)
     wanted = [*density.parameters(), *([] if c is None else [c])]
-    assert_same_gradients(lambda rsample: (cotangent * rsample(noise(20, 5), c).sin()).sum(), density, wanted)
+    assert_same_gradients(
+        lambda rsample: (cotangent * rsample(noise(20, 5), c).sin()).sum(), density, wanted
+    )
 
 
 @pytest.mark.parametrize("views", VIEWS)
@@ -249,7 +289,11 @@ def test_gradient_of_the_swap_loss_is_that_of_the_sequential_sampler(views):
 def test_gradients_that_are_written_out_are_those_of_autograd(views, hidden):
     """Of the log-density alone, and of a draw together with its own log-density."""
     density = random_density(20, context=3, views=views, components=3, hidden=hidden)
-    y, c, row = (4 * normal(30, 20)).requires_grad_(), normal(30, 3, seed=1).requires_grad_(), normal(30, seed=2)
+    y, c, row = (
+        (4 * normal(30, 20)).requires_grad_(),
+        normal(30, 3, seed=1).requires_grad_(),
+        normal(30, seed=2),
+    )
     wanted = [*density.parameters(), y, c]
     quick = torch.autograd.grad((row * density.log_prob(y, c)).sum(), wanted)
     slow = torch.autograd.grad((row * density(y, c).log_prob(y).sum(-1)).sum(), wanted)
@@ -268,7 +312,9 @@ def test_gradients_that_are_written_out_are_those_of_autograd(views, hidden):
 
 
 def test_gradient_of_a_gaussian_draw_is_that_of_its_formula():
-    """With one component y = mean + scale · noise in each column, which autograd can differentiate itself."""
+    """With one component y = mean + scale · noise in each column,
+    which autograd can differentiate itself.
+    """
     density = random_density(4, context=3, components=1, views=Views(seen=3, skipped=2))
     c, drawn, cotangent = normal(20, 3, seed=1), noise(20, 4), normal(20, 4, seed=2)
     columns = []
@@ -280,7 +326,9 @@ def test_gradient_of_a_gaussian_draw_is_that_of_its_formula():
     # The logits of a single component change nothing.
     wanted = list(density.parameters())
     expected = torch.autograd.grad((cotangent * torch.stack(columns, 1)).sum(), wanted)
-    found = torch.autograd.grad((cotangent * density.rsample_with_log_prob(drawn, c)[0]).sum(), wanted)
+    found = torch.autograd.grad(
+        (cotangent * density.rsample_with_log_prob(drawn, c)[0]).sum(), wanted
+    )
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10 * b.abs().max().item())
 
@@ -312,7 +360,9 @@ def test_training_moves_every_weight_that_is_not_masked(views):
 
 
 def test_training_moves_every_weight_of_a_linear_start():
-    """The last layer begins at 0, so the layers before it stand still in the first step, and only then."""
+    """The last layer begins at 0, so the layers before it stand still in the first step,
+    and only then.
+    """
     shape, generator = (1, 4, 7), torch.Generator().manual_seed(0)
     slope = 0.3 * torch.randn(shape, generator=generator)
     slope[..., 3:] = slope[..., 3:].tril(-1)
@@ -326,7 +376,8 @@ def test_training_moves_every_weight_of_a_linear_start():
     moved = train_a_little(density, x, context)
     masked = (density.mask == 0).expand_as(density.weight)
     assert not moved["weight"][masked].any()
-    # Projection 1 is the logit that all components share: no matter what it says, they keep their weights.
+    # Projection 1 is the logit that all components share: no matter what it says, they keep their
+    # weights.
     assert moved.pop("weight")[:, [0, 2]][~masked[:, [0, 2]]].all()
     for name, entries in moved.items():
         assert entries.flatten(1).any(1).all() if name != "bias" else entries[:, [0, 2]].all(), name
@@ -359,4 +410,6 @@ def test_likelihood_of_training_is_minus_the_log_density():
     density = random_density(3)
     y = normal(5, 3)
     expected = -one_network_at_a_time(density, y.numpy(), None)
-    np.testing.assert_allclose(negative_log_likelihood(density, y).detach().numpy(), expected, rtol=1e-11)
+    np.testing.assert_allclose(
+        negative_log_likelihood(density, y).detach().numpy(), expected, rtol=1e-11
+    )

@@ -23,13 +23,16 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("widest", [1.0, 8.0, 128.0])
-@pytest.mark.parametrize("rows", [5, 40])  # from 26 rows on, torch computes distances by another formula
+# from 26 rows on, torch computes distances by another formula
+@pytest.mark.parametrize("rows", [5, 40])
 def test_the_kernel_is_the_mean_of_gaussians_whose_widths_halve(rows: int, widest: float) -> None:
     x, y = normal(rows, 3).numpy(), 2 * normal(rows + 2, 3, seed=1).numpy()
     squared = ((x[:, None] - y[None]) ** 2).sum(2)
     widths = widest / 2.0 ** np.arange(BANDWIDTHS)
     expected = np.mean([np.exp(-squared / (2 * width**2)) for width in widths], axis=0)
-    np.testing.assert_allclose(rbf_mixture(torch.as_tensor(x), torch.as_tensor(y), widest), expected, atol=1e-10)
+    np.testing.assert_allclose(
+        rbf_mixture(torch.as_tensor(x), torch.as_tensor(y), widest), expected, atol=1e-10
+    )
 
 
 def test_the_kernel_is_positive_definite_and_one_on_the_diagonal() -> None:
@@ -45,7 +48,9 @@ def direct_discrepancy(x: np.ndarray, y: np.ndarray, widest: float) -> float:
         return float(np.mean(np.exp(-((a - b) ** 2).sum() / (2 * widths**2))))
 
     n = len(x)
-    within = sum(kernel(t[i], t[j]) for t in (x, y) for i in range(n) for j in range(n) if i != j) / (n * (n - 1))
+    within = sum(
+        kernel(t[i], t[j]) for t in (x, y) for i in range(n) for j in range(n) if i != j
+    ) / (n * (n - 1))
     return within - 2 * sum(kernel(a, b) for a in x for b in y) / n**2
 
 
@@ -61,7 +66,9 @@ def discrepancies(shift: float, scale: float, rows: int = 20, draws: int = 800) 
     return np.array([mean_discrepancy(a, b, widest=8.0).item() for a, b in zip(x, y, strict=True)])
 
 
-def test_the_mean_discrepancy_is_zero_on_average_for_one_law_and_negative_half_of_the_time() -> None:
+def test_the_mean_discrepancy_is_zero_on_average_for_one_law_and_negative_half_of_the_time() -> (
+    None
+):
     found = discrepancies(0.0, 1.0)
     assert abs(found.mean()) < 4 * found.std() / np.sqrt(len(found))
     assert 0.3 < (found < 0).mean() < 0.8
@@ -69,7 +76,9 @@ def test_the_mean_discrepancy_is_zero_on_average_for_one_law_and_negative_half_o
 
 @pytest.mark.parametrize(("shift", "scale"), [(0.7, 1.0), (0.0, 2.0)])
 def test_the_mean_discrepancy_is_unbiased_for_two_laws(shift: float, scale: float) -> None:
-    """Its mean is the integral, which is known: the kernel's mean over two normal rows, width by width."""
+    """Its mean is the integral, which is known: the kernel's mean over two normal rows,
+    width by width.
+    """
     widths = 8.0 / 2.0 ** np.arange(BANDWIDTHS)
 
     def mean_kernel(distance: float, variance: float) -> float:
@@ -77,7 +86,9 @@ def test_the_mean_discrepancy_is_unbiased_for_two_laws(shift: float, scale: floa
         wide = widths**2 + variance
         return float(np.mean(widths**2 / wide * np.exp(-(distance**2) / wide)))
 
-    expected = mean_kernel(0, 2) + mean_kernel(0, 2 * scale**2) - 2 * mean_kernel(shift, 1 + scale**2)
+    expected = (
+        mean_kernel(0, 2) + mean_kernel(0, 2 * scale**2) - 2 * mean_kernel(shift, 1 + scale**2)
+    )
     found = discrepancies(shift, scale)
     assert expected > 0.01
     assert abs(found.mean() - expected) < 4 * found.std() / np.sqrt(len(found))
@@ -92,10 +103,14 @@ def test_covariances_of_rows() -> None:
     np.testing.assert_allclose(between, joint[:3, 3:])
 
 
-def exact_pairs(covariance: np.ndarray, gaps: np.ndarray, rows: int = 40) -> tuple[torch.Tensor, torch.Tensor]:
+def exact_pairs(
+    covariance: np.ndarray, gaps: np.ndarray, rows: int = 40
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Rows whose mean and covariance are exactly those of knockoffs."""
     d = len(covariance)
-    joint = np.block([[covariance, covariance - np.diag(gaps)], [covariance - np.diag(gaps), covariance]])
+    joint = np.block(
+        [[covariance, covariance - np.diag(gaps)], [covariance - np.diag(gaps), covariance]]
+    )
     noise = np.random.default_rng(0).normal(size=(rows, 2 * d))
     noise -= noise.mean(0)
     white = noise @ np.linalg.inv(np.linalg.cholesky(np.cov(noise.T, bias=True))).T
@@ -132,7 +147,9 @@ def test_second_order_loss_counts_each_part_as_a_share() -> None:
     assert shifted == pytest.approx((0.2**2 + 0.4**2) / 4)
     copies = torch.cat([x[:, :0], x * 1.5], 1)  # cov(x̃) = 2.25 Σ, cov(x, x̃) = 1.5 Σ
     size, off = (COVARIANCE**2).sum(), (COVARIANCE**2).sum() - 4
-    assert second_order_loss(x, copies).item() == pytest.approx((1.25**2 * size + 0.5**2 * off) / size)
+    assert second_order_loss(x, copies).item() == pytest.approx(
+        (1.25**2 * size + 0.5**2 * off) / size
+    )
 
 
 def test_correlation_loss_is_the_squared_distance_from_the_target() -> None:

@@ -7,7 +7,11 @@ import torch
 from knockoffs.density.stages import swap_loss
 from knockoffs.density.starts import LinearConditionals, start_density
 from knockoffs.density.swaps import UniformSwaps
-from knockoffs.generators.clusters import ClusteredGaussian, joint_conditionals, knockoff_conditionals
+from knockoffs.generators.clusters import (
+    ClusteredGaussian,
+    joint_conditionals,
+    knockoff_conditionals,
+)
 from knockoffs.generators.gaussian import knockoff_gaps
 from knockoffs.generators.linear import LinearGaussian
 
@@ -21,7 +25,9 @@ pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def as_density(start):
-    density = start_density(start, components=1, hidden=(4,), generator=torch.Generator().manual_seed(0))
+    density = start_density(
+        start, components=1, hidden=(4,), generator=torch.Generator().manual_seed(0)
+    )
     return density.requires_grad_(False)
 
 
@@ -39,7 +45,9 @@ def knockoffs_of(mean, covariance):
     """The density of x̃ given x where [x, x̃] is Gaussian with this mean and covariance."""
     both = LinearGaussian.from_covariance(mean, covariance)
     slope = torch.as_tensor(both.slope[None, D:])
-    intercept, scale = (torch.as_tensor(part[None, D:]) for part in (both.intercept, np.sqrt(both.variance)))
+    intercept, scale = (
+        torch.as_tensor(part[None, D:]) for part in (both.intercept, np.sqrt(both.variance))
+    )
     nothing, zero = torch.zeros(1, D, 2 * D), torch.zeros(1, D)
     return as_density(LinearConditionals(slope, intercept, scale, nothing, zero, nothing, zero))
 
@@ -57,7 +65,9 @@ def independent_copies():
 
 
 def permuted_column(column=2):
-    """Rows of one column of x̃ in random order: its law is kept, its dependence on all else is lost."""
+    """Rows of one column of x̃ in random order: its law is kept,
+    its dependence on all else is lost.
+    """
     mean, covariance = exact_moments()
     variance = covariance[D + column, D + column]
     covariance[D + column] = covariance[:, D + column] = 0
@@ -154,7 +164,9 @@ def test_entropy_term_is_the_log_density_of_the_knockoff(entropy):
     q_joint, q_knockoff = true_joint(), knockoffs_of(*independent_copies())
     x, x_tilde = draw(*independent_copies(), rows=50)
     mask = uniform_mask(50)
-    without, with_entropy = (swap_loss(q_joint, q_knockoff, x, x_tilde, mask, e) for e in (0.0, entropy))
+    without, with_entropy = (
+        swap_loss(q_joint, q_knockoff, x, x_tilde, mask, e) for e in (0.0, entropy)
+    )
     expected = entropy * q_knockoff.log_prob(x_tilde, x)
     assert expected.abs().min() > 0
     torch.testing.assert_close(with_entropy - without, expected, rtol=1e-9, atol=1e-9)

@@ -33,7 +33,9 @@ def test_further_tables_have_the_penalty_of_the_first(features: int) -> None:
     assert first[0] is tables[0]
     assert first[1].penalty == fit_ridge(tables[0], y, held_out).penalty
     for table, found in others:
-        by_hand = Ridge(alpha=first[1].penalty * int((~held_out).sum())).fit(table[~held_out], y[~held_out])
+        by_hand = Ridge(alpha=first[1].penalty * int((~held_out).sum())).fit(
+            table[~held_out], y[~held_out]
+        )
         np.testing.assert_allclose(found.line.slope, by_hand.coef_, rtol=1e-5, atol=1e-8)
         loss = np.square(by_hand.predict(table[held_out]) - y[held_out].numpy()).sum(1).mean()
         assert found.loss == pytest.approx(loss)
@@ -41,6 +43,10 @@ def test_further_tables_have_the_penalty_of_the_first(features: int) -> None:
 
 def test_copies_of_a_column_share_its_slope() -> None:
     """Gram matrices without full rank do no harm."""
-    x = torch.randn(50, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64).repeat(1, 4)
+    x = torch.randn(50, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64).repeat(
+        1, 4
+    )
     found = fit_ridge(x, 2 * x[:, :1], torch.arange(50) < 10)
-    torch.testing.assert_close(found.line.slope, torch.full((1, 4), 0.5, dtype=torch.float64), rtol=1e-4, atol=0)
+    torch.testing.assert_close(
+        found.line.slope, torch.full((1, 4), 0.5, dtype=torch.float64), rtol=1e-4, atol=0
+    )

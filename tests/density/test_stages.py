@@ -13,10 +13,19 @@ from knockoffs.density.stages import (
     smallest_gain,
     swap_loss,
 )
-from knockoffs.density.starts import LinearConditionals, network_weights, random_density, start_density
+from knockoffs.density.starts import (
+    LinearConditionals,
+    network_weights,
+    random_density,
+    start_density,
+)
 from knockoffs.density.swaps import GumbelSwaps, UniformSwaps
 from knockoffs.density.training import Schedule
-from knockoffs.generators.clusters import ClusteredGaussian, joint_conditionals, knockoff_conditionals
+from knockoffs.generators.clusters import (
+    ClusteredGaussian,
+    joint_conditionals,
+    knockoff_conditionals,
+)
 from knockoffs.generators.linear import LinearGaussian
 
 D = 3
@@ -24,7 +33,10 @@ D = 3
 
 def phase(name="own networks", *, shared=False, learning_rate=5e-3, epochs=6, averaging=0.9):
     return Phase(
-        name, shared, learning_rate, Schedule(epochs, batch_size=64, patience=epochs, averaging=averaging)
+        name,
+        shared,
+        learning_rate,
+        Schedule(epochs, batch_size=64, patience=epochs, averaging=averaging),
     )
 
 
@@ -32,7 +44,9 @@ TWO_PHASES = [phase("shared network", shared=True), phase(learning_rate=5e-4)]
 
 
 def curved(rows, seed):
-    """x_1 normal, x_2 a parabola of it, x_3 with a spread that follows x_1; mean 0 and deviation 1 each."""
+    """x_1 normal, x_2 a parabola of it, x_3 with a spread that follows x_1;
+    mean 0 and deviation 1 each.
+    """
     rng = np.random.default_rng(seed)
     a, b, c = rng.standard_normal((3, rows))
     x = np.stack([a, (a**2 - 1) / 1.5 + 0.3 * b, c * np.exp(0.8 * a) / 1.9], axis=1)
@@ -46,7 +60,9 @@ def one_cluster(x):
 
 def linear_start(x, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return start_density(joint_conditionals(one_cluster(x)), components=3, hidden=(16, 16), generator=generator)
+    return start_density(
+        joint_conditionals(one_cluster(x)), components=3, hidden=(16, 16), generator=generator
+    )
 
 
 def random_start(x, seed=0):
@@ -62,7 +78,9 @@ def mean_nll(density, x):
 def fit_curved(make, phases, seed=0):
     x, held_out = curved(1000, 0), curved(500, 1)
     density = make(x)
-    history = fit_joint(density, x, held_out, phases=phases, generator=torch.Generator().manual_seed(seed))
+    history = fit_joint(
+        density, x, held_out, phases=phases, generator=torch.Generator().manual_seed(seed)
+    )
     return density, history
 
 
@@ -74,7 +92,8 @@ def test_fit_joint_learns_curvature_from_a_linear_start():
     for phase_history in history:
         assert phase_history.held_out[phase_history.best_epoch] == min(phase_history.held_out)
     assert history[0].held_out[0] == pytest.approx(mean_nll(start, curved(500, 1)), abs=1e-5)
-    # The second phase begins where the first ended, and the density carries the best weights of the second.
+    # The second phase begins where the first ended, and the density carries the best weights of the
+    # second.
     assert history[1].held_out[0] == pytest.approx(min(history[0].held_out), abs=1e-6)
     assert mean_nll(density, curved(500, 1)) == pytest.approx(min(history[1].held_out), abs=1e-6)
 
@@ -107,14 +126,22 @@ def test_own_phase_frees_networks_and_projections():
 
 
 def same_bits(first, second):
-    return all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+    return all(
+        torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("make", [linear_start, random_start])
 def test_same_seed_same_joint_density(make):
-    phases = [phase(epochs=2)] if make is random_start else [phase(shared=True, epochs=2), phase(epochs=2)]
+    phases = (
+        [phase(epochs=2)]
+        if make is random_start
+        else [phase(shared=True, epochs=2), phase(epochs=2)]
+    )
     before = torch.random.get_rng_state()
-    (first, history), (second, again), (other, _) = (fit_curved(make, phases, seed=seed) for seed in (0, 0, 1))
+    (first, history), (second, again), (other, _) = (
+        fit_curved(make, phases, seed=seed) for seed in (0, 0, 1)
+    )
     assert torch.equal(before, torch.random.get_rng_state())
     assert same_bits(first, second)
     assert not same_bits(first, other)
@@ -136,16 +163,22 @@ def true_model():
 
 def true_joint():
     generator = torch.Generator().manual_seed(0)
-    return start_density(joint_conditionals(true_model()), components=1, hidden=(4,), generator=generator)
+    return start_density(
+        joint_conditionals(true_model()), components=1, hidden=(4,), generator=generator
+    )
 
 
 def exact_start(seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return start_density(knockoff_conditionals(true_model()), components=2, hidden=(16, 16), generator=generator)
+    return start_density(
+        knockoff_conditionals(true_model()), components=2, hidden=(16, 16), generator=generator
+    )
 
 
 def wrong_start(seed=0, *, slope=0.5, scale=0.7):
-    """Knockoffs with `slope` times the exact mean and `scale` times the exact width; the views are exact."""
+    """Knockoffs with `slope` times the exact mean and `scale` times the exact width;
+    the views are exact.
+    """
     exact = knockoff_conditionals(true_model())
     wrong = LinearConditionals(
         slope * exact.slope,
@@ -166,7 +199,9 @@ def divergence(q_knockoff, rows=4000, seed=7):
     generator = torch.Generator().manual_seed(seed)
     x = correlated(rows, seed)
     x_tilde = q_knockoff.sample(Noise.draw(rows, D, generator=generator, dtype=x.dtype), x)
-    loss = swap_loss(true_joint(), q_knockoff, x, x_tilde, UniformSwaps(D)(rows, generator=generator))
+    loss = swap_loss(
+        true_joint(), q_knockoff, x, x_tilde, UniformSwaps(D)(rows, generator=generator)
+    )
     return loss.mean().item(), loss.std().item() / rows**0.5
 
 
@@ -192,7 +227,9 @@ def test_fit_knockoff_lowers_the_divergence_of_a_wrong_start(swaps):
     q_knockoff = wrong_start()
     before, _ = divergence(q_knockoff)
     assert before > 0.3  # else there would be nothing to show
-    history = fit_correlated(q_knockoff, [phase(shared=True), phase(learning_rate=2e-3)], swaps=swaps(D))
+    history = fit_correlated(
+        q_knockoff, [phase(shared=True), phase(learning_rate=2e-3)], swaps=swaps(D)
+    )
     after, standard_error = divergence(q_knockoff)
     assert after < 0.5 * before
     assert after > -4 * standard_error  # a divergence

@@ -19,7 +19,9 @@ D = 4
 
 def normal(*shape, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(torch.get_default_dtype())
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(
+        torch.get_default_dtype()
+    )
 
 
 def linear_conditionals(clusters, *, context, seed=0):
@@ -42,7 +44,9 @@ def linear_conditionals(clusters, *, context, seed=0):
 
 
 def begin(start, components, hidden=(8, 6)):
-    return start_density(start, components=components, hidden=hidden, generator=torch.Generator().manual_seed(0))
+    return start_density(
+        start, components=components, hidden=hidden, generator=torch.Generator().manual_seed(0)
+    )
 
 
 def inputs(context, rows=200):
@@ -62,14 +66,18 @@ def test_linear_conditionals_are_what_they_say(context):
         for j in range(D):
             mean = start.slope[:, j].numpy() @ given + start.intercept[:, j].numpy()
             logit = start.logit_slope[:, j].numpy() @ given + start.logit_intercept[:, j].numpy()
-            expected += logsumexp(log_softmax(logit) + norm.logpdf(y[row, j], mean, start.scale[:, j].numpy()))
+            expected += logsumexp(
+                log_softmax(logit) + norm.logpdf(y[row, j], mean, start.scale[:, j].numpy())
+            )
         assert found[row].item() == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.usefixtures("double_precision")
 @pytest.mark.parametrize("context", [0, 3])
 @pytest.mark.parametrize(("clusters", "components"), [(1, 1), (2, 2), (3, 3), (2, 3), (3, 1)])
-def test_with_one_component_a_cluster_the_density_is_exactly_its_start(context, clusters, components):
+def test_with_one_component_a_cluster_the_density_is_exactly_its_start(
+    context, clusters, components
+):
     start = linear_conditionals(clusters, context=context)
     y, c = inputs(context)
     torch.testing.assert_close(
@@ -138,10 +146,14 @@ def test_random_density_has_modes_evenly_spaced_over_the_support(components):
 
 
 def test_random_densities_cover_the_support():
-    """Whatever the seed, draws of the first column fall all over its support and not far beyond it."""
+    """Whatever the seed, draws of the first column fall all over its support and not far beyond
+    it.
+    """
     seeds, rows = 20, 500
     for seed in range(seeds):
-        noise = Noise.draw(rows, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float32)
+        noise = Noise.draw(
+            rows, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float32
+        )
         first = (random_start(seed=seed).sample(noise)[:, 0] - LOW[0]) / (HIGH[0] - LOW[0])
         share = torch.histc(first, bins=4, min=0, max=1) / rows
         assert share.min() > 0.05
@@ -149,11 +161,15 @@ def test_random_densities_cover_the_support():
 
 
 def test_start_says_the_same_for_any_weights_of_its_generator():
-    """The networks are silent: their random weights do not show until the last layer has learned."""
+    """The networks are silent: their random weights do not show until the last layer has
+    learned.
+    """
     start = linear_conditionals(2, context=3)
     y, c = inputs(3)
     first, second = (
-        start_density(start, components=4, hidden=(8, 6), generator=torch.Generator().manual_seed(seed))
+        start_density(
+            start, components=4, hidden=(8, 6), generator=torch.Generator().manual_seed(seed)
+        )
         for seed in (0, 1)
     )
     assert not torch.equal(first.first.weight, second.first.weight)

@@ -38,7 +38,9 @@ def test_swap_exchanges_where_the_mask_is_one_and_only_there(case):
     u, u_tilde = swap(x, x_tilde, mask)
     assert_same(u, torch.where(mask == 1, x_tilde, x))
     assert_same(u_tilde, torch.where(mask == 1, x, x_tilde))
-    assert torch.equal(torch.stack(swap(x, x_tilde, torch.zeros_like(x))), torch.stack([x, x_tilde]))
+    assert torch.equal(
+        torch.stack(swap(x, x_tilde, torch.zeros_like(x))), torch.stack([x, x_tilde])
+    )
     assert_same(torch.stack(swap(x, x_tilde, torch.ones_like(x))), torch.stack([x_tilde, x]))
 
 
@@ -73,7 +75,9 @@ def test_gumbel_masks_have_the_stated_probability(temperature):
     swaps = GumbelSwaps(4)
     with torch.no_grad():
         swaps.logits.copy_(torch.tensor([-3.0, -0.5, 1.0, 2.5]))
-    mask = swaps(20_000, generator=torch.Generator().manual_seed(1), temperature=temperature).detach()
+    mask = swaps(
+        20_000, generator=torch.Generator().manual_seed(1), temperature=temperature
+    ).detach()
     probability = swaps.probability()
     standard_error = (probability * (1 - probability) / 20_000).sqrt()
     assert ((mask.mean(0) - probability).abs() < 4 * standard_error).all()
@@ -104,11 +108,15 @@ def independent_columns(scale, *, context):
     features = len(scale)
     slope, intercept = torch.zeros(1, features, context + features), torch.zeros(1, features)
     start = LinearConditionals(slope, intercept, scale[None], slope, intercept, slope, intercept)
-    return start_density(start, components=1, hidden=(4,), generator=torch.Generator()).requires_grad_(False)
+    return start_density(
+        start, components=1, hidden=(4,), generator=torch.Generator()
+    ).requires_grad_(False)
 
 
 def climb(kind, *, broken_scale, broken, features, steps, seed):
-    """Logits after gradient ascent on the swap loss of knockoffs that are exact in all columns but one."""
+    """Logits after gradient ascent on the swap loss of knockoffs that are exact in all columns but
+    one.
+    """
     generator = torch.Generator().manual_seed(seed)
     scale = torch.ones(features)
     scale[broken] = broken_scale
@@ -127,7 +135,9 @@ def climb(kind, *, broken_scale, broken, features, steps, seed):
 
 @pytest.mark.parametrize("broken_scale", [0.5, 2.0])
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize(("kind", "steps"), [(GumbelSwaps, 60), (WorstSwaps, 60), (WorstSwaps, 400)])
+@pytest.mark.parametrize(
+    ("kind", "steps"), [(GumbelSwaps, 60), (WorstSwaps, 60), (WorstSwaps, 400)]
+)
 def test_maximising_finds_the_broken_coordinate(kind, broken_scale, seed, steps):
     logits = climb(kind, broken_scale=broken_scale, broken=2, features=5, steps=steps, seed=seed)
     others = logits[[0, 1, 3, 4]]
@@ -136,9 +146,11 @@ def test_maximising_finds_the_broken_coordinate(kind, broken_scale, seed, steps)
 
 
 def test_maximising_leaves_sound_coordinates_near_a_fair_coin():
-    """Whether they are swapped makes no difference to the loss, so nothing should drive their logits away.
+    """Whether they are swapped makes no difference to the loss,
+    so nothing should drive their logits away.
 
-    The paper's straight-through gradient does drive them away in the long run; that is why there is `WorstSwaps`.
+    The paper's straight-through gradient does drive them away in the long run; that is why there is
+    `WorstSwaps`.
     """
     logits = climb(WorstSwaps, broken_scale=2.0, broken=2, features=5, steps=400, seed=0)
     assert logits[[0, 1, 3, 4]].abs().max() < 0.5 * logits[2]
@@ -152,7 +164,9 @@ def test_the_worst_swaps_gradient_is_the_difference_between_swapped_and_not():
     mask = swaps(200_000, generator=torch.Generator().manual_seed(0))
     (3 * mask - 2 * mask.square()).mean().backward()  # 0 where not swapped, 1 where swapped
     probability = torch.sigmoid(torch.tensor(1.0))
-    assert swaps.logits.grad.item() == pytest.approx((probability * (1 - probability)).item(), rel=0.01)
+    assert swaps.logits.grad.item() == pytest.approx(
+        (probability * (1 - probability)).item(), rel=0.01
+    )
 
 
 def test_worst_swaps_go_on_learning_at_the_edge() -> None:

@@ -26,7 +26,9 @@ class Number(nn.Module):
         return self.weight.item()
 
 
-def run(model, *, step, validate, epochs=5, patience=100, averaging=0.0, rows=1, batch_size=1, seed=0):
+def run(
+    model, *, step, validate, epochs=5, patience=100, averaging=0.0, rows=1, batch_size=1, seed=0
+):
     return train(
         model,
         stage="toy",
@@ -156,7 +158,15 @@ def _batches_of_each_epoch(rows, batch_size, epochs=3, seed=0):
         seen.append(batch)
         return 0.0
 
-    run(Number(), step=step, validate=lambda: 0.0, epochs=epochs, rows=rows, batch_size=batch_size, seed=seed)
+    run(
+        Number(),
+        step=step,
+        validate=lambda: 0.0,
+        epochs=epochs,
+        rows=rows,
+        batch_size=batch_size,
+        seed=seed,
+    )
     per_epoch = len(seen) // epochs
     assert per_epoch * epochs == len(seen)
     return [seen[e * per_epoch : (e + 1) * per_epoch] for e in range(epochs)]
@@ -205,12 +215,23 @@ def _regression(seed):
     def validate():
         return (model(x) - y).square().mean().item()
 
-    history = run(model, step=step, validate=validate, rows=60, batch_size=10, averaging=0.9, epochs=30, seed=seed)
+    history = run(
+        model,
+        step=step,
+        validate=validate,
+        rows=60,
+        batch_size=10,
+        averaging=0.9,
+        epochs=30,
+        seed=seed,
+    )
     return model, history, validate()
 
 
 def test_same_seed_same_bits_and_the_model_carries_its_best_loss():
-    (first, history, loss), (second, again, _), (other, _, _) = (_regression(seed) for seed in (0, 0, 1))
+    (first, history, loss), (second, again, _), (other, _, _) = (
+        _regression(seed) for seed in (0, 0, 1)
+    )
     assert torch.equal(first.weight, second.weight)
     assert history.held_out == again.held_out
     assert not torch.equal(first.weight, other.weight)
@@ -220,7 +241,8 @@ def test_same_seed_same_bits_and_the_model_carries_its_best_loss():
 
 @pytest.mark.parametrize(("smallest", "epochs"), [(0.01, 40), (0.05, 2)])
 def test_steps_that_are_smaller_than_what_counts_as_a_gain_end_training(smallest, epochs):
-    losses = iter([1.0 - 0.02 * epoch for epoch in range(100)])  # patience ends before two epochs have gained .05
+    # patience ends before two epochs have gained .05
+    losses = iter([1.0 - 0.02 * epoch for epoch in range(100)])
     history = train(
         torch.nn.Linear(1, 1),
         "steps",

@@ -30,7 +30,12 @@ ROWS = 1200
 
 
 def effects_of(
-    X: pd.DataFrame, y: Any, *, knockoffs: Any = None, features: Sequence[int] | None = None, **settings: Any
+    X: pd.DataFrame,
+    y: Any,
+    *,
+    knockoffs: Any = None,
+    features: Sequence[int] | None = None,
+    **settings: Any,
 ) -> Effects:
     """Effects of some columns, by default of all, with Gaussian knockoffs."""
     if knockoffs is None:
@@ -50,21 +55,32 @@ def effects_of(
 
 def correlated(rng: np.random.Generator, columns: int = 6, rows: int = ROWS) -> pd.DataFrame:
     covariance = 0.7 ** np.abs(np.subtract.outer(np.arange(columns), np.arange(columns)))
-    return pd.DataFrame(rng.multivariate_normal(np.zeros(columns), covariance, size=rows)).add_prefix("f")
+    return pd.DataFrame(
+        rng.multivariate_normal(np.zeros(columns), covariance, size=rows)
+    ).add_prefix("f")
 
 
 @pytest.fixture(scope="module")
 def mixed() -> Effects:
-    """y = 2 f0 + f1² - f2, an own value for level "a" of f3 and for missing cells of f2, and noise."""
+    """y = 2 f0 + f1² - f2, an own value for level "a" of f3 and for missing cells of f2,
+    and noise.
+    """
     rng = np.random.default_rng(0)
     X = correlated(rng)
     level = np.where(X["f3"] > 0.6, "a", np.where(X["f3"] > -0.6, "b", "c"))
     missing = rng.random(ROWS) < 0.2
-    y = 2 * X["f0"] + X["f1"] ** 2 - np.where(missing, -3, X["f2"]) + 2 * (level == "a") + rng.normal(size=ROWS)
+    y = (
+        2 * X["f0"]
+        + X["f1"] ** 2
+        - np.where(missing, -3, X["f2"])
+        + 2 * (level == "a")
+        + rng.normal(size=ROWS)
+    )
     return effects_of(X.assign(f3=level, f2=X["f2"].mask(missing)), y)
 
 
-# the regression --------------------------------------------------------------------------------------------------
+# the regression
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("columns", [5, 40])  # fewer than rows, and more
@@ -120,13 +136,17 @@ def test_a_feature_and_a_copy_of_it_claim_nothing(noise: float) -> None:
         assert "rises" in effects["f3"].said
 
 
-def coverage_of_numbers(rho: float, columns: int, seeds: int, rows: int = 400) -> tuple[float, float]:
+def coverage_of_numbers(
+    rho: float, columns: int, seeds: int, rows: int = 400
+) -> tuple[float, float]:
     """How often intervals hold the truth: of relevant features, and of others."""
     covariance = rho ** np.abs(np.subtract.outer(np.arange(columns), np.arange(columns)))
     inside: list[list[bool]] = [[], []]
     for seed in range(seeds):
         rng = np.random.default_rng([seed, columns])
-        X = pd.DataFrame(rng.multivariate_normal(np.zeros(columns), covariance, size=rows)).add_prefix("f")
+        X = pd.DataFrame(
+            rng.multivariate_normal(np.zeros(columns), covariance, size=rows)
+        ).add_prefix("f")
         y = 0.4 * X.iloc[:, :6].sum(axis=1) + rng.normal(size=rows)
         knockoffs = GaussianKnockoffs(covariance=covariance, random_state=seed).fit(X).sample(X)
         for j, effect in enumerate(effects_of(X, y, knockoffs=knockoffs, features=range(12))):
@@ -140,7 +160,9 @@ def coverage_of_numbers(rho: float, columns: int, seeds: int, rows: int = 400) -
 
 
 @pytest.mark.parametrize(("rho", "columns", "seeds"), [(0.7, 12, 25), (0.7, 60, 15)])
-def test_correlated_features_do_not_take_the_credit_of_each_other(rho: float, columns: int, seeds: int) -> None:
+def test_correlated_features_do_not_take_the_credit_of_each_other(
+    rho: float, columns: int, seeds: int
+) -> None:
     relevant, others = coverage_of_numbers(rho, columns, seeds)
     assert relevant > 0.88
     assert others > 0.88
@@ -172,12 +194,16 @@ def test_errors_of_groups_are_those_of_groups() -> None:
     copied, y_copied = X.loc[groups].reset_index(drop=True), y.loc[groups].reset_index(drop=True)
     once, naive = effects_of(X, y), effects_of(copied, y_copied)
     known = effects_of(copied, y_copied, groups=groups)
-    errors = [np.mean([e for e in found["f0"].curves[0].error if e is not None]) for found in (once, naive, known)]
+    errors = [
+        np.mean([e for e in found["f0"].curves[0].error if e is not None])
+        for found in (once, naive, known)
+    ]
     assert errors[1] < 0.5 * errors[0]
     assert errors[2] == pytest.approx(errors[0], rel=0.4)
 
 
-# curves ----------------------------------------------------------------------------------------------------------
+# curves
+# --------------------------------------------------------------------------------------------------
 
 
 def test_curves_follow_the_truth_and_knockoffs_are_flat(mixed: Effects) -> None:
@@ -189,7 +215,13 @@ def test_curves_follow_the_truth_and_knockoffs_are_flat(mixed: Effects) -> None:
     for effect in mixed:
         (curve,) = effect.curves
         assert curve.knockoff_strength < 0.35 * curve.strength or effect.feature in ("f4", "f5")
-        flat = np.abs([m / e for m, e in zip(curve.knockoff, curve.knockoff_error, strict=True) if m is not None])
+        flat = np.abs(
+            [
+                m / e
+                for m, e in zip(curve.knockoff, curve.knockoff_error, strict=True)
+                if m is not None
+            ]
+        )
         assert np.mean(flat < 3) > 0.8
 
 
@@ -207,7 +239,8 @@ def test_missing_cells_have_a_bin_of_their_own(mixed: Effects) -> None:
     assert effect.bins[-1] == "missing"
     assert effect.places[-1] is None
     (curve,) = effect.curves
-    assert curve.mean[-1] == max(m for m in curve.mean if m is not None)  # 3 more than the others on average
+    # 3 more than the others on average
+    assert curve.mean[-1] == max(m for m in curve.mean if m is not None)
     assert sum(effect.rows) == ROWS
     assert curve.missing == pytest.approx(3, abs=4 * curve.missing_error)
     assert ", higher where it is missing (" in effect.said
@@ -226,7 +259,15 @@ def test_the_unit_of_y_does_not_matter(unit: float) -> None:
         assert one.shape == other.shape
         for name in ("strength", "knockoff_strength"):
             assert getattr(other, name) == pytest.approx(getattr(one, name), rel=1e-4)
-        for name in ("mean", "error", "knockoff_error", "change", "change_error", "missing", "missing_error"):
+        for name in (
+            "mean",
+            "error",
+            "knockoff_error",
+            "change",
+            "change_error",
+            "missing",
+            "missing_error",
+        ):
             expected, found = np.array([getattr(one, name), getattr(other, name)], dtype=float)
             np.testing.assert_allclose(found / unit, expected, rtol=1e-4)
 
@@ -263,7 +304,9 @@ def test_models_make_curves_surer() -> None:
     y = X["f0"] + 3 * X["f3"] * X["f5"] + rng.normal(size=800)
     table = read_table(X, who="test")
     knockoffs = read_table(GaussianKnockoffs(random_state=0).fit(X).sample(X), who="test")
-    _, others = HoldoutStatistic(random_state=0, folds=2).compute_with_predictions(table, knockoffs, y)
+    _, others = HoldoutStatistic(random_state=0, folds=2).compute_with_predictions(
+        table, knockoffs, y
+    )
     errors = [
         np.mean([e for e in effects_of(X, y, others=own)["f0"].curves[0].error if e is not None])
         for own in (None, others)
@@ -271,7 +314,8 @@ def test_models_make_curves_surer() -> None:
     assert errors[1] < 0.9 * errors[0]
 
 
-# beside the selection --------------------------------------------------------------------------------------------
+# beside the selection
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("statistic", [HoldoutStatistic, MidpointStatistic])
@@ -294,7 +338,9 @@ def test_the_selector_describes_discoveries_and_those_that_come_next() -> None:
     rng = np.random.default_rng(5)
     X = correlated(rng, 40, 500)
     y = pd.Series(X.iloc[:, ::4].sum(axis=1) + rng.normal(size=500), name="score")
-    fitted = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.2, certify=False, random_state=0)
+    fitted = KnockoffSelector(
+        GaussianKnockoffs(), LassoStatistic(), fdr=0.2, certify=False, random_state=0
+    )
     selection = fitted.fit(X, y).selection_
     discoveries = [effect.feature for effect in selection.effects if effect.selected]
     assert discoveries == selection.discoveries
@@ -316,7 +362,12 @@ def test_uncertainty_over_draws_is_told_where_there_are_several() -> None:
     y = x[:, :5].sum(axis=1) + rng.normal(size=200)
     one, three = (
         KnockoffSelector(
-            GaussianKnockoffs(), LassoStatistic(), fdr=0.5, n_draws=draws, certify=False, random_state=0
+            GaussianKnockoffs(),
+            LassoStatistic(),
+            fdr=0.5,
+            n_draws=draws,
+            certify=False,
+            random_state=0,
         )
         .fit(x, y)
         .selection_
@@ -327,7 +378,8 @@ def test_uncertainty_over_draws_is_told_where_there_are_several() -> None:
     assert three.effects["x0"].importance == pytest.approx(three.mean_w[0])
 
 
-# words and intervals ---------------------------------------------------------------------------------------------
+# words and intervals
+# ---------------------------------------------------------------------------------------------
 
 
 def flat(bins: int, *, ordered: bool, rng: np.random.Generator, **settings: Any) -> Shape:
@@ -340,12 +392,16 @@ def flat(bins: int, *, ordered: bool, rng: np.random.Generator, **settings: Any)
 
 def misses(shapes: Sequence[Shape], truth: float = 0.0) -> float:
     """How often the interval of a change does not hold the truth."""
-    return float(np.mean([not (s.change is None or s.change.low <= truth <= s.change.high) for s in shapes]))
+    return float(
+        np.mean([not (s.change is None or s.change.low <= truth <= s.change.high) for s in shapes])
+    )
 
 
 @pytest.mark.parametrize("levels", [2, 4, 6, 12])
 @pytest.mark.parametrize("level", [0.95, 0.99])
-def test_levels_that_are_chosen_by_their_means_have_simultaneous_intervals(levels: int, level: float) -> None:
+def test_levels_that_are_chosen_by_their_means_have_simultaneous_intervals(
+    levels: int, level: float
+) -> None:
     rng = np.random.default_rng(levels)
     shapes = [flat(levels, ordered=False, rng=rng, level=level) for _ in range(2000)]
     wrong = 1 - level
@@ -385,11 +441,20 @@ def test_words_claim_what_their_interval_supports() -> None:
                 assert change.low > 0
             if "fall" in words and "then" not in words:
                 assert change.high < 0
-    assert seen >= {"rises", "tends to rise", "rises, then falls", "falls, then rises", "is higher", *NO_CLAIMS}
+    assert seen >= {
+        "rises",
+        "tends to rise",
+        "rises, then falls",
+        "falls, then rises",
+        "is higher",
+        *NO_CLAIMS,
+    }
 
 
 def test_a_size_never_contradicts_the_direction_beside_it() -> None:
-    """A line rises while the last bin lies below the first: it does not 'tend to rise' by their difference."""
+    """A line rises while the last bin lies below the first:
+    it does not 'tend to rise' by their difference.
+    """
     labels, every = tuple("abcdefgh"), np.ones(8, dtype=bool)
     mean, covariance, shares = (
         np.array([0.0, -1.2, -0.6, 0, 0.5, 1, 1.3, 0.3]),
@@ -400,7 +465,8 @@ def test_a_size_never_contradicts_the_direction_beside_it() -> None:
         mean[-1] = last
         rising = shape_of(mean, covariance, shares, labels, every, every)
         assert rising.words == said
-        assert rising.change is None or rising.change.low > 0  # along the line: the ends do not differ clearly
+        # along the line: the ends do not differ clearly
+        assert rising.change is None or rising.change.low > 0
         falling = shape_of(-mean, covariance, shares, labels, every, every)
         assert falling.words == said.replace("rise", "fall")
 
@@ -413,7 +479,9 @@ def test_shares_stay_within_0_and_1() -> None:
     assert far.change is not None
     assert far.change.size == 1  # not 1.08
     assert 0.9 < far.change.low < far.change.high == 1
-    wide = shape_of(np.array([0.4, -0.36]), 900 * covariance, every / 2, labels, none, every, limit=1.0)
+    wide = shape_of(
+        np.array([0.4, -0.36]), 900 * covariance, every / 2, labels, none, every, limit=1.0
+    )
     assert wide.words == NO_DIFFERENCE
     assert wide.change is not None
     assert (wide.change.low > -1, wide.change.high) == (True, 1)
@@ -436,17 +504,26 @@ def test_shares_in_sentences_are_possible() -> None:
             assert all(abs(float(end)) <= 100 for end in said.groups()), effect.said
 
 
-# bins and levels of intervals ------------------------------------------------------------------------------------
+# bins and levels of intervals
+# ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("centre", "spread"), [(2459000.5, 100), (1e9, 100), (1.7e9, 3600), (0, 1), (1e-7, 1e-9)])
+@pytest.mark.parametrize(
+    ("centre", "spread"), [(2459000.5, 100), (1e9, 100), (1.7e9, 3600), (0, 1), (1e-7, 1e-9)]
+)
 def test_bins_are_told_apart_by_their_labels(centre: float, spread: float) -> None:
     rng = np.random.default_rng(0)
     f0 = centre + spread * rng.random(500)
     X = pd.DataFrame(
-        {"f0": f0, "f1": centre + np.floor(spread * rng.integers(4, size=500)), "f2": rng.random(500)}
+        {
+            "f0": f0,
+            "f1": centre + np.floor(spread * rng.integers(4, size=500)),
+            "f2": rng.random(500),
+        }
     )
-    for effect in effects_of(X, rng.normal(size=500), knockoffs=X.sample(frac=1, random_state=0), features=[0, 1]):
+    for effect in effects_of(
+        X, rng.normal(size=500), knockoffs=X.sample(frac=1, random_state=0), features=[0, 1]
+    ):
         assert len(set(effect.bins)) == len(effect.bins)
         for label in effect.bins:
             low, *high = label.split(" to ")
@@ -458,7 +535,9 @@ def test_the_level_makes_up_for_the_selection() -> None:
     X = correlated(rng, 40, 500)
     y = X.iloc[:, ::4].sum(axis=1) + rng.normal(size=500)
     settings: dict[str, Any] = {"fdr": 0.2, "certify": False, "random_state": 0}
-    selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), condition_on=["f39"], **settings)
+    selector = KnockoffSelector(
+        GaussianKnockoffs(), LassoStatistic(), condition_on=["f39"], **settings
+    )
     selection = selector.fit(X, y).selection_
     count = int(selection.selected.sum())
     assert count >= 10
@@ -475,20 +554,30 @@ def test_the_level_makes_up_for_the_selection() -> None:
 
 @pytest.mark.filterwarnings("ignore:Nothing is selected")
 def test_intervals_that_are_seen_hold_the_truth() -> None:
-    """Over discoveries alone, which look stronger than they are; 95 % intervals hold it in nine cases of ten."""
+    """Over discoveries alone, which look stronger than they are;
+    95 % intervals hold it in nine cases of ten.
+    """
     covariance = 0.5 ** np.abs(np.subtract.outer(np.arange(40), np.arange(40)))
     missed, plain = [], []
     for seed in range(20):
         rng = np.random.default_rng([seed, 7])
-        X = pd.DataFrame(rng.multivariate_normal(np.zeros(40), covariance, size=300)).add_prefix("f")
+        X = pd.DataFrame(rng.multivariate_normal(np.zeros(40), covariance, size=300)).add_prefix(
+            "f"
+        )
         coefficients = 0.2 * (rng.permutation(40) < 15)
         y = X @ coefficients + rng.normal(size=300)
         generator = GaussianKnockoffs(covariance=covariance)
         selector = KnockoffSelector(generator, "lasso", fdr=0.2, certify=False, random_state=seed)
-        found = [e for e in selector.fit(X, y).selection_.effects if e.selected and e.curves[0].shape == "rises"]
+        found = [
+            e
+            for e in selector.fit(X, y).selection_.effects
+            if e.selected and e.curves[0].shape == "rises"
+        ]
         truths = [coefficients[int(e.feature[1:])] * (e.places[-1] - e.places[0]) for e in found]
         ends = [(e.curves[0].change_low, e.curves[0].change_high) for e in found]
-        missed += [not low <= truth <= high for (low, high), truth in zip(ends, truths, strict=True)]
+        missed += [
+            not low <= truth <= high for (low, high), truth in zip(ends, truths, strict=True)
+        ]
         plain += [
             abs(e.curves[0].change - t) > 1.96 * e.curves[0].change_error
             for e, t in zip(found, truths, strict=True)
@@ -503,7 +592,9 @@ def test_a_column_that_y_has_chosen_pays_for_the_choice() -> None:
     rng = np.random.default_rng(0)
     X = correlated(rng, 6, 300)
     groups = {"all": [f"f{j}" for j in range(5)]}
-    selector = KnockoffSelector("gaussian", "lasso", fdr=0.5, feature_groups=groups, certify=False, random_state=0)
+    selector = KnockoffSelector(
+        "gaussian", "lasso", fdr=0.5, feature_groups=groups, certify=False, random_state=0
+    )
     selection = selector.fit(X, X["f0"] + rng.normal(size=300)).selection_
     assert selection.selected[0]
     for_discoveries = 1 - 0.05 * selection.selected.sum() / 2

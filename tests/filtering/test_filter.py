@@ -25,7 +25,9 @@ from knockoffs.selection.explanation import explain_empty_selection
 
 LEVELS = (0.05, 0.1, 0.2, 0.3, 0.5)
 law = settings(max_examples=200, deadline=None, derandomize=True, database=None)
-statistics = st.lists(st.integers(-6, 6), min_size=1, max_size=30).map(lambda w: np.array(w, dtype=float))
+statistics = st.lists(st.integers(-6, 6), min_size=1, max_size=30).map(
+    lambda w: np.array(w, dtype=float)
+)
 levels = st.sampled_from(LEVELS)
 
 
@@ -89,7 +91,14 @@ def test_evalues_by_hand() -> None:
     w = [5.0, 4.0, 3.0, 2.0, 1.0, -1.0]
     assert knockoff_threshold(w, 0.25) == 2
     assert knockoff_evalues(w, 0.25).tolist() == [6, 6, 6, 6, 0, 0]
-    assert select_by_evalues([6, 6, 0, 0, 0, 0], 0.5).tolist() == [True, True, False, False, False, False]
+    assert select_by_evalues([6, 6, 0, 0, 0, 0], 0.5).tolist() == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
     assert not select_by_evalues([6, 6, 0, 0, 0, 0], 0.4).any()
 
 
@@ -98,19 +107,34 @@ def test_evalues_by_hand() -> None:
 def test_the_smallest_level_is_where_selection_begins(w, offset):
     """At every level, among them all at which a selection can change."""
     smallest = smallest_levels(w, offset=offset)
-    changes = {(offset + below) / above for below in range(len(w)) for above in range(1, len(w) + 1)}
+    changes = {
+        (offset + below) / above for below in range(len(w)) for above in range(1, len(w) + 1)
+    }
     for level in changes | {1e-9, 0.5, 0.999999}:
         if 0 < level < 1:
-            np.testing.assert_array_equal(smallest <= level, knockoff_select(w, level, offset=offset))
+            np.testing.assert_array_equal(
+                smallest <= level, knockoff_select(w, level, offset=offset)
+            )
 
 
 @law
-@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.5, 6.0, 12.0]), min_size=1, max_size=12).map(np.array), levels)
+@given(
+    st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.5, 6.0, 12.0]), min_size=1, max_size=12).map(
+        np.array
+    ),
+    levels,
+)
 def test_the_smallest_level_of_evalues_is_where_e_bh_begins(evalues, fdr):
     smallest = smallest_evalue_levels(evalues)
     d = len(evalues)
-    for level in {fdr, *(smallest[smallest < 1] * (1 - 1e-6)), *(smallest[smallest < 1] * (1 + 1e-6))}:
-        enough = [k for k in range(1, d + 1) if np.sort(evalues)[-k] >= d / (k * level) * (1 - 1e-9)]
+    for level in {
+        fdr,
+        *(smallest[smallest < 1] * (1 - 1e-6)),
+        *(smallest[smallest < 1] * (1 + 1e-6)),
+    }:
+        enough = [
+            k for k in range(1, d + 1) if np.sort(evalues)[-k] >= d / (k * level) * (1 - 1e-9)
+        ]
         expected = evalues >= np.sort(evalues)[-max(enough)] if enough else np.zeros(d, dtype=bool)
         if 0 < level < 1:
             np.testing.assert_array_equal(smallest <= level, expected)
@@ -128,7 +152,9 @@ def test_evalues_stop_at_the_filter_or_where_no_negative_one_is_left_by_brute_fo
             break
     assert evalue_threshold(w, fdr) == expected
     below = sum(v <= -expected for v in w)
-    np.testing.assert_allclose(knockoff_evalues(w, fdr), [len(w) * (v >= expected) / (1 + below) for v in w])
+    np.testing.assert_allclose(
+        knockoff_evalues(w, fdr), [len(w) * (v >= expected) / (1 + below) for v in w]
+    )
 
 
 @pytest.mark.parametrize("relevant", [0, 8], ids=["global null", "some"])
@@ -147,7 +173,9 @@ def test_evalues_of_coin_flips_sum_to_at_most_their_number(fdr, relevant):
 
 
 def test_null_evalues_have_mean_at_most_one() -> None:
-    """The property that makes them e-values: for coin-flip signs their sum is at most d on average."""
+    """The property that makes them e-values: for coin-flip signs their sum is at most d on
+    average.
+    """
     rng = np.random.default_rng(1)
     size = 20
     total = [knockoff_evalues(rng.normal(size=size), 0.3).sum() for _ in range(20_000)]
@@ -195,11 +223,15 @@ def test_an_explanation_names_the_best_threshold_and_what_it_selects(w, fdr, off
     if knockoff_select(w, fdr, offset=offset).any() or not (w > 0).any():
         return
     said = explain_empty_selection(w, fdr, offset=offset)
-    found = re.search(r"has (\d+) at or above it and (\d+) at or below (\S+): .* = (\S+), and", said)
+    found = re.search(
+        r"has (\d+) at or above it and (\d+) at or below (\S+): .* = (\S+), and", said
+    )
     assert found
     above, below, mirror, share = int(found[1]), int(found[2]), float(found[3]), float(found[4])
     assert (above, below) == (np.count_nonzero(w >= -mirror), np.count_nonzero(w <= mirror))
-    smallest = min((offset + sum(w <= -t)) / sum(w >= t) for t in abs(w) if t > 0 and (w >= t).any())
+    smallest = min(
+        (offset + sum(w <= -t)) / sum(w >= t) for t in abs(w) if t > 0 and (w >= t).any()
+    )
     assert share == pytest.approx(smallest, rel=0.05)
     named = re.search(r"these (\d+) would be selected at fdr=([\d.]+\d)", said)
     assert (named is None) == (smallest >= 1)

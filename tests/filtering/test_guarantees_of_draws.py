@@ -1,4 +1,6 @@
-"""Other guarantees for several knockoff draws: by brute force, and on draws that share rows and responses."""
+"""Other guarantees for several knockoff draws: by brute force,
+and on draws that share rows and responses.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def selection(ws: Sequence[Sequence[float]], **settings: Any) -> Selection:
         return selector.fit(x, x[:, 0]).selection_
 
 
-# by brute force ------------------------------------------------------------------------------------------------
+# by brute force
+# ------------------------------------------------------------------------------------------------
 
 
 @law
@@ -62,7 +65,9 @@ def selection(ws: Sequence[Sequence[float]], **settings: Any) -> Selection:
 def test_of_every_set_the_middle_bound_of_the_draws_is_taken(ws: np.ndarray, alpha: float) -> None:
     draws = len(ws)
     level = alpha if draws == 1 else alpha / 2
-    for members in itertools.chain(*(itertools.permutations(range(FEATURES), k) for k in (1, 3, FEATURES))):
+    for members in itertools.chain(
+        *(itertools.permutations(range(FEATURES), k) for k in (1, 3, FEATURES))
+    ):
         chosen = np.isin(np.arange(FEATURES), members)
         of_each = sorted(fdp_bound(w, chosen, level) for w in ws)
         found = false_in_sets(ws, np.array(members), alpha)[-1] / len(members)
@@ -71,17 +76,23 @@ def test_of_every_set_the_middle_bound_of_the_draws_is_taken(ws: np.ndarray, alp
 
 @law
 @given(draws_of_w, st.integers(1, 5))
-def test_features_are_selected_that_enough_draws_select(ws: np.ndarray, expected_false: int) -> None:
+def test_features_are_selected_that_enough_draws_select(
+    ws: np.ndarray, expected_false: int
+) -> None:
     v = expected_false if len(ws) == 1 else math.ceil(expected_false / 2)
     share = np.mean([pfer_select(w, v) for w in ws], axis=0)
-    np.testing.assert_array_equal(pfer_over_draws(ws, expected_false), share >= v / expected_false - 1e-12)
+    np.testing.assert_array_equal(
+        pfer_over_draws(ws, expected_false), share >= v / expected_false - 1e-12
+    )
 
 
 def test_a_selection_gives_the_guarantees_of_its_draws() -> None:
     rng = np.random.default_rng(0)
     ws = rng.normal(1, 1, size=(4, 12))
     found, order = selection(ws), np.argsort(-ws.mean(0), kind="stable")
-    np.testing.assert_allclose(found.fdp_bounds(0.2), false_in_sets(ws, order, 0.2) / np.arange(1, 13))
+    np.testing.assert_allclose(
+        found.fdp_bounds(0.2), false_in_sets(ws, order, 0.2) / np.arange(1, 13)
+    )
     for k in (1, 5, 12):
         chosen = np.isin(np.arange(12), order[:k])
         assert found.fdp_bound(chosen, 0.2) == pytest.approx(found.fdp_bounds(0.2)[k - 1])
@@ -103,14 +114,17 @@ def test_columns_to_condition_on_have_no_part_in_guarantees() -> None:
     assert len(found.fdp_bounds()) == 4
 
 
-# of simulated rows ---------------------------------------------------------------------------------------------
+# of simulated rows
+# ---------------------------------------------------------------------------------------------
 
 RUNS, DRAWS, D = 300, 6, 30
 
 
 @cache
 def simulated(relevant: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """w of several exact knockoffs of the same rows by ridge regression, and which features are relevant."""
+    """w of several exact knockoffs of the same rows by ridge regression,
+    and which features are relevant.
+    """
     distribution, found = AutoregressiveGaussian(D, rho=0.5), []
     for seed in range(RUNS):
         rng = np.random.default_rng(seed)
@@ -133,7 +147,9 @@ def test_bounds_of_draws_hold_where_those_of_their_mean_do_not(relevant: int) ->
         order = np.argsort(-ws.mean(0), kind="stable")
         false = np.cumsum(~true[order])
         failed.append((false > false_in_sets(ws, order, alpha) + 1e-9).any())
-        of_mean_failed.append((false / np.arange(1, D + 1) > fdp_bounds(ws.mean(0), alpha) + 1e-9).any())
+        of_mean_failed.append(
+            (false / np.arange(1, D + 1) > fdp_bounds(ws.mean(0), alpha) + 1e-9).any()
+        )
     error = (alpha * (1 - alpha) / RUNS) ** 0.5
     assert np.mean(failed) <= alpha + 2 * error
     assert np.mean(of_mean_failed) > alpha + 2 * error  # why w of several draws is not their mean
@@ -142,9 +158,13 @@ def test_bounds_of_draws_hold_where_those_of_their_mean_do_not(relevant: int) ->
 @pytest.mark.parametrize("relevant", [0, 10])
 @pytest.mark.parametrize("expected_false", [1, 2])
 def test_no_more_false_ones_than_expected_of_draws(relevant: int, expected_false: int) -> None:
-    false = [(pfer_over_draws(ws, expected_false) & ~true).sum() for ws, true in simulated(relevant)]
+    false = [
+        (pfer_over_draws(ws, expected_false) & ~true).sum() for ws, true in simulated(relevant)
+    ]
     assert np.mean(false) <= expected_false
-    of_mean = [(pfer_select(ws.mean(0), expected_false) & ~true).sum() for ws, true in simulated(relevant)]
+    of_mean = [
+        (pfer_select(ws.mean(0), expected_false) & ~true).sum() for ws, true in simulated(relevant)
+    ]
     assert np.mean(of_mean) > expected_false
 
 
@@ -154,7 +174,8 @@ def test_the_bounds_of_draws_are_not_empty() -> None:
     assert np.mean(bounds) < 9
 
 
-# w of several draws --------------------------------------------------------------------------------------------
+# w of several draws
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -173,7 +194,9 @@ def test_the_bounds_of_draws_are_not_empty() -> None:
 def test_w_of_several_draws_is_not_taken_for_one_w(take: Callable[[Any], Any]) -> None:
     w = selection(np.random.default_rng(0).normal(1, 1, size=(3, 12))).w
     assert w.shape == (3, 12)
-    with pytest.raises(ValueError, match=r"w has shape \(3, 12\).*selection_.*fdp_bounds, fdp_bound, pfer_select"):
+    with pytest.raises(
+        ValueError, match=r"w has shape \(3, 12\).*selection_.*fdp_bounds, fdp_bound, pfer_select"
+    ):
         take(w)
     take(w[0])
 
@@ -183,6 +206,8 @@ def test_the_mean_of_draws_is_called_one() -> None:
     several, one = selection(ws), selection(ws[:1])
     assert "w" not in several.to_frame()
     np.testing.assert_allclose(several.to_frame()["mean_w"], np.sort(ws.mean(0))[::-1])
-    assert {"mean_w"} == {key for row in several.to_dict()["features"] for key in row if key.endswith("w")}
+    assert {"mean_w"} == {
+        key for row in several.to_dict()["features"] for key in row if key.endswith("w")
+    }
     assert "mean_w" not in one.to_frame()
     assert isinstance(several.to_frame(), pd.DataFrame)

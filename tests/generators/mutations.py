@@ -1,8 +1,8 @@
 """Seeded damage to model files: flipped bits, truncations, edited headers and edited arrays.
 
-With the checksum "kept" a file is damaged after it was written, as disks and networks damage files. With the
-checksum "recomputed" the damage is hidden from it, as in a forged file, so that the checks behind the checksum are
-tested.
+With the checksum "kept" a file is damaged after it was written, as disks and networks damage files.
+With the checksum "recomputed" the damage is hidden from it, as in a forged file, so that the checks
+behind the checksum are tested.
 """
 
 from __future__ import annotations
@@ -24,14 +24,29 @@ Arrays = dict[str, np.ndarray]
 REPLACEMENTS = [
     *(None, True, False, 0, -1, 1, 2, 7, 14_000, 2**31, 2**63, 10**30, -(10**30)),
     *(0.5, -2.5, 1e300, math.nan, math.inf, -math.inf),
-    *("", "text", "auto", "\ud800", [], {}, [1, 2, 3], [14_000, 14_000], [[]], [[1.0], [2.0]], {"a": 1}, [None]),
+    *(
+        "",
+        "text",
+        "auto",
+        "\ud800",
+        [],
+        {},
+        [1, 2, 3],
+        [14_000, 14_000],
+        [[]],
+        [[1.0], [2.0]],
+        {"a": 1},
+        [None],
+    ),
     *([10**30], ["a", "b"], [-3, -3], [0]),
 ]
 NUMBERS = [0.0, -1.0, 1.0, 1e-300, 1e30, 1e300, -1e300, math.nan, math.inf, -math.inf]
 
 
 class ModelFile(NamedTuple):
-    """The parts of a model file: its metadata, the JSON header among them as an object, and its arrays."""
+    """The parts of a model file: its metadata, the JSON header among them as an object,
+    and its arrays.
+    """
 
     metadata: dict[str, str]
     header: Any
@@ -45,7 +60,9 @@ class ModelFile(NamedTuple):
         return cls(metadata, header, load(content))
 
     def content(self, how: Checksum, header_text: str | None = None) -> bytes:
-        metadata = self.metadata | {"header": json.dumps(self.header) if header_text is None else header_text}
+        metadata = self.metadata | {
+            "header": json.dumps(self.header) if header_text is None else header_text
+        }
         if how == "recomputed":
             metadata["checksum"] = checksum(metadata, self.arrays)
         return save(self.arrays, metadata=metadata)
@@ -57,7 +74,9 @@ def damaged_bytes(content: bytes, rng: np.random.Generator) -> bytes:
     parts = [(0, 8), (8, 8 + length), (8 + length, len(content))]
     start, end = parts[rng.choice(3, p=[0.1, 0.45, 0.45])]
     place = int(rng.integers(start, end))
-    damage = rng.choice(["bit", "bit", "bit", "byte", "truncated", "extended", "zeros", "lost", "doubled"])
+    damage = rng.choice(
+        ["bit", "bit", "bit", "byte", "truncated", "extended", "zeros", "lost", "doubled"]
+    )
     size = int(rng.integers(1, 40))
     match damage:
         case "bit":
@@ -81,15 +100,20 @@ def _with_byte(content: bytes, place: int, byte: int) -> bytes:
 
 
 def damaged_header(model: ModelFile, how: Checksum, rng: np.random.Generator) -> bytes:
-    """Return the file with one entry of its JSON header replaced, removed, repeated or changed a little."""
+    """Return the file with one entry of its JSON header replaced, removed,
+    repeated or changed a little.
+    """
     header = json.loads(json.dumps(model.header))
     places = list(_places(header))
-    # A name chosen first gives the few short entries the same weight as the many numbers of a history.
+    # A name chosen first gives the few short entries the same weight as the many numbers of a
+    # history.
     names = sorted({_name(place) for place in places})
     name = names[rng.integers(len(names))]
     among = [place for place in places if _name(place) == name]
     container, key = among[rng.integers(len(among))][-1]
-    match rng.choice(["replaced", "replaced", "replaced", "removed", "repeated", "nudged", "nested", "text"]):
+    match rng.choice(
+        ["replaced", "replaced", "replaced", "removed", "repeated", "nudged", "nested", "text"]
+    ):
         case "removed":
             del container[key]
         case "repeated":
@@ -101,7 +125,9 @@ def damaged_header(model: ModelFile, how: Checksum, rng: np.random.Generator) ->
         case "nested":
             container[key] = "NESTED"
             deep = 100_000
-            return model.content(how, json.dumps(header).replace('"NESTED"', "[" * deep + "]" * deep))
+            return model.content(
+                how, json.dumps(header).replace('"NESTED"', "[" * deep + "]" * deep)
+            )
         case "text":
             text = json.dumps(header)
             return model.content(how, text[: rng.integers(len(text))])
@@ -123,11 +149,15 @@ def _name(place: tuple[Any, ...]) -> str:
 
 
 def damaged_array(model: ModelFile, how: Checksum, rng: np.random.Generator) -> bytes:
-    """Return the file with one array renamed, dropped, reshaped, of another type, or with another number in it."""
+    """Return the file with one array renamed, dropped, reshaped, of another type,
+    or with another number in it.
+    """
     arrays = dict(model.arrays)
     name = sorted(arrays)[rng.integers(len(arrays))]
     array = arrays.pop(name)
-    match rng.choice(["number", "number", "number", "renamed", "dropped", "form", "form", "type", "taken"]):
+    match rng.choice(
+        ["number", "number", "number", "renamed", "dropped", "form", "form", "type", "taken"]
+    ):
         case "number":
             arrays[name] = _with_other_number(array, rng)
         case "renamed":
@@ -137,7 +167,11 @@ def damaged_array(model: ModelFile, how: Checksum, rng: np.random.Generator) -> 
         case "form":
             forms: list[Callable[[np.ndarray], np.ndarray]] = [
                 *(lambda a: a.T, np.ravel, lambda a: a[None], lambda a: a[:-1], lambda a: a[:0]),
-                *(lambda a: np.concatenate([a, a]), lambda a: a[..., :1], lambda a: a.ravel()[:1].sum()),
+                *(
+                    lambda a: np.concatenate([a, a]),
+                    lambda a: a[..., :1],
+                    lambda a: a.ravel()[:1].sum(),
+                ),
             ]
             arrays[name] = forms[rng.integers(len(forms))](array)
         case "type":
@@ -161,12 +195,16 @@ def _with_other_number(array: np.ndarray, rng: np.random.Generator) -> np.ndarra
             flat[place] = NUMBERS[rng.integers(len(NUMBERS))]
     else:
         whole = flat.view(np.uint8)
-        whole[rng.integers(len(whole))] ^= 1 << int(rng.integers(8)) if array.dtype.kind != "b" else 1
+        whole[rng.integers(len(whole))] ^= (
+            1 << int(rng.integers(8)) if array.dtype.kind != "b" else 1
+        )
     return flat.reshape(array.shape)
 
 
 def mutations(content: bytes, how: Checksum, count: int, seed: int) -> Iterator[bytes]:
-    """Yield `count` damaged versions of a model file, a third each of its bytes, its header and its arrays."""
+    """Yield `count` damaged versions of a model file, a third each of its bytes,
+    its header and its arrays.
+    """
     rng = np.random.default_rng([seed, CHECKSUMS.index(how)])
     model = ModelFile.parse(content)
     for number in range(count):

@@ -1,4 +1,6 @@
-"""What Python programs pass: numbers of numpy, devices and tensors of torch, tables with a MultiIndex."""
+"""What Python programs pass: numbers of numpy, devices and tensors of torch,
+tables with a MultiIndex.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,14 @@ def as_numpy(value: Any) -> Any:
     return np.int64(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def test_whole_numbers_may_be_of_numpy(make: Callable[[], KnockoffGenerator], tmp_path: Path) -> None:
+def test_whole_numbers_may_be_of_numpy(
+    make: Callable[[], KnockoffGenerator], tmp_path: Path
+) -> None:
     expected = make().fit(X).sample(X)
     generator = make()
-    generator.set_params(**{name: as_numpy(value) for name, value in generator.get_params().items()})
+    generator.set_params(
+        **{name: as_numpy(value) for name, value in generator.get_params().items()}
+    )
     generator.fit(X).save(tmp_path / "model")
     loaded = type(generator).load(tmp_path / "model")
     assert loaded.get_params() == make().get_params()
@@ -47,7 +53,9 @@ def test_whole_numbers_may_be_of_numpy(make: Callable[[], KnockoffGenerator], tm
         assert len(model.sample(X, n_draws=np.int64(2), random_state=np.int64(1))) == 2
 
 
-def test_columns_of_a_multi_index_survive_saving(make: Callable[[], KnockoffGenerator], tmp_path: Path) -> None:
+def test_columns_of_a_multi_index_survive_saving(
+    make: Callable[[], KnockoffGenerator], tmp_path: Path
+) -> None:
     columns = pd.MultiIndex.from_product([["blood", "urine"], [1, 2]], names=["sample", "day"])
     table = pd.DataFrame(X, columns=columns)
     generator = make().fit(table)
@@ -70,7 +78,9 @@ def test_column_names_that_no_file_can_hold_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_gradients_that_the_caller_switched_off_do_not_matter(
-    make: Callable[[], KnockoffGenerator], mode: Callable[[], AbstractContextManager[None]], tmp_path: Path
+    make: Callable[[], KnockoffGenerator],
+    mode: Callable[[], AbstractContextManager[None]],
+    tmp_path: Path,
 ) -> None:
     expected = make().fit(X).sample(X)
     with mode():
@@ -108,9 +118,13 @@ def test_devices(device: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.sample(X), generator.sample(X))
 
 
-@pytest.mark.parametrize("device", [0, 2.5, "mps", "cpu:x", "", torch.device("meta"), ["cpu"]], ids=str)
+@pytest.mark.parametrize(
+    "device", [0, 2.5, "mps", "cpu:x", "", torch.device("meta"), ["cpu"]], ids=str
+)
 def test_what_is_no_device_is_named(device: Any, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"device=.* is not valid: pass 'auto', 'cpu', 'cuda' or 'cuda:N'"):
+    with pytest.raises(
+        ValueError, match=r"device=.* is not valid: pass 'auto', 'cpu', 'cuda' or 'cuda:N'"
+    ):
         TINY["deep"]().set_params(device=device).fit(X)
     TINY["deep"]().fit(X).save(tmp_path / "model")
     with pytest.raises(ValueError, match=r"device=.* is not valid"):

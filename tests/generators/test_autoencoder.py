@@ -22,7 +22,9 @@ X.flags.writeable = False
 
 @pytest.fixture(scope="module")
 def trained() -> AutoEncodingKnockoffs:
-    return AutoEncodingKnockoffs(latent=2, hidden=(32,), learning_rate=5e-3, epochs=60, random_state=0).fit(X)
+    return AutoEncodingKnockoffs(
+        latent=2, hidden=(32,), learning_rate=5e-3, epochs=60, random_state=0
+    ).fit(X)
 
 
 def test_training_lowers_the_held_out_loss(trained: AutoEncodingKnockoffs) -> None:
@@ -33,8 +35,12 @@ def test_training_lowers_the_held_out_loss(trained: AutoEncodingKnockoffs) -> No
     assert trained.search_ == []
 
 
-def test_the_held_out_loss_is_no_less_than_the_entropy_of_the_rows(trained: AutoEncodingKnockoffs) -> None:
-    """The bound is above minus the log-density, whose mean is that of the true Gaussian law in these units."""
+def test_the_held_out_loss_is_no_less_than_the_entropy_of_the_rows(
+    trained: AutoEncodingKnockoffs,
+) -> None:
+    """The bound is above minus the log-density, whose mean is that of the true Gaussian law in
+    these units.
+    """
     covariance = LOADINGS.T @ LOADINGS + 0.16 * np.eye(D)
     deviation = trained.deviation_
     _, log_det = np.linalg.slogdet(2 * np.pi * np.e * covariance / np.outer(deviation, deviation))
@@ -53,11 +59,16 @@ def test_knockoffs_keep_the_factors(trained: AutoEncodingKnockoffs) -> None:
     assert np.abs(joint[:D, D:] - joint[:D, :D])[off].max() < 0.25
 
 
-# the search -----------------------------------------------------------------------------------------------------
+# the search
+# --------------------------------------------------------------------------------------------------
 
 
-def searched(monkeypatch: pytest.MonkeyPatch, loss_of: Any) -> tuple[AutoEncodingKnockoffs, list[int]]:
-    """A search over a loss that is made up; also the dimensions in the order tried, the final fit last."""
+def searched(
+    monkeypatch: pytest.MonkeyPatch, loss_of: Any
+) -> tuple[AutoEncodingKnockoffs, list[int]]:
+    """A search over a loss that is made up; also the dimensions in the order tried,
+    the final fit last.
+    """
     tried: list[int] = []
 
     def fit_network(self: Any, network: Any, *_: Any) -> History:
@@ -69,7 +80,9 @@ def searched(monkeypatch: pytest.MonkeyPatch, loss_of: Any) -> tuple[AutoEncodin
 
 
 @pytest.mark.parametrize("best", LATENT)
-def test_the_search_finds_the_dip_of_a_smooth_loss_in_few_fits(monkeypatch: pytest.MonkeyPatch, best: int) -> None:
+def test_the_search_finds_the_dip_of_a_smooth_loss_in_few_fits(
+    monkeypatch: pytest.MonkeyPatch, best: int
+) -> None:
     generator, tried = searched(monkeypatch, lambda latent: abs(latent - best))
     assert abs(generator.latent_ - best) <= 10
     assert generator.latent_ == min(generator.search_, key=lambda pair: pair[1])[0]
@@ -116,7 +129,9 @@ def test_rows_of_other_columns_do_not_change_the_noise_of_the_search() -> None:
     """All trials share their seed, so two searches agree to the bit."""
     x = AutoregressiveGaussian(4).sample(200, random_state=0)
     first, second = (
-        AutoEncodingKnockoffs(hidden=(8,), learning_rate=1e-2, search_epochs=1, epochs=3, random_state=4).fit(x)
+        AutoEncodingKnockoffs(
+            hidden=(8,), learning_rate=1e-2, search_epochs=1, epochs=3, random_state=4
+        ).fit(x)
         for _ in range(2)
     )
     assert first.search_ == second.search_

@@ -42,11 +42,20 @@ def with_column(values: Any, name: str = "c") -> pd.DataFrame:
 
 
 BAD_TABLES = {
-    "free text": (with_column([f"note {i}" for i in range(120)]), r"DDLK: .*column 'c': 120 different texts"),
-    "date": (with_column(pd.date_range("2020", periods=120)), r"column 'c': has type datetime.*days since a date"),
+    "free text": (
+        with_column([f"note {i}" for i in range(120)]),
+        r"DDLK: .*column 'c': 120 different texts",
+    ),
+    "date": (
+        with_column(pd.date_range("2020", periods=120)),
+        r"column 'c': has type datetime.*days since a date",
+    ),
     "+inf": (with_cell(np.inf), r"column 'c' \(1\): infinite values\. Replace them"),
     "-inf": (with_cell(-np.inf), r"column 'c' \(1\): infinite values\. Replace them"),
-    "text and numbers": (with_column(["x", 2.0] * 60), r"column 'c': holds cells of several types \(float, str\)"),
+    "text and numbers": (
+        with_column(["x", 2.0] * 60),
+        r"column 'c': holds cells of several types \(float, str\)",
+    ),
 }
 
 
@@ -72,7 +81,10 @@ TOO_SMALL = {
     "9 rows": (X[:9], r"X has 9 rows \(n_samples=9\); at least 10 are needed.*Collect more rows"),
     "no rows": (X[:0], r"X has 0 rows \(n_samples=0\); at least 10"),
     "nothing": (pd.DataFrame(), r"X has 0 rows \(n_samples=0\); at least 10"),
-    "one column": (X[:, :1], r"1 column \(n_features=1\).*at least 2 are needed\. Add the other features"),
+    "one column": (
+        X[:, :1],
+        r"1 column \(n_features=1\).*at least 2 are needed\. Add the other features",
+    ),
     "no columns": (X[:, :0], r"0 columns.*at least 2 are needed"),
     "one dimension": (X[:, 0], r"Expected 2D array, got 1D array"),
     "three dimensions": (X[None], r"dim 3.*dim <= 2"),
@@ -87,7 +99,9 @@ def test_tables_without_enough_in_them(fast_ddlk: Make, table: Any, said: str) -
 
 
 @pytest.mark.parametrize("shape", [(10, 2), (10, 40), (11, 5)], ids=str)
-def test_the_least_that_is_allowed_is_enough_and_warned_of(fast_ddlk: Make, shape: tuple[int, int]) -> None:
+def test_the_least_that_is_allowed_is_enough_and_warned_of(
+    fast_ddlk: Make, shape: tuple[int, int]
+) -> None:
     x = np.random.default_rng(0).normal(size=shape)
     with pytest.warns(KnockoffWarning, match=f"only {shape[0]} rows"):
         drawn = fast_ddlk().fit(x).sample(x)
@@ -106,7 +120,9 @@ def test_a_constant_column_is_warned_of_and_kept(fast_ddlk: Make) -> None:
 
 def test_duplicate_columns_are_warned_of_and_copied(fast_ddlk: Make) -> None:
     table = with_column(X[:, 0])
-    with pytest.warns(KnockoffWarning, match=r"column 'c' \(same as column 'a'\): duplicates.*Keep one of each"):
+    with pytest.warns(
+        KnockoffWarning, match=r"column 'c' \(same as column 'a'\): duplicates.*Keep one of each"
+    ):
         generator = fast_ddlk().fit(table)
     drawn = generator.sample(table)
     pd.testing.assert_frame_equal(drawn[["a", "c"]], table[["a", "c"]])
@@ -147,14 +163,21 @@ def test_a_column_that_is_large_throughout_is_as_good_as_any(fast_ddlk: Make) ->
 @pytest.mark.parametrize("unit", [1e300, 1e-300])
 @pytest.mark.parametrize("kind", TINY)
 def test_columns_whose_squares_are_no_numbers_are_named(kind: str, unit: float) -> None:
-    said = r"column 'b' \(-\S+ to \S+\), column 'c' \(.*\): the squares of such numbers.* Take a unit in which"
+    said = (
+        r"column 'b' \(-\S+ to \S+\), column 'c' \(.*\): the squares of such numbers.* Take a "
+        r"unit in which"
+    )
     with pytest.raises(ValueError, match=said):
-        TINY[kind]().fit(with_column(FRAME["c"].mask(FRAME["a"] > 1) * unit).assign(b=FRAME["b"] * unit))
+        TINY[kind]().fit(
+            with_column(FRAME["c"].mask(FRAME["a"] > 1) * unit).assign(b=FRAME["b"] * unit)
+        )
 
 
 def test_columns_with_few_values_are_named_in_a_warning_where_they_must_keep_their_units() -> None:
     table = with_column(X[:, 2]).assign(d=X[:, 3] > 0)
-    with pytest.warns(KnockoffWarning, match=r"column 'd': fewer than 10 distinct values.*too little"):
+    with pytest.warns(
+        KnockoffWarning, match=r"column 'd': fewer than 10 distinct values.*too little"
+    ):
         GaussianKnockoffs(covariance=np.cov(table.to_numpy(dtype=float).T)).fit(table)
     GaussianKnockoffs().fit(table)  # modelled by latents, so there is nothing to warn of
 
@@ -189,7 +212,10 @@ def test_arrays_of_dates_are_refused(fast_ddlk: Make, dtype: str) -> None:
 WRONG_COLUMNS = {
     "unseen": (FRAME.assign(e=1.0), r"Feature names unseen at fit time:\n- e"),
     "missing": (FRAME[list("abd")], r"Feature names seen at fit time, yet now missing:\n- c"),
-    "renamed": (FRAME.rename(columns={"c": "z"}), r"unseen at fit time:\n- z(.|\n)*now missing:\n- c"),
+    "renamed": (
+        FRAME.rename(columns={"c": "z"}),
+        r"unseen at fit time:\n- z(.|\n)*now missing:\n- c",
+    ),
     "reordered": (FRAME[list("bacd")], r"must be in the same order as they were in fit"),
 }
 
@@ -209,7 +235,9 @@ def test_other_columns_than_in_the_fit(fitted: DDLK, table: pd.DataFrame, said: 
 @pytest.mark.parametrize("columns", [3, 5])
 def test_other_number_of_columns_than_in_the_fit(fast_ddlk: Make, columns: int) -> None:
     generator = fast_ddlk().fit(X)
-    with pytest.raises(ValueError, match=rf"X has {columns} features, but DDLK is expecting 4 features"):
+    with pytest.raises(
+        ValueError, match=rf"X has {columns} features, but DDLK is expecting 4 features"
+    ):
         generator.sample(np.ones((50, columns)))
 
 
@@ -220,7 +248,9 @@ def test_log_prob_wants_as_many_knockoffs_as_rows(fitted: DDLK) -> None:
 
 @pytest.mark.parametrize("n_draws", [0, -1, 1.5])
 def test_the_number_of_draws(fitted: DDLK, n_draws: Any) -> None:
-    with pytest.raises(ValueError, match=r"n_draws=.* is not valid: pass a whole number of at least 1"):
+    with pytest.raises(
+        ValueError, match=r"n_draws=.* is not valid: pass a whole number of at least 1"
+    ):
         fitted.sample(FRAME, n_draws=n_draws)
 
 
@@ -240,7 +270,9 @@ def test_an_unknown_device(fast_ddlk: Make) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
 def test_a_device_that_is_not_there(fast_ddlk: Make) -> None:
-    with pytest.raises(ValueError, match=r"device='cuda', but this machine has no CUDA.*Pass device='cpu'"):
+    with pytest.raises(
+        ValueError, match=r"device='cuda', but this machine has no CUDA.*Pass device='cpu'"
+    ):
         fast_ddlk(device="cuda").fit(FRAME)
 
 
@@ -274,7 +306,9 @@ def saved(fitted: DDLK, tmp_path: Path) -> Path:
 def test_a_truncated_model_file(saved: Path, share: float) -> None:
     content = saved.read_bytes()
     saved.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ModelFileError, match=r"model'.*not a complete knockoffs model file.*save the model again"):
+    with pytest.raises(
+        ModelFileError, match=r"model'.*not a complete knockoffs model file.*save the model again"
+    ):
         DDLK.load(saved)
 
 
@@ -292,20 +326,26 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["nothing", "."], ids=["missing", "folder"])
 def test_no_file(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ModelFileError, match=r"is not a file\. Pass the path that \.save\(\) wrote"):
+    with pytest.raises(
+        ModelFileError, match=r"is not a file\. Pass the path that \.save\(\) wrote"
+    ):
         DDLK.load(tmp_path / name)
 
 
 def test_a_model_file_of_another_version(tmp_path: Path) -> None:
     metadata = {"format": FORMAT, "version": str(VERSION + 1), "kind": "DDLK", "header": "{}"}
     save_file({"w": np.ones(3)}, tmp_path / "newer", metadata=metadata)
-    with pytest.raises(ModelFileError, match=rf"format version {VERSION + 1}.*Install the knockoffs that wrote"):
+    with pytest.raises(
+        ModelFileError, match=rf"format version {VERSION + 1}.*Install the knockoffs that wrote"
+    ):
         DDLK.load(tmp_path / "newer")
 
 
 def test_a_model_file_of_another_generator(tmp_path: Path) -> None:
     write_model(tmp_path / "other", "OtherKnockoffs", {}, {"w": np.ones(3)})
-    with pytest.raises(ModelFileError, match=r"holds a OtherKnockoffs model, not DDLK: use OtherKnockoffs\.load"):
+    with pytest.raises(
+        ModelFileError, match=r"holds a OtherKnockoffs model, not DDLK: use OtherKnockoffs\.load"
+    ):
         DDLK.load(tmp_path / "other")
 
 
@@ -330,7 +370,8 @@ def test_saving_into_a_missing_folder_leaves_nothing(fitted: DDLK, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-# -- discrete columns that are not whole numbers --------------------------------------------------------------
+# -- discrete columns that are not whole numbers
+# --------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:.*distinct values:knockoffs.KnockoffWarning")
@@ -351,9 +392,12 @@ def test_zeros_among_continuous_values_are_a_value_of_their_own(fast_ddlk: Make)
     table = with_column(np.maximum(X[:, 2], 0))
     column, drawn = (t.iloc[:, 2].to_numpy() for t in (table, fast_ddlk().fit(table).sample(table)))
     share = np.mean(column == 0)
-    assert np.mean(drawn == 0) == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / len(column)))
+    assert np.mean(drawn == 0) == pytest.approx(
+        share, abs=4 * np.sqrt(share * (1 - share) / len(column))
+    )
     assert drawn.min() == 0
-    assert np.isin(drawn[drawn > 0], column).mean() < 0.5  # other values are not drawn from those seen alone
+    # other values are not drawn from those seen alone
+    assert np.isin(drawn[drawn > 0], column).mean() < 0.5
 
 
 def test_reordered_columns_with_numbers_for_names(fast_ddlk: Make) -> None:

@@ -24,7 +24,9 @@ def pair_covariance(sigma: Array, s: Array) -> Array:
     """The covariance of [x, x̃] that is drawn: x̃ = x - P x + noise of covariance C."""
     pull, spread = knockoff_law(sigma, s)
     towards = np.eye(len(sigma)) - pull
-    return np.block([[sigma, sigma @ towards.T], [towards @ sigma, towards @ sigma @ towards.T + spread]])
+    return np.block(
+        [[sigma, sigma @ towards.T], [towards @ sigma, towards @ sigma @ towards.T + spread]]
+    )
 
 
 def swapped(covariance: Array, columns: Flags) -> Array:
@@ -37,7 +39,9 @@ def swapped(covariance: Array, columns: Flags) -> Array:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(4))
-def test_swaps_of_whole_groups_leave_the_joint_covariance_unchanged(method: Method, seed: int) -> None:
+def test_swaps_of_whole_groups_leave_the_joint_covariance_unchanged(
+    method: Method, seed: int
+) -> None:
     sigma = random_covariance(seed)
     joint = pair_covariance(sigma, knockoff_gaps(sigma, method, blocks=BLOCKS))
     size = np.sqrt(np.outer(np.diag(joint), np.diag(joint)))
@@ -49,7 +53,9 @@ def test_swaps_of_whole_groups_leave_the_joint_covariance_unchanged(method: Meth
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(4))
-def test_s_is_block_diagonal_and_between_zero_and_twice_the_covariance(method: Method, seed: int) -> None:
+def test_s_is_block_diagonal_and_between_zero_and_twice_the_covariance(
+    method: Method, seed: int
+) -> None:
     sigma = random_covariance(seed)
     s = knockoff_gaps(sigma, method, blocks=BLOCKS)
     assert not s[BLOCKS[:, None] != BLOCKS].any()
@@ -111,7 +117,9 @@ def test_the_equicorrelated_construction_is_that_of_dai_and_barber() -> None:
     values, vectors = np.linalg.eigh(within)
     half = (vectors / np.sqrt(values)) @ vectors.T
     gamma = min(1.0, 2 * np.linalg.eigvalsh(half @ sigma @ half)[0])
-    np.testing.assert_allclose(knockoff_gaps(sigma, "equi", blocks=BLOCKS), gamma * within, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(
+        knockoff_gaps(sigma, "equi", blocks=BLOCKS), gamma * within, rtol=1e-6, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("method", ["equi", "sdp", "mvr", "maxent"])
@@ -127,7 +135,9 @@ def test_a_linear_map_within_groups_maps_s(method: Method) -> None:
 
 
 def test_columns_of_a_group_stand_further_from_their_knockoffs_than_columns_alone() -> None:
-    """Near-copies must stay near their knockoffs where each is swapped alone, and need not where they are not."""
+    """Near-copies must stay near their knockoffs where each is swapped alone,
+    and need not where they are not.
+    """
     sigma = np.kron(np.eye(4), np.full((3, 3), 0.98)) + 0.02 * np.eye(12)
     blocks = np.arange(12) // 3
     for method in METHODS:

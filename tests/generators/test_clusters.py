@@ -28,7 +28,9 @@ from knockoffs.generators.linear import LinearGaussian, Moments, fit_shrunk, fit
 pytestmark = pytest.mark.usefixtures("double_precision")
 
 FEATURES = 4
-COVARIANCE = np.array([[2.0, 0.6, 0.3, -0.2], [0.6, 1.0, 0.4, 0.1], [0.3, 0.4, 1.5, 0.7], [-0.2, 0.1, 0.7, 1.2]])
+COVARIANCE = np.array(
+    [[2.0, 0.6, 0.3, -0.2], [0.6, 1.0, 0.4, 0.1], [0.3, 0.4, 1.5, 0.7], [-0.2, 0.1, 0.7, 1.2]]
+)
 MEANS = np.array([[0.0, 1.0, -1.0, 0.5], [3.0, -2.0, 4.0, 1.5], [1.0, 0.0, 0.0, -3.0]])
 
 
@@ -50,7 +52,9 @@ def rows(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(scale=3, size=(50, FEATURES))
 
 
-def log_prob(conditionals: LinearConditionals, y: np.ndarray, context: np.ndarray | None = None) -> np.ndarray:
+def log_prob(
+    conditionals: LinearConditionals, y: np.ndarray, context: np.ndarray | None = None
+) -> np.ndarray:
     given = None if context is None else torch.as_tensor(context)
     return conditionals.log_prob(torch.as_tensor(y), given).numpy()
 
@@ -73,7 +77,9 @@ def test_one_cluster_is_the_gaussian() -> None:
 def test_clusters_of_equal_covariance_are_the_mixture(weights: list[float]) -> None:
     x = rows(1)
     model = clusters_of_equal_covariance(weights)
-    np.testing.assert_allclose(log_prob(joint_conditionals(model), x), mixture_log_prob(weights, x), rtol=1e-9)
+    np.testing.assert_allclose(
+        log_prob(joint_conditionals(model), x), mixture_log_prob(weights, x), rtol=1e-9
+    )
 
 
 def knockoff_log_prob(mean: np.ndarray, x_tilde: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -85,14 +91,18 @@ def knockoff_log_prob(mean: np.ndarray, x_tilde: np.ndarray, x: np.ndarray) -> n
 def test_knockoffs_of_one_cluster_follow_the_law_of_gaussian_knockoffs() -> None:
     x, x_tilde = rows(2), rows(3)
     exact = knockoff_log_prob(MEANS[0], x_tilde, x)
-    np.testing.assert_allclose(log_prob(knockoff_conditionals(one_cluster()), x_tilde, x), exact, rtol=1e-9)
+    np.testing.assert_allclose(
+        log_prob(knockoff_conditionals(one_cluster()), x_tilde, x), exact, rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("weights", [[0.3, 0.7], [0.5, 0.2, 0.3]], ids=["two", "three"])
 def test_knockoffs_of_clusters_draw_the_cluster_given_x(weights: list[float]) -> None:
     x, x_tilde = rows(4), rows(5)
     terms = [
-        np.log(weight) + multivariate_normal.logpdf(x, mean, COVARIANCE) + knockoff_log_prob(mean, x_tilde, x)
+        np.log(weight)
+        + multivariate_normal.logpdf(x, mean, COVARIANCE)
+        + knockoff_log_prob(mean, x_tilde, x)
         for weight, mean in zip(weights, MEANS, strict=False)
     ]
     exact = logsumexp(terms, axis=0) - mixture_log_prob(weights, x)
@@ -102,14 +112,18 @@ def test_knockoffs_of_clusters_draw_the_cluster_given_x(weights: list[float]) ->
 
 @pytest.mark.parametrize("weights", [[1.0], [0.3, 0.7]], ids=["one", "two"])
 def test_exact_starts_have_no_swap_divergence(weights: list[float]) -> None:
-    """q_joint(x) q_knockoff(x̃ | x) is the same before and after any swap, at every pair of rows."""
+    """q_joint(x) q_knockoff(x̃ | x) is the same before and after any swap,
+    at every pair of rows.
+    """
     model = one_cluster() if len(weights) == 1 else clusters_of_equal_covariance(weights)
     joint, knockoff = joint_conditionals(model), knockoff_conditionals(model)
     x, x_tilde = rows(6), rows(7)
     mask = np.random.default_rng(8).random(x.shape) < 0.5
     u, u_tilde = np.where(mask, x_tilde, x), np.where(mask, x, x_tilde)
     before = log_prob(joint, x) + log_prob(knockoff, x_tilde, x)
-    np.testing.assert_allclose(log_prob(joint, u) + log_prob(knockoff, u_tilde, u), before, rtol=1e-6)
+    np.testing.assert_allclose(
+        log_prob(joint, u) + log_prob(knockoff, u_tilde, u), before, rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("weights", [[1.0], [0.3, 0.7]], ids=["one", "two"])
@@ -157,14 +171,18 @@ def test_each_cluster_gets_its_own_model_and_all_rows_one() -> None:
     model = fit_clustered(x, group, fit_shrunk, overall)
     np.testing.assert_allclose(model.weights, [0.75, 0.25])
     for k, part in enumerate(model.parts):
-        np.testing.assert_allclose(part.covariance, fit_shrunk(Moments.of(x[group == k])).covariance)
+        np.testing.assert_allclose(
+            part.covariance, fit_shrunk(Moments.of(x[group == k])).covariance
+        )
         np.testing.assert_allclose(part.mean, x[group == k].mean(0))
     assert model.overall is overall
     np.testing.assert_allclose(model.within.mean, 0, atol=1e-12)
     assert model.within.covariance[0, 0] < 2 < 15 < model.overall.covariance[0, 0]
 
 
-def test_clusters_of_many_rows_are_learned_from_some_and_hold_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clusters_of_many_rows_are_learned_from_some_and_hold_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x, group = two_groups()
     monkeypatch.setattr(starts, "CLUSTERED_ROWS", 150)
     monkeypatch.setattr(starts, "CLUSTERED_CELLS", 0)

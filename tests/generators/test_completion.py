@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 from scipy.special import ndtr
 
-from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic, complete_table
+from knockoffs import (
+    GaussianKnockoffs,
+    KnockoffSelector,
+    KnockoffWarning,
+    LassoStatistic,
+    complete_table,
+)
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.completion import complete_again
 from knockoffs.table.table import read_table
@@ -16,7 +22,9 @@ LAW = AutoregressiveGaussian(features=6, rho=0.7)
 
 
 def rows_with_gaps(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Complete rows, and the same with gaps in column 1 that depend on column 0, which is always there."""
+    """Complete rows, and the same with gaps in column 1 that depend on column 0,
+    which is always there.
+    """
     x = LAW.sample(rows, random_state=seed)
     gaps = np.random.default_rng(seed).random(rows) < 0.8 * ndtr(1.5 * x[:, 0])
     observed = x.copy()
@@ -40,7 +48,9 @@ def test_cells_that_are_there_do_not_change_and_types_stay() -> None:
     table = pd.DataFrame(
         {
             "age": z[:, 0],
-            "ward": pd.Categorical(np.where(z[:, 1] < -0.5, "north", np.where(z[:, 1] < 0.5, "east", "west"))),
+            "ward": pd.Categorical(
+                np.where(z[:, 1] < -0.5, "north", np.where(z[:, 1] < 0.5, "east", "west"))
+            ),
             "visits": pd.array(np.rint(3 + z[:, 2]).astype(int), dtype="Int64"),
             "smoker": pd.array(z[:, 3] > 0, dtype="boolean"),
             "sex": np.where(z[:, 4] > 0, "f", "m"),
@@ -56,7 +66,9 @@ def test_cells_that_are_there_do_not_change_and_types_stay() -> None:
     for name in table:
         there = ~gaps[name]
         assert (completed.loc[there, name] == table.loc[there, name]).all()
-        assert (completed.loc[gaps[name], name] == table.loc[gaps[name], name]).mean() < 1 or name == "age"
+        assert (
+            completed.loc[gaps[name], name] == table.loc[gaps[name], name]
+        ).mean() < 1 or name == "age"
     pd.testing.assert_frame_equal(complete_table(observed, random_state=0), completed)
 
 
@@ -73,7 +85,9 @@ def test_a_mark_that_no_mean_can_hold_is_named_instead_of_leaving_gaps() -> None
     x = LAW.sample(200, random_state=0)
     x[::7, 1] = np.nan
     x[3, 2] = -1.7e308
-    with pytest.raises(ValueError, match=r"column 'x2' \(-1\.7e\+308 to .*missing cells if they mark"):
+    with pytest.raises(
+        ValueError, match=r"column 'x2' \(-1\.7e\+308 to .*missing cells if they mark"
+    ):
         complete_table(x, random_state=0)
 
 
@@ -90,7 +104,9 @@ stand_ins = pytest.mark.filterwarnings("ignore:Discoveries may stand in:knockoff
 @stand_ins
 @pytest.mark.filterwarnings("ignore:Nothing is selected:knockoffs.KnockoffWarning")
 def test_gaps_that_tell_of_the_target_are_a_discovery_of_the_column_as_observed_alone() -> None:
-    """As where a test is ordered for those who are ill: its result says nothing more, that it was made does."""
+    """As where a test is ordered for those who are ill: its result says nothing more,
+    that it was made does.
+    """
     w: dict[str, list[float]] = {"value": [], "complete": []}
     for seed in range(10):
         x = LAW.sample(600, random_state=seed)
@@ -100,7 +116,9 @@ def test_gaps_that_tell_of_the_target_are_a_discovery_of_the_column_as_observed_
         observed[rng.random(600) < ndtr(2 * (y - x[:, 0]) - 1), 4] = np.nan
         for missing, found in w.items():
             settings = {"missing": missing, "fdr": 0.5, "certify": False, "random_state": seed}
-            fitted = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), **settings).fit(observed, y)
+            fitted = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), **settings).fit(
+                observed, y
+            )
             assert fitted.w_[0] > 0
             found.append(fitted.w_[4])
     assert min(w["value"]) > 0.1
@@ -109,13 +127,20 @@ def test_gaps_that_tell_of_the_target_are_a_discovery_of_the_column_as_observed_
 
 def completing(seed: int | np.random.Generator | None) -> KnockoffSelector:
     return KnockoffSelector(
-        GaussianKnockoffs(), LassoStatistic(), fdr=0.5, certify=False, missing="complete", random_state=seed
+        GaussianKnockoffs(),
+        LassoStatistic(),
+        fdr=0.5,
+        certify=False,
+        missing="complete",
+        random_state=seed,
     )
 
 
 @stand_ins
 @pytest.mark.parametrize("seed", [None, np.random.default_rng(0)])
-def test_the_seed_that_is_reported_gives_the_same_completion(seed: np.random.Generator | None) -> None:
+def test_the_seed_that_is_reported_gives_the_same_completion(
+    seed: np.random.Generator | None,
+) -> None:
     _, observed = rows_with_gaps(200, 0)
     y = observed[:, [0, 2, 3, 4]].sum(1) + np.random.default_rng(1).normal(size=200)
     first = completing(seed).fit(observed, y)
@@ -166,13 +191,19 @@ def test_cells_that_are_filled_in_hide_nothing_that_is_warned_of() -> None:
     table = pd.DataFrame(rng.normal(size=(200, 6)), columns=list("abcdef"))
     y = table.sum(axis=1)
     table["again"] = (2 * y).mask(rng.random(200) < 0.3)
-    selector = KnockoffSelector("gaussian", "lasso", fdr=0.4, missing="complete", certify=False, random_state=0)
+    selector = KnockoffSelector(
+        "gaussian", "lasso", fdr=0.4, missing="complete", certify=False, random_state=0
+    )
     with pytest.warns(KnockoffWarning, match="column 'again': a copy of the target y"):
         selector.fit(table, y)
 
 
-def pairs_with_gaps(share: float, rows: int = 600, pairs: int = 15) -> tuple[np.ndarray, np.ndarray]:
-    """Relevant columns that miss a share of their cells, each beside a proxy that y does not depend on."""
+def pairs_with_gaps(
+    share: float, rows: int = 600, pairs: int = 15
+) -> tuple[np.ndarray, np.ndarray]:
+    """Relevant columns that miss a share of their cells,
+    each beside a proxy that y does not depend on.
+    """
     rng = np.random.default_rng(3)
     x = np.repeat(rng.normal(size=(rows, pairs)), 2, axis=1)
     x[:, 1::2] = 0.7 * x[:, 1::2] + np.sqrt(0.51) * rng.normal(size=(rows, pairs))
@@ -183,7 +214,9 @@ def pairs_with_gaps(share: float, rows: int = 600, pairs: int = 15) -> tuple[np.
 
 @pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
 def test_the_check_counts_discoveries_that_stand_in_for_lost_cells() -> None:
-    """A proxy of a relevant column still tells what its missing cells would have told: two in five are false."""
+    """A proxy of a relevant column still tells what its missing cells would have told:
+    two in five are false.
+    """
     expected, verdicts, cautions = [], [], []
     for share in (0.0, 0.4):
         x, y = pairs_with_gaps(share)
@@ -192,11 +225,16 @@ def test_the_check_counts_discoveries_that_stand_in_for_lost_cells() -> None:
         ).fit(x, y)
         expected.append(fitted.expectation_.rate(0.2).fdp)
         verdicts.append(fitted.certificate_.verdict)
-        cautions.append([said for said in fitted.selection_.cautions if "stand in for cells" in said])
+        cautions.append(
+            [said for said in fitted.selection_.cautions if "stand in for cells" in said]
+        )
     assert expected[0] < 0.2 < 0.25 < expected[1]
     assert verdicts[0] == "pass" != verdicts[1]
     assert cautions[0] == []
-    assert "'x1' for 'x0' (correlation 0.6" in cautions[1][0] or "'x1' for 'x0' (correlation 0.7" in cautions[1][0]
+    assert (
+        "'x1' for 'x0' (correlation 0.6" in cautions[1][0]
+        or "'x1' for 'x0' (correlation 0.7" in cautions[1][0]
+    )
 
 
 def test_rows_are_completed_again_where_cells_were_missing_alone() -> None:

@@ -29,7 +29,9 @@ def x() -> np.ndarray:
 @pytest.fixture(scope="module")
 def linear(x: np.ndarray) -> JointDensity:
     """The linear-Gaussian start of the density, whose conditionals have a closed form."""
-    return JointDensity(scale="standard", components=1, hidden=(4,), epochs=0, random_state=0).fit(x)
+    return JointDensity(scale="standard", components=1, hidden=(4,), epochs=0, random_state=0).fit(
+        x
+    )
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,9 @@ def test_the_conditional_of_a_gaussian_density_has_the_closed_form(
     deviation = precision[feature, feature] ** -0.5
     centre = x[:, feature] - (x - mean) @ precision[:, feature] / precision[feature, feature]
     conditional = linear.conditional(x, feature)
-    assert np.abs(conditional.log_prob() - norm.logpdf(x[:, feature], centre, deviation)).max() < 0.08
+    assert (
+        np.abs(conditional.log_prob() - norm.logpdf(x[:, feature], centre, deviation)).max() < 0.08
+    )
     drawn = (conditional.sample(200, random_state=1) - centre) / deviation
     assert drawn.mean() == pytest.approx(0, abs=0.02)
     assert drawn.std() == pytest.approx(1, abs=0.02)
@@ -76,7 +80,9 @@ def test_the_conditional_of_a_gaussian_density_has_the_closed_form(
 
 
 def test_draws_follow_the_density_that_was_learned(x: np.ndarray) -> None:
-    """Of rows of the density itself the redrawn column is distributed as the column: a step of a Gibbs sampler."""
+    """Of rows of the density itself the redrawn column is distributed as the column:
+    a step of a Gibbs sampler.
+    """
     model = JointDensity(hidden=(8,), epochs=3, random_state=0).fit(x)
     rows = model.sample(2000, random_state=3)
     for feature in range(5):
@@ -84,9 +90,14 @@ def test_draws_follow_the_density_that_was_learned(x: np.ndarray) -> None:
         redrawn = conditional.sample(1, random_state=2)[0]
         # the probability integral transform of the rows under their own conditional is uniform
         below = (conditional.sample(99, random_state=4) < rows[:, feature]).mean(0)
-        assert kstest(below + np.random.default_rng(0).uniform(-0.005, 0.005, 2000), "uniform").pvalue > 0.001
+        assert (
+            kstest(below + np.random.default_rng(0).uniform(-0.005, 0.005, 2000), "uniform").pvalue
+            > 0.001
+        )
         for other in set(range(5)) - {feature}:
-            ours, theirs = (np.corrcoef(c, rows[:, other])[0, 1] for c in (redrawn, rows[:, feature]))
+            ours, theirs = (
+                np.corrcoef(c, rows[:, other])[0, 1] for c in (redrawn, rows[:, feature])
+            )
             assert ours == pytest.approx(theirs, abs=0.08)
 
 
@@ -105,14 +116,20 @@ def test_the_grid_agrees_with_a_fine_one_where_densities_are_narrow_or_have_two_
     assert used.shape == (3, 11 + 3 * 12)
     fine = torch.linspace(-4, 4, 80_001, dtype=torch.float64).expand(3, -1).contiguous()
     truth = GridDensity.of(fine, likelihood(fine) + prior(fine))
-    places = truth.quantile(torch.linspace(0.01, 0.99, 50, dtype=torch.float64).expand(3, -1).contiguous())
+    places = truth.quantile(
+        torch.linspace(0.01, 0.99, 50, dtype=torch.float64).expand(3, -1).contiguous()
+    )
     assert (found.cdf(places) - truth.cdf(places)).abs().max() < 0.01
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-8, 4e-8, 1e-6, 2e-4])
 def test_nodes_that_nearly_coincide_do_no_harm(gap: float) -> None:
-    """A likelihood in single precision, whose rounding error is large beside so small a distance."""
-    nodes = torch.tensor([-4.0, -2.5, -1.0, -1.0 + gap, -1.0 + 2 * gap, 0.5, 2.0, 4.0], dtype=torch.float64)
+    """A likelihood in single precision, whose rounding error is large beside so small a
+    distance.
+    """
+    nodes = torch.tensor(
+        [-4.0, -2.5, -1.0, -1.0 + gap, -1.0 + 2 * gap, 0.5, 2.0, 4.0], dtype=torch.float64
+    )
     values = (-0.7 * (nodes - 0.3) ** 2).float().double()
     values[3] += 5e-7  # a rounding error
     points, cubic = _fine(nodes.unsqueeze(0), values.unsqueeze(0))
@@ -150,11 +167,15 @@ def test_probabilities_of_all_values_sum_to_one(
     drawn = conditional.sample(400, random_state=1)
     for value, share in zip(values, shares, strict=True):
         assert np.abs((drawn == value).mean(0) - share).max() < 6 * 0.5 / np.sqrt(400)
-    own = np.select([mixed_density._read(mixed).codes[:, j] == value for value in values], list(shares))
+    own = np.select(
+        [mixed_density._read(mixed).codes[:, j] == value for value in values], list(shares)
+    )
     np.testing.assert_allclose(np.exp(conditional.log_prob()), own, atol=1e-9)
 
 
-def test_missing_cells_are_drawn_with_their_probability(mixed: pd.DataFrame, mixed_density: JointDensity) -> None:
+def test_missing_cells_are_drawn_with_their_probability(
+    mixed: pd.DataFrame, mixed_density: JointDensity
+) -> None:
     conditional = mixed_density.conditional(mixed, 4)
     share = conditional.probability(np.nan)
     drawn = conditional.sample(400, random_state=1)
@@ -196,7 +217,9 @@ def test_a_density_from_a_file_is_the_same(
     np.testing.assert_array_equal(again.score_samples(mixed), mixed_density.score_samples(mixed))
     np.testing.assert_array_equal(again.sample(20), mixed_density.sample(20))
     for feature in range(5):
-        ours, theirs = (d.conditional(mixed, feature).sample(3, random_state=1) for d in (again, mixed_density))
+        ours, theirs = (
+            d.conditional(mixed, feature).sample(3, random_state=1) for d in (again, mixed_density)
+        )
         np.testing.assert_array_equal(ours, theirs)
     assert [h.held_out for h in again.history_] == [h.held_out for h in mixed_density.history_]
     with pytest.raises(ModelFileError, match="holds a JointDensity model, not DDLK"):
@@ -242,7 +265,9 @@ def test_a_truncated_file_is_refused(tmp_path: Path, linear: JointDensity) -> No
 
 
 def test_the_grid_agrees_with_the_density_in_narrow_clusters() -> None:
-    """Clusters far apart: a draw stays in the cluster of its row, and has the spread that the density gives it."""
+    """Clusters far apart: a draw stays in the cluster of its row,
+    and has the spread that the density gives it.
+    """
     x = AutoregressiveMixture(features=6).sample(300, random_state=0)
     model = JointDensity(hidden=(8,), epochs=2, random_state=0).fit(x)
     for feature in (0, 3):

@@ -108,11 +108,15 @@ def test_the_same_seed_gives_the_same_bits(make: Make, mixed_frame: pd.DataFrame
     pd.testing.assert_frame_equal(first, second, check_exact=True)
 
 
-def test_another_seed_gives_other_knockoffs(fitted: KnockoffGenerator, mixed_frame: pd.DataFrame) -> None:
+def test_another_seed_gives_other_knockoffs(
+    fitted: KnockoffGenerator, mixed_frame: pd.DataFrame
+) -> None:
     assert_differ_everywhere(*(fitted.sample(mixed_frame, random_state=seed) for seed in (1, 2)))
 
 
-def test_sampling_falls_back_on_the_estimators_seed(fitted: KnockoffGenerator, mixed_frame: pd.DataFrame) -> None:
+def test_sampling_falls_back_on_the_estimators_seed(
+    fitted: KnockoffGenerator, mixed_frame: pd.DataFrame
+) -> None:
     own = fitted.sample(mixed_frame)
     pd.testing.assert_frame_equal(own, fitted.sample(mixed_frame, random_state=0))
     assert_differ_everywhere(own, fitted.sample(mixed_frame, random_state=1))
@@ -140,13 +144,16 @@ def test_draws_are_reproducible(fitted: KnockoffGenerator, mixed_frame: pd.DataF
     assert len(fitted.sample(mixed_frame, n_draws=1)) == 1
 
 
-def test_draws_are_independent_given_the_rows(fitted: KnockoffGenerator, mixed_frame: pd.DataFrame) -> None:
+def test_draws_are_independent_given_the_rows(
+    fitted: KnockoffGenerator, mixed_frame: pd.DataFrame
+) -> None:
     table = pd.concat([mixed_frame] * 25, ignore_index=True)
     draws = fitted.sample(table, n_draws=4, random_state=4)
     for name in CONTINUOUS[:2]:
         a, b, c, d = (draw[name].to_numpy(dtype=np.float64) for draw in draws)
         assert np.abs(a - b).min() > 0 or (a != b).mean() > 0.98
-        # Whatever the law given x, differences of independent draws have mean 0 and are uncorrelated.
+        # Whatever the law given x, differences of independent draws have mean 0 and are
+        # uncorrelated.
         for first, second in ((a - b, c - d), (a - c, b - d), (a - d, b - c)):
             assert abs(np.corrcoef(first, second)[0, 1]) < 4.5 / np.sqrt(len(table))
         assert abs((a - b).mean()) < 4.5 * (a - b).std() / np.sqrt(len(table))
@@ -162,7 +169,9 @@ def test_rows_are_drawn_independently(fitted: KnockoffGenerator, mixed_frame: pd
         assert abs(np.corrcoef(column[:-1], column[1:])[0, 1]) < 4.5 / np.sqrt(len(column))
 
 
-def test_the_callers_table_is_left_alone(make: Make, mixed_frame: pd.DataFrame, values: np.ndarray) -> None:
+def test_the_callers_table_is_left_alone(
+    make: Make, mixed_frame: pd.DataFrame, values: np.ndarray
+) -> None:
     kept_frame, kept_values = mixed_frame.copy(deep=True), values.copy()
     make().fit(mixed_frame).sample(mixed_frame)
     make().fit(values).sample(values)
@@ -178,7 +187,9 @@ def test_tables_that_may_not_be_written_to_can_be_used(make: Make, values: np.nd
     np.testing.assert_array_equal(make().fit(frozen).sample(frozen), expected)
 
 
-def test_what_is_given_out_is_the_callers_to_change(fitted: KnockoffGenerator, mixed_frame: pd.DataFrame) -> None:
+def test_what_is_given_out_is_the_callers_to_change(
+    fitted: KnockoffGenerator, mixed_frame: pd.DataFrame
+) -> None:
     first = fitted.sample(mixed_frame)
     kept = first.copy(deep=True)
     first.loc[:, "<b>"] = -99.0
@@ -220,7 +231,9 @@ def test_pandas_in_pandas_out(fitted: KnockoffGenerator, mixed_frame: pd.DataFra
     assert_differ_everywhere(drawn, mixed_frame)
 
 
-def test_polars_in_polars_out(make: Make, fitted: KnockoffGenerator, mixed_frame: pd.DataFrame) -> None:
+def test_polars_in_polars_out(
+    make: Make, fitted: KnockoffGenerator, mixed_frame: pd.DataFrame
+) -> None:
     table = pl.DataFrame({name: mixed_frame[name].to_numpy() for name in mixed_frame})
     drawn = make().fit(table).sample(table)
     assert type(drawn) is pl.DataFrame
@@ -284,12 +297,18 @@ def test_units_do_not_matter(make: Make, mixed_frame: pd.DataFrame, power: int, 
     table = mixed_frame[CONTINUOUS].astype(np.float64)
     scaled = table.assign(**{name: table[name] * 2.0**power})
     expected, drawn = (make().fit(t).sample(t) for t in (table, scaled))
-    pd.testing.assert_frame_equal(drawn.assign(**{name: drawn[name] / 2.0**power}), expected, rtol=1e-9)
+    pd.testing.assert_frame_equal(
+        drawn.assign(**{name: drawn[name] / 2.0**power}), expected, rtol=1e-9
+    )
 
 
-def test_knockoffs_stay_finite_far_outside_the_fit(fitted: KnockoffGenerator, mixed_frame: pd.DataFrame) -> None:
+def test_knockoffs_stay_finite_far_outside_the_fit(
+    fitted: KnockoffGenerator, mixed_frame: pd.DataFrame
+) -> None:
     for scale in (-1e3, 1e3):
-        far = mixed_frame.assign(**{"<b>": mixed_frame["<b>"] * scale, "été": mixed_frame["été"] * abs(scale)})
+        far = mixed_frame.assign(
+            **{"<b>": mixed_frame["<b>"] * scale, "été": mixed_frame["été"] * abs(scale)}
+        )
         assert np.isfinite(numbers(fitted.sample(far))).all()
 
 
@@ -307,7 +326,9 @@ def test_special_columns_keep_their_place(make: Make, mixed_frame: pd.DataFrame)
         pd.testing.assert_series_equal(drawn[name], table[name])
     for name in ("weight in kg", "été"):
         assert (drawn[name] != table[name]).mean() > 0.98
-        assert drawn[name].mean() == pytest.approx(table[name].mean(), abs=0.5 * float(table[name].std()))
+        assert drawn[name].mean() == pytest.approx(
+            table[name].mean(), abs=0.5 * float(table[name].std())
+        )
 
 
 def test_save_and_load_give_the_same_model(
@@ -321,7 +342,9 @@ def test_save_and_load_give_the_same_model(
         assert loaded.get_params() == fitted.get_params()
         assert loaded.n_features_in_ == fitted.n_features_in_
         assert loaded.feature_names_in_.tolist() == fitted.feature_names_in_.tolist()
-        for one, other in zip(loaded.sample(mixed_frame, n_draws=2, random_state=3), expected, strict=True):
+        for one, other in zip(
+            loaded.sample(mixed_frame, n_draws=2, random_state=3), expected, strict=True
+        ):
             pd.testing.assert_frame_equal(one, other, check_exact=True)
     with pytest.raises(ValueError, match="feature names"):
         loaded.sample(mixed_frame.rename(columns={"visits": "other"}))
@@ -354,7 +377,8 @@ def test_a_model_that_drew_its_own_seed_can_be_saved(
         generator.save(tmp_path / "model")
         loaded = type(generator).load(tmp_path / "model")
         pd.testing.assert_frame_equal(
-            loaded.sample(mixed_frame, random_state=1), generator.sample(mixed_frame, random_state=1)
+            loaded.sample(mixed_frame, random_state=1),
+            generator.sample(mixed_frame, random_state=1),
         )
 
 
@@ -371,7 +395,9 @@ def test_clone_copies_the_parameters_and_nothing_learned(
     assert fresh.get_params() == fitted.get_params()
     with pytest.raises(NotFittedError):
         fresh.sample(mixed_frame)
-    pd.testing.assert_frame_equal(fresh.fit(mixed_frame).sample(mixed_frame), fitted.sample(mixed_frame))
+    pd.testing.assert_frame_equal(
+        fresh.fit(mixed_frame).sample(mixed_frame), fitted.sample(mixed_frame)
+    )
 
 
 def test_parameters_can_be_read_and_set(make: Make) -> None:
@@ -392,7 +418,9 @@ def test_fitting_leaves_the_parameters_alone(make: Make, mixed_frame: pd.DataFra
     assert generator.get_params() == before
 
 
-def test_nothing_works_before_the_fit(make: Make, mixed_frame: pd.DataFrame, tmp_path: Path) -> None:
+def test_nothing_works_before_the_fit(
+    make: Make, mixed_frame: pd.DataFrame, tmp_path: Path
+) -> None:
     with pytest.raises(NotFittedError):
         make().sample(mixed_frame)
     with pytest.raises(NotFittedError):
@@ -409,7 +437,9 @@ def test_a_failed_fit_leaves_the_generator_unfitted(make: Make, mixed_frame: pd.
         generator.sample(table)
 
 
-def test_features_are_counted_and_named(make: Make, fitted: KnockoffGenerator, mixed_frame: pd.DataFrame) -> None:
+def test_features_are_counted_and_named(
+    make: Make, fitted: KnockoffGenerator, mixed_frame: pd.DataFrame
+) -> None:
     assert fitted.n_features_in_ == 5
     assert fitted.feature_names_in_.tolist() == list(mixed_frame.columns)
     unnamed = make().fit(mixed_frame.to_numpy(dtype=np.float64))
@@ -417,7 +447,9 @@ def test_features_are_counted_and_named(make: Make, fitted: KnockoffGenerator, m
     assert not hasattr(unnamed, "feature_names_in_")
 
 
-def test_a_second_fit_forgets_the_first(make: Make, mixed_frame: pd.DataFrame, values: np.ndarray) -> None:
+def test_a_second_fit_forgets_the_first(
+    make: Make, mixed_frame: pd.DataFrame, values: np.ndarray
+) -> None:
     generator = make().fit(mixed_frame).fit(values[:, :3])
     assert generator.n_features_in_ == 3
     assert not hasattr(generator, "feature_names_in_")
@@ -425,8 +457,12 @@ def test_a_second_fit_forgets_the_first(make: Make, mixed_frame: pd.DataFrame, v
     np.testing.assert_array_equal(generator.sample(values[:, :3]), expected)
 
 
-def test_a_column_that_was_constant_in_the_fit_gets_a_copy(make: Make, mixed_frame: pd.DataFrame) -> None:
-    """Its law is unknown where it varies, and only a copy is valid then: it can never be selected."""
+def test_a_column_that_was_constant_in_the_fit_gets_a_copy(
+    make: Make, mixed_frame: pd.DataFrame
+) -> None:
+    """Its law is unknown where it varies, and only a copy is valid then:
+    it can never be selected.
+    """
     with pytest.warns(KnockoffWarning, match="'flat': constant"):
         generator = make().fit(mixed_frame.assign(flat=1.0))
     varied = mixed_frame.assign(flat=np.arange(len(mixed_frame), dtype=float))

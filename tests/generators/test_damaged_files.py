@@ -1,4 +1,6 @@
-"""Damaged model files: refused with a ModelFileError, or the same model; never another error or wrong numbers."""
+"""Damaged model files: refused with a ModelFileError, or the same model;
+never another error or wrong numbers.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ GENERATORS: dict[str, Callable[[], Model]] = TINY | {
     "mixed table": TINY["Gaussian"],
     "mixed table in DDLK": TINY["DDLK"],
     "density": lambda: JointDensity(hidden=(4,), components=2, epochs=1, random_state=0),
-    "mixed table in a density": lambda: JointDensity(hidden=(4,), components=2, epochs=1, random_state=0),
+    "mixed table in a density": lambda: JointDensity(
+        hidden=(4,), components=2, epochs=1, random_state=0
+    ),
 }
 
 pytestmark = pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
@@ -46,12 +50,18 @@ def table(kind: str) -> Any:
     if kind.startswith("mixed"):
         return mixed_table(z)
     whole = np.rint(2 * z).clip(-2, 2)
-    x = whole if kind == "categorical HMM" else np.column_stack([z[:, :2], np.exp(z[:, 2]), whole[:, 3]])
+    x = (
+        whole
+        if kind == "categorical HMM"
+        else np.column_stack([z[:, :2], np.exp(z[:, 2]), whole[:, 3]])
+    )
     return np.insert(x, 2, 1.5, axis=1)  # a constant column too
 
 
 def mixed_table(z: np.ndarray) -> pd.DataFrame:
-    """Levels, gaps, and two classes of rows: by gaps in two columns, and by a category that coarsens another."""
+    """Levels, gaps, and two classes of rows: by gaps in two columns,
+    and by a category that coarsens another.
+    """
     ward = np.array(list("abcd"))[np.digitize(z[:, 1], [-0.7, 0, 0.7])]
     gap = np.arange(60) % 4 == 0
     return pd.DataFrame(
@@ -71,8 +81,13 @@ def as_numbers(drawn: Any) -> np.ndarray:
     """A table as numbers that can be compared, missing cells and text among them."""
     if isinstance(drawn, np.ndarray):
         return drawn
-    labels = {label: float(k) for k, label in enumerate(["a", "b", "c", "d", "first", "second", "f", "m"])}
-    cells = [c if pd.api.types.is_numeric_dtype(c) else c.astype(object).map(labels) for _, c in drawn.items()]
+    labels = {
+        label: float(k) for k, label in enumerate(["a", "b", "c", "d", "first", "second", "f", "m"])
+    }
+    cells = [
+        c if pd.api.types.is_numeric_dtype(c) else c.astype(object).map(labels)
+        for _, c in drawn.items()
+    ]
     return np.column_stack([column.fillna(-9.0) for column in cells]).astype(np.float64)
 
 
@@ -113,7 +128,8 @@ def outcome(generator: type[Model], path: Path, x: Any) -> np.ndarray | str:
     try:
         return as_numbers(draw(model, x))
     except ValueError as error:
-        if str(error).startswith("The feature names should match"):  # by scikit-learn: other names in the file
+        # by scikit-learn: other names in the file
+        if str(error).startswith("The feature names should match"):
             return "refused in sampling"
         last = error.__traceback__
         while last is not None and last.tb_next is not None:
@@ -142,12 +158,16 @@ def attack(kind: str, how: Checksum, count: int, folder: Path) -> Counter[str]:
         assert np.isfinite(drawn).all()
         if how == "kept":
             generator.load(folder / "model").save(folder / "again")
-            assert parts((folder / "again").read_bytes()) == original, "a damaged file gave another model"
+            assert parts((folder / "again").read_bytes()) == original, (
+                "a damaged file gave another model"
+            )
         found["same" if np.array_equal(drawn, expected) else "other numbers"] += 1
     return found
 
 
-def parts(content: bytes) -> tuple[dict[str, str], str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
+def parts(
+    content: bytes,
+) -> tuple[dict[str, str], str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
     """Return all that is in a model file, whatever the order in which it is written."""
     model = ModelFile.parse(content)
     arrays = {name: (str(a.dtype), a.shape, a.tobytes()) for name, a in model.arrays.items()}
@@ -156,7 +176,9 @@ def parts(content: bytes) -> tuple[dict[str, str], str, dict[str, tuple[str, tup
 
 @pytest.mark.parametrize("how", CHECKSUMS)
 @pytest.mark.parametrize("kind", GENERATORS)
-def test_a_damaged_file_gives_a_clear_error_or_the_same_model(kind: str, how: Checksum, tmp_path: Path) -> None:
+def test_a_damaged_file_gives_a_clear_error_or_the_same_model(
+    kind: str, how: Checksum, tmp_path: Path
+) -> None:
     found = attack(kind, how, 24, tmp_path)
     assert found["refused"] > 12
     assert how != "kept" or found.keys() <= {"refused", "same"}
@@ -166,7 +188,9 @@ SMALL_CHANGES = [0.0, -1.0, 0.5, 3.0, 1e300, np.nan, np.inf, -np.inf]
 
 
 def test_any_other_number_in_a_description_of_columns_is_refused_or_works(tmp_path: Path) -> None:
-    """Most numbers of a model file of a mixed table are those of its columns: levels, intervals and boxes."""
+    """Most numbers of a model file of a mixed table are those of its columns: levels,
+    intervals and boxes.
+    """
     generator, content = saved("mixed table", tmp_path)
     x, model = table("mixed table"), ModelFile.parse(content)
     rng = np.random.default_rng(0)
@@ -177,7 +201,9 @@ def test_any_other_number_in_a_description_of_columns_is_refused_or_works(tmp_pa
         for name, array in model.arrays.items()
         if name.startswith("record.") and name != correlation and array.dtype in (float, bool)
     }
-    places = [(name, place) for name in sorted(of_columns) for place in range(of_columns[name].size)]
+    places = [
+        (name, place) for name in sorted(of_columns) for place in range(of_columns[name].size)
+    ]
     for name, place in rng.permutation(np.array(places, dtype=object))[:150]:
         numbers = of_columns[name].copy()
         numbers.flat[place] = rng.choice(SMALL_CHANGES)
@@ -202,7 +228,9 @@ def test_any_other_number_in_a_description_of_columns_is_refused_or_works(tmp_pa
         ("age", ["young", "old"]),
     ],
 )
-def test_levels_that_are_no_levels_of_the_columns_are_refused(column: str, levels: Any, tmp_path: Path) -> None:
+def test_levels_that_are_no_levels_of_the_columns_are_refused(
+    column: str, levels: Any, tmp_path: Path
+) -> None:
     generator, content = saved("mixed table", tmp_path)
     model = ModelFile.parse(content)
     (entry,) = (entry for entry in model.header["table"]["schema"] if entry["name"] == column)
@@ -220,7 +248,9 @@ HUGE = {
 }
 
 
-@pytest.mark.parametrize("widths", [[14_000, 14_000], [10**6] * 3, [1] * 300_000], ids=["wide", "wider", "deep"])
+@pytest.mark.parametrize(
+    "widths", [[14_000, 14_000], [10**6] * 3, [1] * 300_000], ids=["wide", "wider", "deep"]
+)
 @pytest.mark.parametrize("kind", HUGE)
 def test_a_header_that_asks_for_huge_networks_allocates_nothing(
     kind: str, widths: list[int], tmp_path: Path
@@ -239,7 +269,9 @@ def test_a_header_that_asks_for_huge_networks_allocates_nothing(
 
 
 def peak_memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 @pytest.mark.slow

@@ -17,19 +17,26 @@ from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
 Make = Callable[..., DDLK]
 
 
-# -- on Gaussian rows, where everything is known ------------------------------------------------------------
+# -- on Gaussian rows, where everything is known
+# ------------------------------------------------------------
 
 
-def test_no_swap_is_visible_on_held_out_rows(gaussian_law: AutoregressiveGaussian, gaussian_model: DDLK) -> None:
+def test_no_swap_is_visible_on_held_out_rows(
+    gaussian_law: AutoregressiveGaussian, gaussian_model: DDLK
+) -> None:
     divergence = gaussian_model.swap_divergence(gaussian_law.sample(2000, random_state=2))
     assert 0 < divergence.standard_error < 0.02
     assert abs(divergence.value) < 0.02 + 4 * divergence.standard_error
 
 
-def test_swap_divergence_sees_bad_knockoffs(gaussian_law: AutoregressiveGaussian, gaussian_model: DDLK) -> None:
+def test_swap_divergence_sees_bad_knockoffs(
+    gaussian_law: AutoregressiveGaussian, gaussian_model: DDLK
+) -> None:
     """With q_joint of dependent columns and q_knockoff of independent ones, swaps show."""
     independent = AutoregressiveGaussian(features=8, rho=0.0, mean=1.0)
-    bad = DDLK(hidden=(8,), joint_epochs=1, knockoff_epochs=0, random_state=0).fit(independent.sample(600, 1))
+    bad = DDLK(hidden=(8,), joint_epochs=1, knockoff_epochs=0, random_state=0).fit(
+        independent.sample(600, 1)
+    )
     bad._joint = gaussian_model._joint
     assert bad.swap_divergence(gaussian_law.sample(1000, random_state=2)).value > 1
 
@@ -40,7 +47,9 @@ def test_swap_divergence_is_reproducible_and_its_error_honest(
     x = gaussian_law.sample(500, random_state=2)
     assert gaussian_model.swap_divergence(x) == gaussian_model.swap_divergence(x, random_state=0)
     runs = [
-        gaussian_model.swap_divergence(gaussian_law.sample(500, random_state=seed), random_state=seed)
+        gaussian_model.swap_divergence(
+            gaussian_law.sample(500, random_state=seed), random_state=seed
+        )
         for seed in range(30)
     ]
     spread = np.std([run.value for run in runs])
@@ -56,7 +65,8 @@ def test_the_joint_covariance_is_that_of_knockoffs(
     joint = np.cov(np.hstack([x, gaussian_model.sample(x, random_state=3)]).T)
     sigma = gaussian_law.covariance
     off = sigma - np.diag(knockoff_gaps(sigma))
-    error = np.sqrt(2 / rows) + np.sqrt(2 / fitted_rows)  # of these rows, and of the rows of the fit
+    # of these rows, and of the rows of the fit
+    error = np.sqrt(2 / rows) + np.sqrt(2 / fitted_rows)
     np.testing.assert_allclose(joint, np.block([[sigma, off], [off, sigma]]), atol=2.5 * error)
 
 
@@ -67,7 +77,9 @@ def test_knockoffs_have_the_mean_and_shape_of_the_data(
     drawn = gaussian_model.sample(x, random_state=3)
     np.testing.assert_allclose(drawn.mean(0), 1, atol=4 / np.sqrt(600))
     levels = [0.01, 0.1, 0.5, 0.9, 0.99]
-    np.testing.assert_allclose(np.quantile(drawn, levels, axis=0), np.quantile(x, levels, axis=0), atol=0.3)
+    np.testing.assert_allclose(
+        np.quantile(drawn, levels, axis=0), np.quantile(x, levels, axis=0), atol=0.3
+    )
 
 
 def test_joint_log_prob_is_close_to_the_true_density(
@@ -88,7 +100,9 @@ def test_log_prob_is_close_to_the_law_of_exact_knockoffs(
     assert 0 < (exact - gaussian_model.log_prob(x, x_tilde)).mean() < 0.25
 
 
-def test_samples_follow_log_prob(gaussian_law: AutoregressiveGaussian, gaussian_model: DDLK) -> None:
+def test_samples_follow_log_prob(
+    gaussian_law: AutoregressiveGaussian, gaussian_model: DDLK
+) -> None:
     """E exp(log q(shifted) - log q(drawn)) = 1 for draws from q, whatever the shift."""
     x = gaussian_law.sample(20000, random_state=2)
     drawn = gaussian_model.sample(x, random_state=3)
@@ -98,12 +112,16 @@ def test_samples_follow_log_prob(gaussian_law: AutoregressiveGaussian, gaussian_
     assert ratio.mean() == pytest.approx(1, abs=4.5 * ratio.std() / np.sqrt(len(x)))
 
 
-# -- densities are densities --------------------------------------------------------------------------------
+# -- densities are densities
+# --------------------------------------------------------------------------------
 
 TWO_COLUMNS = {
     "gaussian": (AutoregressiveGaussian(features=2, rho=0.8, mean=3.0), "standard"),
     "gaussian scores": (AutoregressiveGaussian(features=2, rho=0.8, mean=3.0), "normal"),
-    "mixture": (AutoregressiveMixture(features=2, weights=(0.4, 0.6), means=(0.0, 6.0), rhos=(0.6, 0.2)), "auto"),
+    "mixture": (
+        AutoregressiveMixture(features=2, weights=(0.4, 0.6), means=(0.0, 6.0), rhos=(0.6, 0.2)),
+        "auto",
+    ),
     "clayton": (ClaytonCopula(features=2), "normal"),
     "clayton standardised": (ClaytonCopula(features=2), "standard"),
 }
@@ -113,12 +131,16 @@ TWO_COLUMNS = {
 def two_columns(request: pytest.FixtureRequest, fast_ddlk: Make) -> tuple[DDLK, bool]:
     """A model of two columns, and whether its columns are positive."""
     law, scale = TWO_COLUMNS[request.param]
-    model = fast_ddlk(joint_epochs=5, knockoff_epochs=2, scale=scale).fit(law.sample(300, random_state=0))
+    model = fast_ddlk(joint_epochs=5, knockoff_epochs=2, scale=scale).fit(
+        law.sample(300, random_state=0)
+    )
     return model, isinstance(law, ClaytonCopula) and scale == "normal"
 
 
 def integral(log_prob: Callable[[np.ndarray], np.ndarray], positive: bool) -> float:
-    """Of a density of two columns; for positive ones most points of the grid lie near zero, on both sides."""
+    """Of a density of two columns; for positive ones most points of the grid lie near zero,
+    on both sides.
+    """
     t = np.linspace(-17, 18, 601) if positive else np.linspace(-12, 20, 601)
     x, slope = (1e-6 * np.sinh(t), 1e-6 * np.cosh(t)) if positive else (t, np.ones_like(t))
     points = np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -134,7 +156,9 @@ def test_the_joint_density_integrates_to_one(two_columns: tuple[DDLK, bool]) -> 
 def test_the_knockoff_density_integrates_to_one(two_columns: tuple[DDLK, bool]) -> None:
     model, positive = two_columns
     row = np.array([0.5, 1.5])
-    total = integral(lambda points: model.log_prob(np.broadcast_to(row, points.shape), points), positive)
+    total = integral(
+        lambda points: model.log_prob(np.broadcast_to(row, points.shape), points), positive
+    )
     assert total == pytest.approx(1, abs=0.005)
 
 
@@ -147,7 +171,10 @@ def test_densities_are_in_the_units_of_the_data(fast_ddlk: Make, scale: str) -> 
     x_tilde = plain.sample(x)
     np.testing.assert_allclose(scaled.sample(x * unit), x_tilde * unit, rtol=1e-9)
     np.testing.assert_allclose(
-        scaled.joint_log_prob(x * unit), plain.joint_log_prob(x) - np.log(unit).sum(), rtol=1e-9, atol=1e-9
+        scaled.joint_log_prob(x * unit),
+        plain.joint_log_prob(x) - np.log(unit).sum(),
+        rtol=1e-9,
+        atol=1e-9,
     )
     np.testing.assert_allclose(
         scaled.log_prob(x * unit, x_tilde * unit),
@@ -158,13 +185,18 @@ def test_densities_are_in_the_units_of_the_data(fast_ddlk: Make, scale: str) -> 
     assert scaled.swap_divergence(x * unit) == pytest.approx(plain.swap_divergence(x), rel=1e-6)
 
 
-# -- other shapes of data -----------------------------------------------------------------------------------
+# -- other shapes of data
+# -----------------------------------------------------------------------------------
 
 
 def test_positive_columns_have_positive_knockoffs_on_the_normal_scale(fast_ddlk: Make) -> None:
     """But for a few just below zero, where the data leave open that their support goes on."""
     law = ClaytonCopula(features=4)
-    drawn = fast_ddlk(scale="normal").fit(law.sample(400, random_state=0)).sample(law.sample(5000, random_state=1))
+    drawn = (
+        fast_ddlk(scale="normal")
+        .fit(law.sample(400, random_state=0))
+        .sample(law.sample(5000, random_state=1))
+    )
     assert (drawn < 0).mean() < 0.002
     assert drawn.min() > -0.05
     np.testing.assert_allclose(drawn.mean(0), 1, atol=0.2)
@@ -200,7 +232,9 @@ def test_yes_and_no_columns_keep_their_dependence() -> None:
     rng = np.random.default_rng(0)
 
     def rows(count: int) -> np.ndarray:
-        z = rng.multivariate_normal(np.zeros(3), [[1, 0.7, 0.5], [0.7, 1, 0.7], [0.5, 0.7, 1]], size=count)
+        z = rng.multivariate_normal(
+            np.zeros(3), [[1, 0.7, 0.5], [0.7, 1, 0.7], [0.5, 0.7, 1]], size=count
+        )
         return np.column_stack([z[:, 0] > 0, z[:, 1] > 0, z[:, 2]]).astype(np.float64)
 
     model = DDLK(hidden=(16,), random_state=0).fit(rows(1500))
@@ -218,7 +252,8 @@ def test_heavy_tails_stay_finite(fast_ddlk: Make) -> None:
     assert np.isfinite(model.joint_log_prob(x)).all()
 
 
-# -- settings and what is learned ---------------------------------------------------------------------------
+# -- settings and what is learned
+# ---------------------------------------------------------------------------
 
 
 def test_the_papers_settings_are_those_of_its_appendix() -> None:
@@ -279,7 +314,9 @@ def test_more_entropy_moves_knockoffs_away(gaussian_law: AutoregressiveGaussian)
     for entropy in (0.0, 3.0):
         model = DDLK(hidden=(8,), entropy=entropy, knockoff_epochs=10, random_state=0).fit(x)
         drawn = model.sample(x, random_state=1)
-        likeness.append(np.mean([np.corrcoef(a, b)[0, 1] for a, b in zip(x.T, drawn.T, strict=True)]))
+        likeness.append(
+            np.mean([np.corrcoef(a, b)[0, 1] for a, b in zip(x.T, drawn.T, strict=True)])
+        )
     assert likeness[1] < likeness[0] - 0.05
 
 
@@ -292,7 +329,10 @@ def test_nothing_works_before_the_fit(method: str) -> None:
 
 @pytest.mark.parametrize("progress", [True, False])
 def test_progress_goes_to_standard_error_and_only_when_asked_for(
-    fast_ddlk: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, progress: bool
+    fast_ddlk: Make,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    progress: bool,
 ) -> None:
     x = AutoregressiveGaussian(features=3).sample(60, random_state=0)
     monkeypatch.setattr("knockoffs.runtime.progress.FIRST_LINE", 0.0)  # at once
@@ -304,7 +344,9 @@ def test_progress_goes_to_standard_error_and_only_when_asked_for(
 
 
 def test_luck_on_few_held_out_rows_does_not_speak_for_clusters() -> None:
-    """Independent normals have no clusters, and knockoffs that keep to one would be tied to their originals."""
+    """Independent normals have no clusters, and knockoffs that keep to one would be tied to their
+    originals.
+    """
     own = []
     for seed in range(4):
         x = np.random.default_rng(seed).normal(size=(600, 3))

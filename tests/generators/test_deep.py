@@ -51,7 +51,8 @@ def make(request: pytest.FixtureRequest) -> Make:
     return lambda **changes: kind(**(settings | {"random_state": 0} | changes))
 
 
-# Deep Knockoffs -------------------------------------------------------------------------------------------------
+# Deep Knockoffs
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,9 @@ def test_covariances_agree_better_than_those_of_permuted_rows_or_columns(
     assert found < 0.5 * min(asymmetry(x, rows), asymmetry(x, columns))
 
 
-def test_knockoffs_have_the_means_and_deviations_of_their_columns(pairs: tuple[np.ndarray, np.ndarray]) -> None:
+def test_knockoffs_have_the_means_and_deviations_of_their_columns(
+    pairs: tuple[np.ndarray, np.ndarray],
+) -> None:
     _, x_tilde = pairs
     assert np.abs(x_tilde.mean(0)).max() < 0.15
     assert np.abs(x_tilde.std(0) - 1).max() < 0.15
@@ -115,7 +118,9 @@ def test_without_decorrelation_knockoffs_stay_closer_to_their_features(
 ) -> None:
     x, x_tilde = pairs
     other = DeepKnockoffs(decorrelation=0.0, epochs=100, random_state=0).fit(X).sample(x)
-    near, far = (np.mean([np.corrcoef(x[:, j], t[:, j])[0, 1] for j in range(D)]) for t in (other, x_tilde))
+    near, far = (
+        np.mean([np.corrcoef(x[:, j], t[:, j])[0, 1] for j in range(D)]) for t in (other, x_tilde)
+    )
     assert near > far + 0.1
 
 
@@ -126,7 +131,8 @@ def test_the_target_is_one_minus_the_gaps_of_sdp() -> None:
     np.testing.assert_allclose(found, expected, atol=0.01)
 
 
-# what all of them promise ---------------------------------------------------------------------------------------
+# what all of them promise
+# ---------------------------------------------------------------------------------------
 
 
 class Constant(torch.nn.Module):
@@ -145,7 +151,9 @@ def test_a_collapse_is_warned_of_by_name(make: Make, monkeypatch: pytest.MonkeyP
     kind = type(make())
     monkeypatch.setattr(kind, "_network", lambda self, features, generator: Constant(features))
     monkeypatch.setattr(kind, "_train", lambda *_: [])
-    with pytest.warns(KnockoffWarning, match="column 'a'.*column 'd'.*collapsed to less than 0.2") as caught:
+    with pytest.warns(
+        KnockoffWarning, match="column 'a'.*column 'd'.*collapsed to less than 0.2"
+    ) as caught:
         make().fit(NAMED)
     (warning,) = caught
     assert warning.filename == __file__
@@ -167,24 +175,31 @@ def test_a_column_that_collapsed_beside_constant_ones_is_named_rightly(
 
 @pytest.mark.parametrize("learning_rate", [1e2, 1e4, 1e8, 1e30])
 def test_a_learning_rate_that_diverges_is_said(make: Make, learning_rate: float) -> None:
-    """Whether by an error or by a warning, which is an error here: never knockoffs that look fine."""
+    """Whether by an error or by a warning, which is an error here:
+    never knockoffs that look fine.
+    """
     with pytest.raises((TrainingDivergedError, KnockoffWarning), match=r"learning rate|history_"):
         make(learning_rate=learning_rate).fit(X)
 
 
 def test_a_loss_that_is_no_number_names_its_stage_and_the_remedy(make: Make) -> None:
     generator = make(learning_rate=1e30)
-    with pytest.raises(TrainingDivergedError, match=r"stage '.+': the loss became .+ in epoch \d+\. Lower its"):
+    with pytest.raises(
+        TrainingDivergedError, match=r"stage '.+': the loss became .+ in epoch \d+\. Lower its"
+    ):
         generator.fit(X)
     with pytest.raises(ValueError, match="not fitted"):
         generator.sample(X)
 
 
-@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")  # so few epochs may be in vain
+# so few epochs may be in vain
+@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")
 @pytest.mark.filterwarnings("ignore:X has only:knockoffs.KnockoffWarning")
 @pytest.mark.parametrize("rows", [10, 14, 20, 30])
 def test_few_rows_are_no_divergence(make: Make, rows: int) -> None:
-    """Ten rows are the fewest that a table may have; an error must then say what lacks, not blame the rate."""
+    """Ten rows are the fewest that a table may have; an error must then say what lacks,
+    not blame the rate.
+    """
     try:
         drawn = make().fit(X[:rows]).sample(X[:rows])
     except ValueError as error:
@@ -193,7 +208,8 @@ def test_few_rows_are_no_divergence(make: Make, rows: int) -> None:
         assert np.isfinite(drawn).all()
 
 
-@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")  # so few epochs may be in vain
+# so few epochs may be in vain
+@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")
 @pytest.mark.parametrize("batch_size", [2, 3, 4, 5])
 def test_a_batch_size_that_is_allowed_works(make: Make, batch_size: int) -> None:
     try:
@@ -204,7 +220,8 @@ def test_a_batch_size_that_is_allowed_works(make: Make, batch_size: int) -> None
         assert np.isfinite(generator.sample(X[:60])).all()
 
 
-@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")  # so few epochs may be in vain
+# so few epochs may be in vain
+@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")
 def test_training_lowers_or_keeps_the_held_out_loss(make: Make) -> None:
     (history,) = make().fit(X).history_
     if history.stage == "adversarial":  # a game has no loss that falls: the last weights are kept
@@ -214,7 +231,8 @@ def test_training_lowers_or_keeps_the_held_out_loss(make: Make) -> None:
     assert len(history.train) == len(history.held_out) > 1
 
 
-@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")  # so few epochs may be in vain
+# so few epochs may be in vain
+@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")
 def test_histories_survive_files(make: Make, tmp_path: Path) -> None:
     generator = make(epochs=3).fit(X)
     generator.save(tmp_path / "model")
@@ -227,7 +245,8 @@ def test_histories_survive_files(make: Make, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.sample(X), generator.sample(X))
 
 
-@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")  # so few epochs may be in vain
+# so few epochs may be in vain
+@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")
 def test_knockoffs_have_noise_of_their_own(make: Make) -> None:
     """x̃ is not a function of x: equal rows get knockoffs that spread."""
     generator = make().fit(X)
@@ -269,7 +288,8 @@ def test_bad_settings_of_deep_knockoffs_are_named(settings: dict[str, Any], said
         DeepKnockoffs(**settings).fit(X)
 
 
-# files of any kind ----------------------------------------------------------------------------------------------
+# files of any kind
+# ----------------------------------------------------------------------------------------------
 
 QUICK: dict[str, dict[str, Any]] = {
     "ddlk": {"hidden": (4,), "joint_epochs": 1, "knockoff_epochs": 1},
@@ -280,7 +300,8 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")  # so few epochs may be in vain
+# so few epochs may be in vain
+@pytest.mark.filterwarnings("ignore:.*history_:knockoffs.KnockoffWarning")
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_file_is_read_as_the_kind_that_wrote_it(name: str, tmp_path: Path) -> None:
     generator = GENERATORS[name](**QUICK.get(name, {}), random_state=0).fit(X[:200])

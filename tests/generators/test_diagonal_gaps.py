@@ -1,4 +1,6 @@
-"""The gaps of "sdp" on covariances that are sparse or all but singular: allowed, and proven to be the largest."""
+"""The gaps of "sdp" on covariances that are sparse or all but singular: allowed,
+and proven to be the largest.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ Make = Callable[[int, np.random.Generator], np.ndarray]
 
 def sparse_symmetric(features: int, rng: np.random.Generator) -> np.ndarray:
     """Three entries per row on average."""
-    upper = np.triu(rng.random((features, features)) < 3 / features, 1) * rng.uniform(-1, 1, (features, features))
+    upper = np.triu(rng.random((features, features)) < 3 / features, 1) * rng.uniform(
+        -1, 1, (features, features)
+    )
     return upper + upper.T
 
 
@@ -37,7 +41,9 @@ def sparse_precision(features: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def sparse_root(features: int, rng: np.random.Generator) -> np.ndarray:
-    root = np.tril(rng.random((features, features)) < 3 / features, -1) * rng.normal(size=(features, features))
+    root = np.tril(rng.random((features, features)) < 3 / features, -1) * rng.normal(
+        size=(features, features)
+    )
     root += np.eye(features)
     return root @ root.T
 
@@ -55,7 +61,14 @@ def blocks_of_columns(features: int, rng: np.random.Generator) -> np.ndarray:
     return covariance
 
 
-MAKES = [sparse_covariance, all_but_singular, sparse_precision, sparse_root, banded, blocks_of_columns]
+MAKES = [
+    sparse_covariance,
+    all_but_singular,
+    sparse_precision,
+    sparse_root,
+    banded,
+    blocks_of_columns,
+]
 
 
 def assert_allowed(correlation: np.ndarray, s: np.ndarray) -> None:
@@ -97,10 +110,14 @@ def test_gaps_of_groups_that_share_theirs(make: Make) -> None:
 def test_knockoffs_of_a_sparse_covariance_have_its_moments(given: bool) -> None:
     covariance = sparse_covariance(100, np.random.default_rng(4))
     x = np.random.default_rng(5).multivariate_normal(np.zeros(100), covariance, size=20_000)
-    model = GaussianKnockoffs("sdp", covariance=covariance if given else "empirical", random_state=0).fit(x)
+    model = GaussianKnockoffs(
+        "sdp", covariance=covariance if given else "empirical", random_state=0
+    ).fit(x)
     pull, spread = knockoff_law(model.covariance_, model.gaps_)
     keep = np.eye(100) - pull
-    np.testing.assert_allclose(keep @ model.covariance_ @ keep.T + spread, model.covariance_, atol=1e-9)
+    np.testing.assert_allclose(
+        keep @ model.covariance_ @ keep.T + spread, model.covariance_, atol=1e-9
+    )
     between = x.T @ model.sample(x) / len(x) - (covariance - np.diag(model.gaps_))
     deviation = np.sqrt(np.diag(covariance))
     assert np.abs(between / np.outer(deviation, deviation)).max() < 6 / 20_000**0.5

@@ -13,8 +13,11 @@ from knockoffs.datasets import AutoregressiveGaussian
 
 from .tiny import TINY
 
-FRAME = pd.DataFrame(AutoregressiveGaussian(features=4, rho=0.6).sample(60, random_state=3), columns=list("abcd"))
-FRAME["d"] = np.rint(2 * FRAME["d"])  # would be drawn as the highest level where the draw is no number
+FRAME = pd.DataFrame(
+    AutoregressiveGaussian(features=4, rho=0.6).sample(60, random_state=3), columns=list("abcd")
+)
+# would be drawn as the highest level where the draw is no number
+FRAME["d"] = np.rint(2 * FRAME["d"])
 
 pytestmark = pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
 
@@ -28,7 +31,8 @@ def test_rows_too_far_from_the_fit_are_counted_and_named(ddlk: DDLK) -> None:
     far = FRAME.copy()
     far.loc[[3, 7], "b"] = [1e39, -1e300]
     said = (
-        r"DDLK: the draws for .*column 'b'.* not finite in 2 of 60 rows \(the first is row 4\)\..*drop these rows"
+        r"DDLK: the draws for .*column 'b'.* not finite in 2 of 60 rows \(the first is row "
+        r"4\)\..*drop these rows"
     )
     with pytest.raises(ValueError, match=said):
         ddlk.sample(far)
@@ -65,4 +69,6 @@ def test_numbers_that_the_columns_type_cannot_hold_are_kept_in_double_precision(
     largest = [np.abs(np.asarray(draw, dtype=np.float64)).max() for draw in drawn]
     assert np.isfinite(largest).all()
     assert max(largest) > np.finfo(dtype).max
-    assert np.asarray(generator.sample(as_table((x / np.abs(x).max()).astype(dtype)))).dtype == dtype
+    assert (
+        np.asarray(generator.sample(as_table((x / np.abs(x).max()).astype(dtype)))).dtype == dtype
+    )

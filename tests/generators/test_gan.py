@@ -29,11 +29,14 @@ def pairs(trained: KnockoffGAN) -> tuple[np.ndarray, np.ndarray]:
 
 def test_training_makes_the_full_swap_less_visible(trained: KnockoffGAN) -> None:
     (history,) = trained.history_
-    assert history.best_epoch == len(history.held_out) - 1  # the last weights are kept: a game has no best ones
+    # the last weights are kept: a game has no best ones
+    assert history.best_epoch == len(history.held_out) - 1
     assert history.held_out[-1] < 0.5 * history.held_out[0]
 
 
-def test_knockoffs_have_roughly_the_margins_of_their_columns(pairs: tuple[np.ndarray, np.ndarray]) -> None:
+def test_knockoffs_have_roughly_the_margins_of_their_columns(
+    pairs: tuple[np.ndarray, np.ndarray],
+) -> None:
     _, x_tilde = pairs
     assert np.abs(x_tilde.mean(0)).max() < 0.4
     assert ((x_tilde.std(0) > 0.6) & (x_tilde.std(0) < 1.5)).all()
@@ -50,7 +53,9 @@ def test_knockoffs_depend_on_each_other_more_as_columns_do_than_permuted_ones(
 def test_swaps_of_one_column_change_covariances_less_than_with_rows_of_other_people(
     pairs: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """cov(x_i, x̃_j) = cov(x_i, x_j) for knockoffs; with permuted rows it is 0. The full swap does not see it."""
+    """cov(x_i, x̃_j) = cov(x_i, x_j) for knockoffs; with permuted rows it is 0.
+    The full swap does not see it.
+    """
     x, x_tilde = pairs
     off = ~np.eye(D, dtype=bool)
 
@@ -68,7 +73,9 @@ def test_knockoffs_are_no_copies(pairs: tuple[np.ndarray, np.ndarray]) -> None:
 
 def test_the_dependence_term_moves_knockoffs_away_from_their_features() -> None:
     def copies(decorrelation: float) -> float:
-        generator = KnockoffGAN(epochs=40, decorrelation=decorrelation, learning_rate=3e-3, random_state=0).fit(X)
+        generator = KnockoffGAN(
+            epochs=40, decorrelation=decorrelation, learning_rate=3e-3, random_state=0
+        ).fit(X)
         drawn = generator.sample(X)
         return float(np.mean([abs(np.corrcoef(X[:, j], drawn[:, j])[0, 1]) for j in range(D)]))
 

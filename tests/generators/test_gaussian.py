@@ -1,4 +1,6 @@
-"""Gaussian knockoffs: the gaps are optimal and allowed, and the law of x̃ given x makes swaps invisible."""
+"""Gaussian knockoffs: the gaps are optimal and allowed,
+and the law of x̃ given x makes swaps invisible.
+"""
 
 from __future__ import annotations
 
@@ -47,19 +49,25 @@ def correlations(draw: st.DrawFn) -> np.ndarray:
     return covariance / np.outer(deviation, deviation)
 
 
-def assert_no_coordinate_can_improve(correlation: np.ndarray, gaps: np.ndarray, method: str) -> None:
+def assert_no_coordinate_can_improve(
+    correlation: np.ndarray, gaps: np.ndarray, method: str
+) -> None:
     here = loss(correlation, gaps, method)
     assert np.isfinite(here)
     for j in range(len(gaps)):
         for factor in (0.5, 0.9, 0.98, 0.995, 1.005, 1.02, 1.1, 2.0):
             moved = gaps.copy()
             moved[j] *= factor
-            assert loss(correlation, moved, method) > here - 1e-6 * abs(here), f"gap {j} times {factor}"
+            assert loss(correlation, moved, method) > here - 1e-6 * abs(here), (
+                f"gap {j} times {factor}"
+            )
 
 
 @pytest.mark.parametrize("method", METHODS)
 @given(correlation=correlations())
-def test_gaps_are_allowed_and_no_single_one_can_be_improved(method: str, correlation: np.ndarray) -> None:
+def test_gaps_are_allowed_and_no_single_one_can_be_improved(
+    method: str, correlation: np.ndarray
+) -> None:
     assert_no_coordinate_can_improve(correlation, knockoff_gaps(correlation, method), method)
 
 
@@ -72,7 +80,9 @@ def test_gaps_of_nearly_singular_correlations(method: str, distance: float) -> N
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("rho", [-0.1, 0.0, 0.3, 0.9])
-def test_gaps_of_equicorrelated_columns_solve_the_problem_in_one_unknown(method: str, rho: float) -> None:
+def test_gaps_of_equicorrelated_columns_solve_the_problem_in_one_unknown(
+    method: str, rho: float
+) -> None:
     features = 6
     correlation = equicorrelated(features, rho)
     most = 2 * np.linalg.eigvalsh(correlation)[0]
@@ -96,20 +106,31 @@ def test_gaps_follow_units_and_the_order_of_columns(method: str) -> None:
     covariance = AutoregressiveGaussian(6, rho=0.7).covariance
     gaps = knockoff_gaps(covariance, method)
     unit = np.array([1e-3, 1, 5, 1e4, 0.2, 1])
-    np.testing.assert_allclose(knockoff_gaps(covariance * np.outer(unit, unit), method), gaps * unit**2, rtol=1e-6)
+    np.testing.assert_allclose(
+        knockoff_gaps(covariance * np.outer(unit, unit), method), gaps * unit**2, rtol=1e-6
+    )
     order = np.array([3, 0, 5, 1, 4, 2])
-    np.testing.assert_allclose(knockoff_gaps(covariance[np.ix_(order, order)], method), gaps[order], rtol=1e-4)
+    np.testing.assert_allclose(
+        knockoff_gaps(covariance[np.ix_(order, order)], method), gaps[order], rtol=1e-4
+    )
 
 
 def joint_covariance(covariance: np.ndarray, gaps: np.ndarray) -> np.ndarray:
     """Covariance of [x, x̃] when x̃ = x - P(x - μ) + noise of covariance C."""
     pull, spread = knockoff_law(covariance, gaps)
     keep = np.eye(len(gaps)) - pull
-    return np.block([[covariance, covariance @ keep.T], [keep @ covariance, keep @ covariance @ keep.T + spread]])
+    return np.block(
+        [
+            [covariance, covariance @ keep.T],
+            [keep @ covariance, keep @ covariance @ keep.T + spread],
+        ]
+    )
 
 
 @given(correlation=correlations(), method=st.sampled_from(METHODS), data=st.data())
-def test_no_swap_changes_the_joint_covariance(correlation: np.ndarray, method: str, data: st.DataObject) -> None:
+def test_no_swap_changes_the_joint_covariance(
+    correlation: np.ndarray, method: str, data: st.DataObject
+) -> None:
     features = len(correlation)
     gaps = knockoff_gaps(correlation, method)
     joint = joint_covariance(correlation, gaps)
@@ -138,7 +159,8 @@ def test_an_unknown_method_is_refused_by_name(method: str) -> None:
         knockoff_gaps(np.eye(3), method)
 
 
-# gaps of "sdp" and "equi" ---------------------------------------------------------------------------------------
+# gaps of "sdp" and "equi"
+# ---------------------------------------------------------------------------------------
 
 
 @given(correlation=correlations())
@@ -148,19 +170,24 @@ def test_equal_gaps_are_as_wide_as_they_may_be(correlation: np.ndarray) -> None:
     assert np.linalg.eigvalsh(2 * correlation - np.diag(gaps))[0] >= -1e-12
 
 
-@pytest.mark.parametrize(("rho", "expected"), [(-0.1, 1), (0.0, 1), (0.5, 1), (0.8, 0.4), (0.95, 0.1)])
+@pytest.mark.parametrize(
+    ("rho", "expected"), [(-0.1, 1), (0.0, 1), (0.5, 1), (0.8, 0.4), (0.95, 0.1)]
+)
 def test_equal_gaps_of_equicorrelated_columns(rho: float, expected: float) -> None:
     """The smallest eigenvalue is 1 - rho, or 1 + 5 rho where that is below."""
     np.testing.assert_allclose(knockoff_gaps(equicorrelated(6, rho), "equi"), expected, rtol=1e-6)
 
 
 @given(correlation=correlations())
-def test_sdp_gaps_are_allowed_and_sum_to_at_least_those_of_other_methods(correlation: np.ndarray) -> None:
+def test_sdp_gaps_are_allowed_and_sum_to_at_least_those_of_other_methods(
+    correlation: np.ndarray,
+) -> None:
     gaps = knockoff_gaps(correlation, "sdp")
     assert (gaps >= 0).all()
     assert (gaps <= 1 + 1e-9).all()
     assert np.linalg.eigvalsh(2 * correlation - np.diag(gaps))[0] >= -1e-9
-    for other in ("equi", "mvr", "maxent"):  # all of them are allowed in the problem that "sdp" solves
+    # all of them are allowed in the problem that "sdp" solves
+    for other in ("equi", "mvr", "maxent"):
         assert gaps.sum() >= (1 - 1e-3) * knockoff_gaps(correlation, other).sum(), other
 
 
@@ -169,14 +196,18 @@ SEED = {"rng" if "rng" in inspect.signature(differential_evolution).parameters e
 
 
 def largest_sum_of_gaps(correlation: np.ndarray) -> float:
-    """By search over all allowed gaps, which shares of what the gaps before leave to each parametrise."""
+    """By search over all allowed gaps, which shares of what the gaps before leave to each
+    parametrise.
+    """
     features = len(correlation)
 
     def minus_sum(shares: np.ndarray) -> float:
         inverse, total = np.linalg.inv(2 * correlation), 0.0
         for j, share in enumerate([*shares, 1.0]):
             gap = (1 - 1e-9) * share * min(1.0, 1 / inverse[j, j])
-            inverse = inverse + gap / (1 - gap * inverse[j, j]) * np.outer(inverse[:, j], inverse[j])
+            inverse = inverse + gap / (1 - gap * inverse[j, j]) * np.outer(
+                inverse[:, j], inverse[j]
+            )
             total += gap
         return -total
 
@@ -208,11 +239,14 @@ def test_sdp_and_equal_gaps_follow_units(method: str) -> None:
     covariance = AutoregressiveGaussian(6, rho=0.7).covariance
     gaps = knockoff_gaps(covariance, method)
     unit = np.array([1e-3, 1, 5, 1e4, 0.2, 1])
-    np.testing.assert_allclose(knockoff_gaps(covariance * np.outer(unit, unit), method), gaps * unit**2, rtol=1e-5)
+    np.testing.assert_allclose(
+        knockoff_gaps(covariance * np.outer(unit, unit), method), gaps * unit**2, rtol=1e-5
+    )
     np.testing.assert_allclose(knockoff_gaps(np.diag(unit), method), unit, rtol=1e-4)
 
 
-# the generator --------------------------------------------------------------------------------------------------
+# the generator
+# --------------------------------------------------------------------------------------------------
 
 UNIT = np.array([1.0, 20.0, 0.03, 1.0, 5.0])
 MEAN = np.array([3.0, -100.0, 0.0, 1e3, 0.5])
@@ -229,7 +263,9 @@ X = rows_of(SIGMA, 400, MEAN)
 
 
 def law_of(generator: GaussianKnockoffs, features: int) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix and the offset of E(x̃ | x), from knockoffs that share their noise: only x differs."""
+    """The matrix and the offset of E(x̃ | x), from knockoffs that share their noise:
+    only x differs.
+    """
     zero, steps = np.zeros((1, features)), np.eye(features)
     at_zero = generator.sample(zero, random_state=1)
     matrix = np.vstack([generator.sample(step[None], random_state=1) - at_zero for step in steps]).T
@@ -262,14 +298,18 @@ def test_knockoffs_follow_their_rows_as_the_law_says(method: str) -> None:
     generator = GaussianKnockoffs(method, covariance=SIGMA, mean=MEAN, random_state=0).fit(X)
     pull, spread = knockoff_law(SIGMA, generator.gaps_)
     matrix, offset = law_of(generator, 5)
-    np.testing.assert_allclose(matrix * UNIT / UNIT[:, None], (np.eye(5) - pull) * UNIT / UNIT[:, None], atol=1e-6)
+    np.testing.assert_allclose(
+        matrix * UNIT / UNIT[:, None], (np.eye(5) - pull) * UNIT / UNIT[:, None], atol=1e-6
+    )
     error = np.sqrt(np.diag(spread) / 100_000) + 1e-9 * UNIT
     assert (np.abs(offset - pull @ MEAN) < 5 * error).all()
 
 
 @pytest.mark.parametrize("method", ALL_METHODS)
 def test_no_swap_changes_the_joint_covariance_whatever_the_method(method: str) -> None:
-    joint = joint_covariance(SIGMA, knockoff_gaps(SIGMA, method)) / np.outer(np.tile(UNIT, 2), np.tile(UNIT, 2))
+    joint = joint_covariance(SIGMA, knockoff_gaps(SIGMA, method)) / np.outer(
+        np.tile(UNIT, 2), np.tile(UNIT, 2)
+    )
     assert np.linalg.eigvalsh(joint)[0] > -1e-9
     for j in range(5):
         order = np.arange(10)
@@ -283,7 +323,11 @@ def test_a_given_covariance_and_mean_are_used_as_they_are() -> None:
     np.testing.assert_array_equal(generator.mean_, MEAN)
     others = rows_of(np.diag(UNIT**2), 300, seed=8)
     expected = generator.sample(X)
-    for covariance, mean in ((SIGMA, MEAN), (SIGMA.tolist(), MEAN.tolist()), (pd.DataFrame(SIGMA), tuple(MEAN))):
+    for covariance, mean in (
+        (SIGMA, MEAN),
+        (SIGMA.tolist(), MEAN.tolist()),
+        (pd.DataFrame(SIGMA), tuple(MEAN)),
+    ):
         other = GaussianKnockoffs(covariance=covariance, mean=mean, random_state=0).fit(others)
         np.testing.assert_array_equal(other.sample(X), expected)
 
@@ -305,13 +349,22 @@ BAD_MOMENTS = {
     "missing": ({"covariance": np.where(np.eye(5), np.nan, SIGMA)}, "covariance.*finite numbers"),
     "asymmetric": ({"covariance": np.triu(SIGMA)}, "covariance.*symmetric"),
     "asymmetric, small unit": ({"covariance": 1e-12 * np.triu(SIGMA)}, "covariance.*symmetric"),
-    "no variance": ({"covariance": SIGMA * (np.arange(5) > 0) * (np.arange(5) > 0)[:, None]}, "variances above 0"),
+    "no variance": (
+        {"covariance": SIGMA * (np.arange(5) > 0) * (np.arange(5) > 0)[:, None]},
+        "variances above 0",
+    ),
     "negative variance": ({"covariance": -SIGMA}, "variances above 0"),
-    "indefinite": ({"covariance": equicorrelated(5, -0.5)}, "eigenvalue -1, which is below 0.*positive definite"),
+    "indefinite": (
+        {"covariance": equicorrelated(5, -0.5)},
+        "eigenvalue -1, which is below 0.*positive definite",
+    ),
     "short mean": ({"mean": MEAN[:4]}, r"mean has shape \(4,\).*\(5,\)"),
     "single mean": ({"mean": 0.0}, r"mean has shape \(\)"),
     "infinite mean": ({"mean": np.full(5, np.inf)}, "mean.*finite numbers"),
-    "unknown estimate": ({"covariance": "oas"}, "covariance='oas' is not valid.*'ledoit-wolf', 'empirical'"),
+    "unknown estimate": (
+        {"covariance": "oas"},
+        "covariance='oas' is not valid.*'ledoit-wolf', 'empirical'",
+    ),
     "unknown method": ({"method": "asdp"}, "method='asdp' is not valid.*'sdp', 'equi'"),
 }
 
@@ -324,7 +377,9 @@ def test_bad_moments(settings: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("method", ALL_METHODS)
 @pytest.mark.parametrize("distance", [0.0, 1e-8, -1e-9])
-def test_a_covariance_that_is_all_but_singular_is_raised_and_warned_of(method: str, distance: float) -> None:
+def test_a_covariance_that_is_all_but_singular_is_raised_and_warned_of(
+    method: str, distance: float
+) -> None:
     covariance = equicorrelated(5, 1 - distance) * np.outer(UNIT, UNIT)
     generator = GaussianKnockoffs(method, covariance=covariance, mean=np.zeros(5), random_state=0)
     with pytest.warns(KnockoffWarning, match="all but singular.*Drop such columns") as caught:
@@ -372,9 +427,13 @@ def test_columns_that_are_left_out_take_their_entries_of_a_given_covariance_alon
     np.testing.assert_array_equal(drawn[:, [0, 3, 4, 5]], expected[:, [0, 2, 3, 4]])
 
 
-@pytest.mark.parametrize("kind", [np.array, np.ndarray.tolist, pd.DataFrame], ids=["array", "list", "frame"])
+@pytest.mark.parametrize(
+    "kind", [np.array, np.ndarray.tolist, pd.DataFrame], ids=["array", "list", "frame"]
+)
 @pytest.mark.parametrize("method", ["mvr", "sdp"])
-def test_a_given_covariance_survives_files_and_clone(kind: Any, method: str, tmp_path: Path) -> None:
+def test_a_given_covariance_survives_files_and_clone(
+    kind: Any, method: str, tmp_path: Path
+) -> None:
     generator = GaussianKnockoffs(method, covariance=kind(SIGMA), mean=MEAN, random_state=3).fit(X)
     expected = generator.sample(X, n_draws=2)
     generator.save(tmp_path / "first")
@@ -403,7 +462,9 @@ def test_a_hundred_columns_take_less_than_a_second(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("own", [1e-4, 1e-8, 1e-11])
 def test_gaps_where_others_all_but_determine_some_columns(method: str, own: float) -> None:
-    """Such as totals beside rounded parts: no warning, and gaps as small as they must be, no smaller."""
+    """Such as totals beside rounded parts: no warning, and gaps as small as they must be,
+    no smaller.
+    """
     loadings = np.random.default_rng(0).normal(size=(20, 3))
     unique = np.r_[np.full(10, own), np.ones(10)]
     covariance = loadings @ loadings.T + np.diag(unique)

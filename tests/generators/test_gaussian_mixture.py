@@ -1,4 +1,6 @@
-"""Gaussian mixture knockoffs: exact for the true mixture; the number of clusters; what does not fit together."""
+"""Gaussian mixture knockoffs: exact for the true mixture; the number of clusters;
+what does not fit together.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,12 @@ from knockoffs.generators.compared.noise_networks import mean_discrepancy
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
 
 D = 4
-OVERLAPPING = AutoregressiveMixture(D, weights=(0.5, 0.2, 0.3), means=(0.0, 1.5, 4.0), rhos=(0.7, -0.5, 0.2))
-SEPARATE = AutoregressiveMixture(D, weights=(0.5, 0.2, 0.3), means=(0.0, 20.0, 40.0), rhos=(0.7, -0.5, 0.2))
+OVERLAPPING = AutoregressiveMixture(
+    D, weights=(0.5, 0.2, 0.3), means=(0.0, 1.5, 4.0), rhos=(0.7, -0.5, 0.2)
+)
+SEPARATE = AutoregressiveMixture(
+    D, weights=(0.5, 0.2, 0.3), means=(0.0, 20.0, 40.0), rhos=(0.7, -0.5, 0.2)
+)
 METHODS = ("mvr", "sdp")
 
 
@@ -40,7 +46,8 @@ def exact(law: AutoregressiveMixture, method: str = "mvr") -> GaussianMixtureKno
 def posterior(law: AutoregressiveMixture, x: np.ndarray) -> np.ndarray:
     log_terms = np.stack(
         [
-            np.log(weight) + multivariate_normal(part.mean * np.ones(law.features), part.covariance).logpdf(x)
+            np.log(weight)
+            + multivariate_normal(part.mean * np.ones(law.features), part.covariance).logpdf(x)
             for weight, part in zip(law.weights, law.parts, strict=True)
         ],
         axis=-1,
@@ -59,7 +66,8 @@ def assert_mean_is(products: np.ndarray, expected: np.ndarray) -> None:
     assert (np.abs(products.mean(0) - expected) < 5 * error).all()
 
 
-# exactness ------------------------------------------------------------------------------------------------------
+# exactness
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -67,7 +75,9 @@ def assert_mean_is(products: np.ndarray, expected: np.ndarray) -> None:
 def test_the_joint_moments_are_those_of_the_mixture_of_joint_gaussians(
     law: AutoregressiveMixture, method: str
 ) -> None:
-    """[x, x̃] is the mixture of N([μ_k, μ_k], G_k): first and second moments across clusters follow."""
+    """[x, x̃] is the mixture of N([μ_k, μ_k], G_k):
+    first and second moments across clusters follow.
+    """
     x = law.sample(100_000, random_state=1)
     both = np.hstack([x, exact(law, method).sample(x)])
     mean = np.array(law.weights) @ law.means
@@ -93,12 +103,20 @@ def test_within_a_cluster_the_knockoffs_are_gaussian_ones_of_that_cluster(method
 
 
 def test_the_law_of_a_rows_knockoff_is_the_posterior_mixture() -> None:
-    """Of one row between clusters, drawn many times: mean and covariance of Σ_k P(k | x) N(m_k(x), C_k)."""
+    """Of one row between clusters, drawn many times: mean and covariance of Σ_k P(k | x) N(m_k(x),
+    C_k).
+    """
     generator, rows = exact(OVERLAPPING), 40_000
     for x in np.array([[0.7, 0.8, 0.6, 0.9], [2.5, 3.0, 2.2, 3.1], [1.0, -1.0, 2.0, 0.0]]):
         chance = posterior(OVERLAPPING, x)
-        laws = [knockoff_law(part.covariance, knockoff_gaps(part.covariance)) for part in OVERLAPPING.parts]
-        centres = [x - pull @ (x - part.mean) for (pull, _), part in zip(laws, OVERLAPPING.parts, strict=True)]
+        laws = [
+            knockoff_law(part.covariance, knockoff_gaps(part.covariance))
+            for part in OVERLAPPING.parts
+        ]
+        centres = [
+            x - pull @ (x - part.mean)
+            for (pull, _), part in zip(laws, OVERLAPPING.parts, strict=True)
+        ]
         mean = chance @ centres
         second = sum(
             p * (spread + np.outer(centre - mean, centre - mean))
@@ -111,13 +129,17 @@ def test_the_law_of_a_rows_knockoff_is_the_posterior_mixture() -> None:
 
 
 def test_clusters_are_drawn_from_their_posterior() -> None:
-    """By inversion of evenly spaced numbers, so that frequencies are the posterior to within rounding."""
+    """By inversion of evenly spaced numbers, so that frequencies are the posterior to within
+    rounding.
+    """
     generator, points = exact(OVERLAPPING), 2000
     uniform = (np.arange(points) + 0.5) / points
     x = OVERLAPPING.sample(40, random_state=3)
     for row, expected in zip(x, posterior(OVERLAPPING, x), strict=True):
         drawn = generator._cluster(np.repeat(row[None], points, axis=0), uniform)
-        np.testing.assert_allclose(np.bincount(drawn, minlength=3) / points, expected, atol=1.5 / points)
+        np.testing.assert_allclose(
+            np.bincount(drawn, minlength=3) / points, expected, atol=1.5 / points
+        )
 
 
 def test_the_exact_knockoffs_of_the_dataset_have_the_same_law() -> None:
@@ -128,7 +150,9 @@ def test_the_exact_knockoffs_of_the_dataset_have_the_same_law() -> None:
         assert_mean_is(drawn**power - oracle**power, np.zeros(D))
         assert_mean_is(x * drawn**power - x * oracle**power, np.zeros(D))
     for j in range(D - 1):
-        assert_mean_is((drawn[:, j] * drawn[:, j + 1] - oracle[:, j] * oracle[:, j + 1])[:, None], np.zeros(1))
+        assert_mean_is(
+            (drawn[:, j] * drawn[:, j + 1] - oracle[:, j] * oracle[:, j + 1])[:, None], np.zeros(1)
+        )
 
 
 SWAPS = [[0], [2], [1, 3], [0, 1, 2, 3]]
@@ -151,14 +175,18 @@ def test_no_swap_changes_the_first_two_moments(columns: list[int]) -> None:
 
 
 def how_visible(x: np.ndarray, x_tilde: np.ndarray, columns: list[int]) -> float:
-    """Mean discrepancy of rows from other rows that are swapped, over blocks, in its standard errors."""
+    """Mean discrepancy of rows from other rows that are swapped, over blocks,
+    in its standard errors.
+    """
     block = 500
     first, rest = np.split(np.arange(len(x)), 2)
     before, after = swapped(x, x_tilde, [])[first], swapped(x, x_tilde, columns)[rest]
     found = np.array(
         [
             mean_discrepancy(
-                torch.as_tensor(before[i : i + block]), torch.as_tensor(after[i : i + block]), widest=4.0
+                torch.as_tensor(before[i : i + block]),
+                torch.as_tensor(after[i : i + block]),
+                widest=4.0,
             ).item()
             for i in range(0, len(first), block)
         ]
@@ -168,7 +196,9 @@ def how_visible(x: np.ndarray, x_tilde: np.ndarray, columns: list[int]) -> float
 
 def test_no_swap_is_visible_to_a_kernel() -> None:
     """And the same test sees through knockoffs that match no more than two moments of the whole."""
-    law = AutoregressiveMixture(D, weights=(0.5, 0.2, 0.3), means=(0.0, 2.5, 7.0), rhos=(0.7, -0.5, 0.2))
+    law = AutoregressiveMixture(
+        D, weights=(0.5, 0.2, 0.3), means=(0.0, 2.5, 7.0), rhos=(0.7, -0.5, 0.2)
+    )
     x = law.sample(20_000, random_state=8)
     x_tilde = exact(law).sample(x)
     for columns in SWAPS:
@@ -178,11 +208,15 @@ def test_no_swap_is_visible_to_a_kernel() -> None:
 
 
 def test_one_cluster_is_gaussian_knockoffs() -> None:
-    """The same gaps, the same law of x̃ given x: slopes from shared noise, moments from many draws of one row."""
+    """The same gaps, the same law of x̃ given x: slopes from shared noise,
+    moments from many draws of one row.
+    """
     unit = np.array([1.0, 30.0, 0.01, 2.0])
     covariance = AutoregressiveGaussian(D, rho=0.7).covariance * np.outer(unit, unit)
     mean, x = 3 * unit, AutoregressiveGaussian(D, rho=0.7).sample(100, random_state=0) * unit
-    one = GaussianMixtureKnockoffs(weights=[1.0], means=[mean], covariances=[covariance], random_state=0).fit(x)
+    one = GaussianMixtureKnockoffs(
+        weights=[1.0], means=[mean], covariances=[covariance], random_state=0
+    ).fit(x)
     other = GaussianKnockoffs(covariance=covariance, mean=mean, random_state=0).fit(x)
     np.testing.assert_allclose(one.gaps_[0], other.gaps_)
     slopes, moments = [], []
@@ -196,7 +230,8 @@ def test_one_cluster_is_gaussian_knockoffs() -> None:
     np.testing.assert_allclose(*moments, atol=0.02)
 
 
-# the fit --------------------------------------------------------------------------------------------------------
+# the fit
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_number_of_clusters_is_found() -> None:
@@ -206,7 +241,9 @@ def test_the_number_of_clusters_is_found() -> None:
     assert len(order) == 3
     np.testing.assert_allclose(generator.weights_[order], law.weights, atol=0.05)
     np.testing.assert_allclose(generator.means_[order], true_mixture(law)["means"], atol=0.3)
-    np.testing.assert_allclose(generator.covariances_[order], true_mixture(law)["covariances"], atol=0.35)
+    np.testing.assert_allclose(
+        generator.covariances_[order], true_mixture(law)["covariances"], atol=0.35
+    )
 
 
 def test_one_gaussian_is_one_cluster() -> None:
@@ -229,21 +266,31 @@ def test_more_clusters_than_the_rows_allow_are_not_silently_one() -> None:
         GaussianMixtureKnockoffs(8, random_state=0).fit(x)
 
 
-# arguments ------------------------------------------------------------------------------------------------------
+# arguments
+# --------------------------------------------------------------------------------------------------
 
 TRUE = true_mixture(OVERLAPPING)
 NEGATIVE = np.array([[1.0, -0.9, -0.9, 0], [-0.9, 1, -0.9, 0], [-0.9, -0.9, 1, 0], [0, 0, 0, 1]])
 BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
-    "weights only": ({"weights": TRUE["weights"]}, "weights, means and covariances.*all three or none"),
+    "weights only": (
+        {"weights": TRUE["weights"]},
+        "weights, means and covariances.*all three or none",
+    ),
     "no weights": ({**TRUE, "weights": None}, "all three or none"),
     "no covariances": ({**TRUE, "covariances": None}, "all three or none"),
-    "two means": ({**TRUE, "means": TRUE["means"][:2]}, r"shapes \(3,\), \(2, 4\).*pass \(3,\), \(3, 4\)"),
+    "two means": (
+        {**TRUE, "means": TRUE["means"][:2]},
+        r"shapes \(3,\), \(2, 4\).*pass \(3,\), \(3, 4\)",
+    ),
     "one covariance": ({**TRUE, "covariances": TRUE["covariances"][0]}, r"shapes.*\(4, 4\); pass"),
     "columns": ({**TRUE, "means": TRUE["means"][:, :3]}, r"\(3, 3\).*\(3, 4\)"),
     "weights beyond one": ({**TRUE, "weights": [0.5, 0.5, 0.5]}, "weights=.*add up to 1"),
     "no weight": ({**TRUE, "weights": [0.5, 0.5, 0.0]}, "weights=.*above 0"),
     "missing weight": ({**TRUE, "weights": [0.5, 0.5, np.nan]}, "weights="),
-    "missing mean": ({**TRUE, "means": np.where(np.eye(3, 4), np.nan, TRUE["means"])}, "means.*finite"),
+    "missing mean": (
+        {**TRUE, "means": np.where(np.eye(3, 4), np.nan, TRUE["means"])},
+        "means.*finite",
+    ),
     "missing covariance": (
         {**TRUE, "covariances": np.where(np.eye(4), np.nan, TRUE["covariances"])},
         "covariance.*finite",
@@ -261,7 +308,9 @@ BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("settings", "said"), BAD_ARGUMENTS.values(), ids=BAD_ARGUMENTS.keys())
 def test_arguments_that_do_not_fit_together(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        GaussianMixtureKnockoffs(**settings, random_state=0).fit(OVERLAPPING.sample(100, random_state=0))
+        GaussianMixtureKnockoffs(**settings, random_state=0).fit(
+            OVERLAPPING.sample(100, random_state=0)
+        )
 
 
 def test_columns_that_are_left_out_take_their_entries_of_a_given_mixture_along() -> None:
@@ -294,7 +343,9 @@ def test_a_given_mixture_survives_files_and_clone(kind: Any, tmp_path: Path) -> 
 
 
 def test_units_differ_by_many_orders_between_columns() -> None:
-    """Densities of clusters, and so the posterior, are the same in any unit, exactly in powers of two."""
+    """Densities of clusters, and so the posterior, are the same in any unit,
+    exactly in powers of two.
+    """
     unit = 2.0 ** np.array([-300, 0, 200, 3])
     x = OVERLAPPING.sample(500, random_state=0)
     scaled = GaussianMixtureKnockoffs(
@@ -303,7 +354,9 @@ def test_units_differ_by_many_orders_between_columns() -> None:
         covariances=TRUE["covariances"] * np.outer(unit, unit),
         random_state=0,
     ).fit(x * unit)
-    np.testing.assert_allclose(scaled.sample(x * unit) / unit, exact(OVERLAPPING).sample(x), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        scaled.sample(x * unit) / unit, exact(OVERLAPPING).sample(x), rtol=1e-6, atol=1e-6
+    )
 
 
 def test_tables_of_pandas_carry_given_mixtures() -> None:

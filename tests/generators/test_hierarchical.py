@@ -9,7 +9,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from knockoffs import DDLK, GaussianKnockoffs, HierarchicalKnockoffs, KnockoffWarning, load_generator
+from knockoffs import (
+    DDLK,
+    GaussianKnockoffs,
+    HierarchicalKnockoffs,
+    KnockoffWarning,
+    load_generator,
+)
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means, within_contrasts
 
 FEATURES = 4
@@ -25,7 +31,9 @@ def hierarchical_rows(sizes: np.ndarray, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     labels = labels_of(sizes)
     common = rng.multivariate_normal(np.zeros(FEATURES), BETWEEN, size=len(sizes))
-    return 1.0 + common[labels] + rng.multivariate_normal(np.zeros(FEATURES), WITHIN, size=len(labels))
+    return (
+        1.0 + common[labels] + rng.multivariate_normal(np.zeros(FEATURES), WITHIN, size=len(labels))
+    )
 
 
 def covariance_of(pairs: np.ndarray) -> np.ndarray:
@@ -112,7 +120,8 @@ def test_knockoffs_are_as_alike_within_groups_as_the_rows(
     alike, alike_tilde = (within_means_against_rows(t - 1.0, labels) for t in (x, x_tilde))
     np.testing.assert_allclose(alike_tilde, alike, atol=0.1)
     rowwise = GaussianKnockoffs(random_state=0).fit(x).sample(x)
-    assert np.diag(alike - within_means_against_rows(rowwise - 1.0, labels)).min() > 0.2  # which is why
+    # which is why
+    assert np.diag(alike - within_means_against_rows(rowwise - 1.0, labels)).min() > 0.2
 
 
 def patients(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -150,11 +159,16 @@ def test_what_is_constant_within_groups_stays_so(fitted: HierarchicalKnockoffs) 
     assert set(knockoffs["visits"]) <= set(table["visits"])
 
 
-def test_the_same_seed_gives_the_same_bits_also_from_a_file(fitted: HierarchicalKnockoffs, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bits_also_from_a_file(
+    fitted: HierarchicalKnockoffs, tmp_path: Path
+) -> None:
     table, groups = patients()
     expected = fitted.sample(table, groups=groups, n_draws=2, random_state=3)
     fitted.save(tmp_path / "model")
-    for loaded in (HierarchicalKnockoffs.load(tmp_path / "model"), load_generator(tmp_path / "model")):
+    for loaded in (
+        HierarchicalKnockoffs.load(tmp_path / "model"),
+        load_generator(tmp_path / "model"),
+    ):
         assert isinstance(loaded.generator, GaussianKnockoffs)
         for one, other in zip(
             loaded.sample(table, groups=groups, n_draws=2, random_state=3), expected, strict=True
@@ -166,11 +180,15 @@ def test_the_same_seed_gives_the_same_bits_also_from_a_file(fitted: Hierarchical
 
 @pytest.mark.filterwarnings("ignore:column 'ward'.*fewer than 10 distinct values")
 def test_categories_that_say_nothing_have_knockoffs_that_are_no_copies() -> None:
-    """Knockoffs of a category that depends on nothing agree with it as often as two independent draws do."""
+    """Knockoffs of a category that depends on nothing agree with it as often as two independent
+    draws do.
+    """
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(40), 8)
     numbers = rng.normal(size=(40, 3))[groups] + rng.normal(size=(320, 3))
-    table = pd.DataFrame(numbers, columns=["a", "b", "c"]).assign(ward=rng.choice(list("pqrs"), 320))
+    table = pd.DataFrame(numbers, columns=["a", "b", "c"]).assign(
+        ward=rng.choice(list("pqrs"), 320)
+    )
     model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(table, groups=groups)
     drawn = [model.sample(table, groups=groups, random_state=seed) for seed in range(5)]
     agree = np.mean([own["ward"] == table["ward"] for own in drawn])
@@ -178,11 +196,15 @@ def test_categories_that_say_nothing_have_knockoffs_that_are_no_copies() -> None
 
 
 def test_a_grid_that_is_seen_within_groups_alone_is_kept(tmp_path: Path) -> None:
-    """Heights with one decimal hardly repeat among 40 persons, of whom each has one in three rows."""
+    """Heights with one decimal hardly repeat among 40 persons,
+    of whom each has one in three rows.
+    """
     rng = np.random.default_rng(5)
     person = np.repeat(np.arange(40), 3)
     height = rng.normal(150, 20, 40).round(1)[person]
-    table = pd.DataFrame({"height": height, "exact": rng.normal(size=40)[person], "x": rng.normal(size=120)})
+    table = pd.DataFrame(
+        {"height": height, "exact": rng.normal(size=40)[person], "x": rng.normal(size=120)}
+    )
     model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(table, groups=person)
     assert model.schema_[0].kind == "continuous"
     model.save(tmp_path / "model")
@@ -202,9 +224,13 @@ def test_zeros_on_a_grid_have_no_sign() -> None:
     """A file would show which cells are knockoffs: -0.0, which the table does not hold."""
     rng = np.random.default_rng(7)
     person = np.repeat(np.arange(40), 3)
-    table = pd.DataFrame({"score": rng.normal(0, 5, 40).round(1)[person] + 0.0, "x": rng.normal(size=120)})
+    table = pd.DataFrame(
+        {"score": rng.normal(0, 5, 40).round(1)[person] + 0.0, "x": rng.normal(size=120)}
+    )
     model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(table, groups=person)
-    scores = np.concatenate([model.sample(table, groups=person, random_state=k)["score"] for k in range(40)])
+    scores = np.concatenate(
+        [model.sample(table, groups=person, random_state=k)["score"] for k in range(40)]
+    )
     np.testing.assert_array_equal(scores.round(1), scores)
     assert (scores == 0).any()
     assert not np.signbit(scores[scores == 0]).any()
@@ -213,7 +239,9 @@ def test_zeros_on_a_grid_have_no_sign() -> None:
 def test_arrays_and_polars_come_back_as_they_were(fitted: HierarchicalKnockoffs) -> None:
     table, groups = patients()
     drawn = fitted.sample(table, groups=groups)
-    from_polars = fitted.sample(pl.DataFrame({name: table[name].to_numpy() for name in table}), groups=groups)
+    from_polars = fitted.sample(
+        pl.DataFrame({name: table[name].to_numpy() for name in table}), groups=groups
+    )
     assert isinstance(from_polars, pl.DataFrame)
     np.testing.assert_array_equal(from_polars["dose"].to_numpy(), drawn["dose"].to_numpy())
 
@@ -232,7 +260,9 @@ def test_few_columns_that_vary_within_groups(varying: int) -> None:
     x = rng.normal(size=(40, 3))[labels]
     x[:, :varying] += rng.normal(size=(120, varying))
     drawn = (
-        HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(x, groups=labels).sample(x, groups=labels)
+        HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0)
+        .fit(x, groups=labels)
+        .sample(x, groups=labels)
     )
     spread = pd.DataFrame(drawn).groupby(labels).agg("nunique").to_numpy()
     assert (spread[:, varying:] == 1).all()
@@ -242,7 +272,9 @@ def test_few_columns_that_vary_within_groups(varying: int) -> None:
 @pytest.mark.filterwarnings("ignore:There are only:knockoffs.KnockoffWarning")
 def test_ddlk_is_the_default_and_can_be_saved(tmp_path: Path) -> None:
     labels = labels_of(np.full(40, 3))
-    x = np.random.default_rng(0).normal(size=(40, 3))[labels] + np.random.default_rng(1).normal(size=(120, 3))
+    x = np.random.default_rng(0).normal(size=(40, 3))[labels] + np.random.default_rng(1).normal(
+        size=(120, 3)
+    )
     quick = DDLK(hidden=(4,), joint_epochs=1, knockoff_epochs=1)
     model = HierarchicalKnockoffs(quick, random_state=0).fit(x, groups=labels)
     assert isinstance(model.between_, DDLK)
@@ -288,7 +320,9 @@ def test_the_names_of_groups_do_not_matter() -> None:
     named = np.array([f"p{label}" for label in labels], dtype=object)
     mixed = np.array([label if label % 2 else f"p{label}" for label in labels], dtype=object)
     tables = [
-        HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(x, groups=groups).sample(x, groups=groups)
+        HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0)
+        .fit(x, groups=groups)
+        .sample(x, groups=groups)
         for groups in (labels, named, mixed)
     ]
     np.testing.assert_array_equal(tables[0], tables[1])
@@ -301,7 +335,9 @@ def test_what_was_constant_within_groups_must_stay_so() -> None:
     x[:, 1] = labels
     model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(x, groups=labels)
     x[0, 1] += 0.5
-    with pytest.raises(ValueError, match=r"column 'x1' was constant within every group of the fit and varies"):
+    with pytest.raises(
+        ValueError, match=r"column 'x1' was constant within every group of the fit and varies"
+    ):
         model.sample(x, groups=labels)
 
 

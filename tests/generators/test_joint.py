@@ -17,18 +17,24 @@ from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, Cl
 LAWS = {
     "gaussian": AutoregressiveGaussian(features=3, rho=0.6, mean=-2.0),
     "clayton": ClaytonCopula(features=3),
-    "mixture": AutoregressiveMixture(features=3, weights=(0.4, 0.6), means=(0.0, 8.0), rhos=(0.6, 0.2)),
+    "mixture": AutoregressiveMixture(
+        features=3, weights=(0.4, 0.6), means=(0.0, 8.0), rhos=(0.6, 0.2)
+    ),
 }
 
 
 @pytest.fixture(scope="module", params=LAWS)
-def law(request: pytest.FixtureRequest) -> AutoregressiveGaussian | AutoregressiveMixture | ClaytonCopula:
+def law(
+    request: pytest.FixtureRequest,
+) -> AutoregressiveGaussian | AutoregressiveMixture | ClaytonCopula:
     return LAWS[request.param]
 
 
 @pytest.fixture(scope="module")
 def model(law: ClaytonCopula) -> JointDensity:
-    return JointDensity(hidden=(16,), epochs=10, random_state=0).fit(law.sample(800, random_state=0))
+    return JointDensity(hidden=(16,), epochs=10, random_state=0).fit(
+        law.sample(800, random_state=0)
+    )
 
 
 def test_samples_have_the_margins_of_the_data(law: ClaytonCopula, model: JointDensity) -> None:
@@ -45,7 +51,9 @@ def test_samples_have_the_dependence_of_the_data(law: ClaytonCopula, model: Join
         assert ours == pytest.approx(theirs, abs=0.08)
 
 
-def test_the_score_is_close_to_and_not_above_the_truth(law: ClaytonCopula, model: JointDensity) -> None:
+def test_the_score_is_close_to_and_not_above_the_truth(
+    law: ClaytonCopula, model: JointDensity
+) -> None:
     """The mean difference to the true log-density is a Kullback-Leibler divergence."""
     fresh = law.sample(4000, random_state=1)
     difference = law.log_prob(fresh) - model.score_samples(fresh)
@@ -53,19 +61,32 @@ def test_the_score_is_close_to_and_not_above_the_truth(law: ClaytonCopula, model
     assert -4 * error < difference.mean() < 0.15
 
 
-def test_the_density_scores_its_own_samples_as_the_data(law: ClaytonCopula, model: JointDensity) -> None:
-    drawn, fresh = model.score_samples(model.sample(4000)), model.score_samples(law.sample(4000, random_state=1))
+def test_the_density_scores_its_own_samples_as_the_data(
+    law: ClaytonCopula, model: JointDensity
+) -> None:
+    drawn, fresh = (
+        model.score_samples(model.sample(4000)),
+        model.score_samples(law.sample(4000, random_state=1)),
+    )
     assert drawn.mean() == pytest.approx(fresh.mean(), abs=0.2)
 
 
 def test_score_is_the_mean_of_score_samples(law: ClaytonCopula, model: JointDensity) -> None:
     x = law.sample(50, random_state=2)
-    assert model.score(x) == model.score(x, y="ignored") == pytest.approx(model.score_samples(x).mean())
+    assert (
+        model.score(x)
+        == model.score(x, y="ignored")
+        == pytest.approx(model.score_samples(x).mean())
+    )
 
 
-def test_a_rows_score_does_not_depend_on_the_other_rows(law: ClaytonCopula, model: JointDensity) -> None:
+def test_a_rows_score_does_not_depend_on_the_other_rows(
+    law: ClaytonCopula, model: JointDensity
+) -> None:
     x = law.sample(50, random_state=2)
-    np.testing.assert_allclose(model.score_samples(x[:7]), model.score_samples(x)[:7], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        model.score_samples(x[:7]), model.score_samples(x)[:7], rtol=1e-4, atol=1e-4
+    )
 
 
 def test_samples_are_reproducible_and_new_rows_do_not_change_the_first(model: JointDensity) -> None:
@@ -79,19 +100,31 @@ def test_samples_are_reproducible_and_new_rows_do_not_change_the_first(model: Jo
 def test_it_is_the_first_stage_of_ddlk(tmp_path: Path) -> None:
     x = LAWS["clayton"].sample(200, random_state=0)
     ddlk = DDLK(hidden=(8,), joint_epochs=2, knockoff_epochs=0, random_state=0).fit(x)
-    settings = {name: value for name, value in ddlk.get_params().items() if name in JointDensity().get_params()}
+    settings = {
+        name: value
+        for name, value in ddlk.get_params().items()
+        if name in JointDensity().get_params()
+    }
     settings |= {"learning_rate": ddlk.joint_learning_rate, "epochs": ddlk.joint_epochs}
     joint = JointDensity(**settings).fit(x)
     np.testing.assert_array_equal(joint.score_samples(x), ddlk.joint_log_prob(x))
     ddlk.save(tmp_path / "model")
     for model in (ddlk, DDLK.load(tmp_path / "model")):
-        assert [phase.stage for phase in model.joint_density().history_] == [p.stage for p in joint.history_]
+        assert [phase.stage for phase in model.joint_density().history_] == [
+            p.stage for p in joint.history_
+        ]
 
 
 def test_frames_with_special_columns() -> None:
     x = LAWS["gaussian"].sample(200, random_state=0)
     table = pd.DataFrame(
-        {"a": x[:, 0], "k": 4.0, "n": np.rint(2 * x[:, 1]).astype(int), "b": x[:, 2], "twin": x[:, 0]}
+        {
+            "a": x[:, 0],
+            "k": 4.0,
+            "n": np.rint(2 * x[:, 1]).astype(int),
+            "b": x[:, 2],
+            "twin": x[:, 0],
+        }
     )
     with pytest.warns(KnockoffWarning) as caught:
         model = JointDensity(hidden=(8,), epochs=1, random_state=0).fit(table)

@@ -45,7 +45,9 @@ def test_the_chain_of_regressions_has_the_joint_density(covariance: np.ndarray, 
     mean, x = (scale * rng.normal(size=len(scale)) for _ in range(2))
     model = LinearGaussian.from_covariance(mean, covariance)
     chain = norm.logpdf(x, model.intercept + model.slope @ x, np.sqrt(model.variance)).sum()
-    standardised = multivariate_normal.logpdf((x - mean) / scale, cov=covariance / np.outer(scale, scale))
+    standardised = multivariate_normal.logpdf(
+        (x - mean) / scale, cov=covariance / np.outer(scale, scale)
+    )
     np.testing.assert_allclose(chain, standardised - np.log(scale).sum(), rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(model.log_prob(x[None]), [chain], rtol=1e-8, atol=1e-8)
 
@@ -67,7 +69,9 @@ def test_estimators_follow_units(name: str) -> None:
     x = AutoregressiveGaussian(6).sample(300, random_state=0)
     unit = np.array([0.01, 1, 7, 1e3, 1, 1e-3])
     plain, scaled = (ESTIMATORS[name](Moments.of(rows)) for rows in (x, x * unit))
-    np.testing.assert_allclose(scaled.covariance, plain.covariance * np.outer(unit, unit), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(
+        scaled.covariance, plain.covariance * np.outer(unit, unit), rtol=1e-8, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -93,7 +97,9 @@ def test_sparse_slopes_are_least_squares_on_the_chosen_columns() -> None:
     assert chosen.sum() > 15
     for j in range(10):
         np.testing.assert_allclose(residual[:, j] @ centred[:, chosen[j]], 0, atol=1e-8)
-        unbiased = (residual[:, j] ** 2).sum() / (200 - chosen[j].sum() - 1) if j else centred[:, 0].var()
+        unbiased = (
+            (residual[:, j] ** 2).sum() / (200 - chosen[j].sum() - 1) if j else centred[:, 0].var()
+        )
         np.testing.assert_allclose(model.variance[j], unbiased, rtol=1e-8)
 
 
@@ -108,7 +114,9 @@ def test_sparse_survives_columns_that_are_sums_of_others() -> None:
 @pytest.mark.parametrize(("rows", "features"), [(50, 6), (20, 40), (400, 1)])
 def test_shrunk_is_ledoit_and_wolf(rows: int, features: int) -> None:
     x = AutoregressiveGaussian(features).sample(rows, random_state=0)
-    np.testing.assert_allclose(fit_shrunk(Moments.of(x)).covariance, ledoit_wolf(x)[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        fit_shrunk(Moments.of(x)).covariance, ledoit_wolf(x)[0], rtol=1e-9, atol=1e-12
+    )
 
 
 def test_factor_beats_the_empirical_covariance_on_new_rows() -> None:
@@ -146,7 +154,9 @@ def test_factors_by_steps_from_the_last_directions_are_those_of_all_eigenvectors
         with monkeypatch.context() as patch:
             patch.setattr(linear, "ALL_DIRECTIONS", 120)
             exact = fit_factor(Moments.of(x), factors=factors)
-        np.testing.assert_allclose(quick.covariance, exact.covariance, atol=0.01 * exact.covariance.max())
+        np.testing.assert_allclose(
+            quick.covariance, exact.covariance, atol=0.01 * exact.covariance.max()
+        )
 
 
 def test_moments_within_groups_are_those_of_centred_rows() -> None:
@@ -156,9 +166,13 @@ def test_moments_within_groups_are_those_of_centred_rows() -> None:
     found = Moments.within([Moments.of(group) for group in groups])
     assert found.rows == centred.rows == 100
     for name in ("mean", "covariance", "fourth"):
-        np.testing.assert_allclose(getattr(found, name), getattr(centred, name), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(centred, name), rtol=1e-9, atol=1e-12
+        )
 
 
 def test_factor_leaves_variances_as_they_are() -> None:
     x = AutoregressiveGaussian(6).sample(300, random_state=0)
-    np.testing.assert_allclose(np.diag(fit_factor(Moments.of(x), factors=2).covariance), x.var(0), rtol=1e-6)
+    np.testing.assert_allclose(
+        np.diag(fit_factor(Moments.of(x), factors=2).covariance), x.var(0), rtol=1e-6
+    )

@@ -14,8 +14,12 @@ from .markov_law import markov_knockoff_log_prob
 CASES = [(2, 2), (2, 3), (2, 4), (3, 2), (3, 3), (3, 4)]  # states, places
 
 
-def random_chain(states: int, places: int, seed: int, zeros: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Initial law and transitions, different at each place; about a share `zeros` of them impossible."""
+def random_chain(
+    states: int, places: int, seed: int, zeros: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Initial law and transitions, different at each place;
+    about a share `zeros` of them impossible.
+    """
     rng = np.random.default_rng(seed)
 
     def law(*shape: int) -> np.ndarray:
@@ -49,7 +53,9 @@ def joint_table(initial: np.ndarray, transitions: np.ndarray, places: int) -> np
 
 
 def subsets(places: int) -> list[tuple[int, ...]]:
-    return list(chain.from_iterable(combinations(range(places), size) for size in range(places + 1)))
+    return list(
+        chain.from_iterable(combinations(range(places), size) for size in range(places + 1))
+    )
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.3, 0.6])
@@ -62,7 +68,9 @@ def test_no_swap_changes_the_joint_law(states: int, places: int, seed: int, zero
         axes = np.arange(2 * places)
         for j in swapped:
             axes[[j, j + places]] = j + places, j
-        np.testing.assert_allclose(joint.transpose(axes), joint, atol=1e-13, err_msg=f"swap of {swapped}")
+        np.testing.assert_allclose(
+            joint.transpose(axes), joint, atol=1e-13, err_msg=f"swap of {swapped}"
+        )
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.5])
@@ -85,7 +93,9 @@ def test_knockoffs_have_the_law_of_the_chain_and_are_no_copies() -> None:
 
 @pytest.mark.parametrize("zeros", [0.0, 0.4])
 @pytest.mark.parametrize(("states", "places"), [(2, 3), (3, 3)])
-def test_draws_have_the_probabilities_that_the_law_says(states: int, places: int, zeros: float) -> None:
+def test_draws_have_the_probabilities_that_the_law_says(
+    states: int, places: int, zeros: float
+) -> None:
     initial, transitions = random_chain(states, places, seed=2, zeros=zeros)
     words = all_words(states, places)
     possible = words[chain_prob(initial, transitions, words) > 0]
@@ -96,20 +106,26 @@ def test_draws_have_the_probabilities_that_the_law_says(states: int, places: int
         drawn = markov_knockoffs(initial, transitions, z, uniform)
         found = np.bincount(drawn @ states ** np.arange(places)[::-1], minlength=len(words)) / rows
         expected = np.exp(
-            markov_knockoff_log_prob(initial, transitions, np.repeat(word[None], len(words), axis=0), words)
+            markov_knockoff_log_prob(
+                initial, transitions, np.repeat(word[None], len(words), axis=0), words
+            )
         )
         error = np.sqrt(expected * (1 - expected) / rows)
         assert (np.abs(found - expected) <= 5 * error + 1e-12).all(), word
 
 
 def test_independent_places_give_independent_knockoffs() -> None:
-    """Where neighbours tell nothing of each other, z̃ is a fresh draw of the chain whatever z is."""
+    """Where neighbours tell nothing of each other,
+    z̃ is a fresh draw of the chain whatever z is.
+    """
     laws = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.1, 0.1, 0.8]])
     transitions = np.repeat(laws[1:, None], 3, axis=1)
     words = all_words(3, 3)
     expected = chain_prob(laws[0], transitions, words)
     for word in words[::5]:
-        given = markov_knockoff_log_prob(laws[0], transitions, np.repeat(word[None], 27, axis=0), words)
+        given = markov_knockoff_log_prob(
+            laws[0], transitions, np.repeat(word[None], 27, axis=0), words
+        )
         np.testing.assert_allclose(np.exp(given), expected, atol=1e-14)
 
 
@@ -117,7 +133,9 @@ def test_a_chain_that_cannot_do_otherwise_is_copied() -> None:
     """Identity transitions: all places are equal, so any z̃ but a copy breaks a swap."""
     transitions = np.repeat(np.eye(3)[None], 4, axis=0)
     z = np.repeat(np.arange(3)[:, None], 5, axis=1)
-    drawn = markov_knockoffs(np.full(3, 1 / 3), transitions, z, np.random.default_rng(0).random(z.shape))
+    drawn = markov_knockoffs(
+        np.full(3, 1 / 3), transitions, z, np.random.default_rng(0).random(z.shape)
+    )
     np.testing.assert_array_equal(drawn, z)
 
 
@@ -140,7 +158,13 @@ def test_long_chains_keep_their_digits() -> None:
 
     before = log_joint(z, z_tilde)
     assert np.isfinite(before).all()
-    for swapped in (slice(0, 1), slice(200, 201), slice(399, 400), slice(0, places, 2), slice(None)):
+    for swapped in (
+        slice(0, 1),
+        slice(200, 201),
+        slice(399, 400),
+        slice(0, places, 2),
+        slice(None),
+    ):
         u, u_tilde = z.copy(), z_tilde.copy()
         u[:, swapped], u_tilde[:, swapped] = z_tilde[:, swapped], z[:, swapped]
         np.testing.assert_allclose(log_joint(u, u_tilde), before, rtol=1e-9)
@@ -151,7 +175,9 @@ def test_a_rows_knockoff_depends_on_that_row_only() -> None:
     rng = np.random.default_rng(1)
     z, uniform = rng.integers(3, size=(40, 4)), rng.random((40, 4))
     whole = markov_knockoffs(initial, transitions, z, uniform)
-    np.testing.assert_array_equal(markov_knockoffs(initial, transitions, z[7:9], uniform[7:9]), whole[7:9])
+    np.testing.assert_array_equal(
+        markov_knockoffs(initial, transitions, z[7:9], uniform[7:9]), whole[7:9]
+    )
 
 
 def test_states_are_drawn_by_inversion() -> None:

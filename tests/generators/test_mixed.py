@@ -33,14 +33,18 @@ TEXT = ["grade", "ward", "blood"]
 def pandas_table(rows: int = ROWS, seed: int = 2) -> pd.DataFrame:
     z = AutoregressiveGaussian(features=9, rho=0.5).sample(rows, random_state=seed)
     gaps = np.random.default_rng(seed).random((rows, 4)) < 0.15
-    ward = np.array(["east", "north", "south", "west"], dtype=object)[np.digitize(z[:, 6], [-1, 0, 1])]
+    ward = np.array(["east", "north", "south", "west"], dtype=object)[
+        np.digitize(z[:, 6], [-1, 0, 1])
+    ]
     return pd.DataFrame(
         {
             "age": z[:, 0],
             "height": np.where(gaps[:, 0], np.nan, 170 + 10 * z[:, 1]).astype(np.float32),
             "visits": pd.array(np.rint(4 + 2 * z[:, 2]).astype(int), dtype="Int64"),
             "smoker": pd.array(z[:, 3] > 0.5, dtype="boolean"),
-            "grade": pd.Categorical(np.array(GRADES)[np.digitize(z[:, 4], [-0.5, 0.5])], GRADES, ordered=True),
+            "grade": pd.Categorical(
+                np.array(GRADES)[np.digitize(z[:, 4], [-0.5, 0.5])], GRADES, ordered=True
+            ),
             "dose": np.maximum(z[:, 5], 0),
             "ward": np.where(gaps[:, 3], None, ward),
             "blood": pd.Categorical(np.array(["A", "B", "0"])[np.digitize(z[:, 7], [-0.6, 0.9])]),
@@ -96,7 +100,9 @@ def test_all_generators_are_tested() -> None:
 
 @each_library
 @each_generator
-def test_knockoffs_are_a_table_of_the_same_types_with_values_that_were_seen(name: str, library: str) -> None:
+def test_knockoffs_are_a_table_of_the_same_types_with_values_that_were_seen(
+    name: str, library: str
+) -> None:
     x = TABLES[library]()
     knockoffs = fitted(name, library).sample(x)
     if library == "pandas":
@@ -125,7 +131,9 @@ def test_a_model_file_gives_the_same_bits(name: str, library: str, tmp_path: Pat
 
 
 @each_generator
-def test_the_same_seed_gives_the_same_bits_from_pandas_and_from_a_table_that_was_read(name: str) -> None:
+def test_the_same_seed_gives_the_same_bits_from_pandas_and_from_a_table_that_was_read(
+    name: str,
+) -> None:
     x = pandas_table()
     table = read_table(x, who="test")
     again = TINY[name]().fit(table)
@@ -143,11 +151,14 @@ def test_a_rows_knockoff_does_not_depend_on_its_batch(name: str) -> None:
     pd.testing.assert_frame_equal(changed[:20], whole[:20], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("read", [lambda x: x, lambda x: read_table(x, who="test")], ids=["native", "read"])
+@pytest.mark.parametrize(
+    "read", [lambda x: x, lambda x: read_table(x, who="test")], ids=["native", "read"]
+)
 def test_kinds_override_what_is_inferred(read: object) -> None:
     x = pandas_table().assign(code=np.arange(ROWS) % 5)
     inferred, asked = (
-        GaussianKnockoffs(random_state=0).fit(read(x), kinds=kinds) for kinds in (None, {"code": "nominal"})
+        GaussianKnockoffs(random_state=0).fit(read(x), kinds=kinds)
+        for kinds in (None, {"code": "nominal"})
     )
     assert inferred.schema_[9].kind == "ordinal"
     assert asked.schema_[9].kind == "nominal"
@@ -156,7 +167,9 @@ def test_kinds_override_what_is_inferred(read: object) -> None:
 
 
 def test_text_columns_of_the_fit_are_read_as_categories_in_few_rows_too() -> None:
-    """Ten rows of 40 towns look like free text, and dates are refused unless they are said to be levels."""
+    """Ten rows of 40 towns look like free text, and dates are refused unless they are said to be
+    levels.
+    """
     town = [f"town {k}" for k in np.random.default_rng(0).integers(0, 40, ROWS)]
     day = np.array(["2024-01-01", "2024-01-02", "2024-01-03"])[np.arange(ROWS) % 3]
     x = pandas_table()[["age", "dose"]].assign(town=town, day=day)
@@ -172,11 +185,17 @@ def test_text_columns_of_the_fit_are_read_as_categories_in_few_rows_too() -> Non
 
 @each_library
 @pytest.mark.parametrize("without_type", [False, True])
-def test_rows_in_which_all_text_is_missing_have_text_for_knockoffs(library: str, without_type: bool) -> None:
+def test_rows_in_which_all_text_is_missing_have_text_for_knockoffs(
+    library: str, without_type: bool
+) -> None:
     x = TABLES[library]()
     some = x[x["ward"].isna()] if library == "pandas" else x.filter(pl.col("ward").is_null())
     if without_type:
-        some = some.assign(ward=np.nan) if library == "pandas" else some.with_columns(ward=pl.lit(None))
+        some = (
+            some.assign(ward=np.nan)
+            if library == "pandas"
+            else some.with_columns(ward=pl.lit(None))
+        )
     knockoffs = fitted("Gaussian", library).sample(some)["ward"]
     drawn = set(knockoffs.dropna() if library == "pandas" else knockoffs.drop_nulls())
     assert drawn
@@ -199,7 +218,9 @@ def test_unknown_kinds_are_refused() -> None:
 @pytest.mark.parametrize("column", ["ward", "height", "grade"])
 def test_given_models_refuse_text_and_gaps(column: str) -> None:
     x = pandas_table()[["age", column, "dose"]]
-    with pytest.raises(ValueError, match=rf"column '{column}': text, categories or missing.*given model.*learn"):
+    with pytest.raises(
+        ValueError, match=rf"column '{column}': text, categories or missing.*given model.*learn"
+    ):
         GaussianKnockoffs(covariance=np.eye(3)).fit(x)
 
 
@@ -236,8 +257,8 @@ def test_groups_of_rows_keep_what_is_constant_within_them(tmp_path: Path) -> Non
     )
 
 
-# Sums of the columns that commit e57b3ce drew, before there were mixed tables; those of DDLK have since moved in
-# the fourth digit, with the rounding of another Adam.
+# Sums of the columns that commit e57b3ce drew, before there were mixed tables; those of DDLK have
+# since moved in the fourth digit, with the rounding of another Adam.
 BEFORE = {
     "Gaussian": [4.4540154, 26.73053664, 97.93605689, 85.05686936],
     "DDLK": [19.26836047, 18.92177944, 103.68284811, 191.69220128],
@@ -249,7 +270,9 @@ def test_a_table_without_special_columns_gives_the_bits_of_before(name: str) -> 
     z = AutoregressiveGaussian(features=4, rho=0.6).sample(60, random_state=3)
     x = np.column_stack([z[:, :2], np.exp(z[:, 2:])])
     drawn = TINY[name]().fit(x).sample(x, random_state=1)
-    np.testing.assert_allclose(drawn.sum(0), BEFORE[name], rtol=1e-9 if name == "Gaussian" else 1e-4)
+    np.testing.assert_allclose(
+        drawn.sum(0), BEFORE[name], rtol=1e-9 if name == "Gaussian" else 1e-4
+    )
 
 
 @pytest.mark.parametrize("make", [DDLK, GaussianMixtureKnockoffs, GaussianKnockoffs])

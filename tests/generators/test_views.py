@@ -1,4 +1,6 @@
-"""Networks see the columns that lines say nothing of, and rows come with several draws of their latents."""
+"""Networks see the columns that lines say nothing of,
+and rows come with several draws of their latents.
+"""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,11 @@ from scipy.special import ndtri
 
 from knockoffs import DDLK, JointDensity
 from knockoffs.density.starts import start_density
-from knockoffs.generators.clusters import ClusteredGaussian, joint_conditionals, knockoff_conditionals
+from knockoffs.generators.clusters import (
+    ClusteredGaussian,
+    joint_conditionals,
+    knockoff_conditionals,
+)
 from knockoffs.generators.linear import Moments, fit_shrunk
 from knockoffs.generators.rows import DRAWS, MOSTLY, FitRows, draw_rows, share_latent
 from knockoffs.generators.views import silence_views, strongest_columns, view_joint, view_knockoffs
@@ -29,7 +35,9 @@ def linear(x: np.ndarray):
 
 
 def v_shaped(rows: int, seed: int = 0) -> pd.DataFrame:
-    """Ordinal and yes/no columns; `tested` is likely where `breaths` is far from its middle, and unlikely near."""
+    """Ordinal and yes/no columns; `tested` is likely where `breaths` is far from its middle,
+    and unlikely near.
+    """
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(rows, 4))
     far = np.abs(z[:, 0]) > ndtri(0.75)  # in half of the rows
@@ -77,14 +85,17 @@ def test_silent_views_leave_the_density_as_it_was(of_knockoffs: bool):
     model, z = linear(x), torch.as_tensor(x, dtype=torch.float32)
     plain = knockoff_conditionals(model) if of_knockoffs else joint_conditionals(model)
     viewed = (view_knockoffs if of_knockoffs else view_joint)(plain, model, z)
-    density = start_density(viewed, components=1, hidden=(8,), generator=torch.Generator().manual_seed(0))
+    density = start_density(
+        viewed, components=1, hidden=(8,), generator=torch.Generator().manual_seed(0)
+    )
     silence_views(density, plain)
     context = (z.flip(0),) if of_knockoffs else ()
     with torch.no_grad():
         torch.testing.assert_close(
             density.log_prob(z, *context), plain.log_prob(z, *context), rtol=1e-4, atol=1e-3
         )
-        density.mlp.layers[-1].weight.normal_(generator=torch.Generator().manual_seed(1))  # networks that speak
+        # networks that speak
+        density.mlp.layers[-1].weight.normal_(generator=torch.Generator().manual_seed(1))
         before = density.log_prob(z, *context)
         density.weight[:, len(plain.seen_slope) : len(viewed.seen_slope)] = 0.0
         assert torch.equal(density.log_prob(z, *context), before)
@@ -108,12 +119,20 @@ def test_every_draw_stands_for_the_same_cells_and_no_held_out_row_is_learned_fro
 def test_only_tables_that_are_mostly_latent_get_several_draws_and_views():
     numbers = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 3)))
     with_gaps = numbers.mask(np.random.default_rng(1).random(numbers.shape) < 0.2)
-    settings = {"joint_epochs": 0, "knockoff_epochs": 0, "hidden": (4,), "device": "cpu", "random_state": 0}
+    settings = {
+        "joint_epochs": 0,
+        "knockoff_epochs": 0,
+        "hidden": (4,),
+        "device": "cpu",
+        "random_state": 0,
+    }
     for table, mostly in ((numbers, False), (with_gaps, False), (v_shaped(120), True)):
         model = DDLK(**settings).fit(table)
         assert (share_latent(model.encoding_, table.to_numpy()) >= MOSTLY) == mostly
         assert (model._knockoff.split.seen > 3) == mostly  # beside the three linear predictors
-        assert (len(model._encode_for_fit(table.to_numpy(), np.random.default_rng(0))) > 1) == mostly
+        assert (
+            len(model._encode_for_fit(table.to_numpy(), np.random.default_rng(0))) > 1
+        ) == mostly
     paper = DDLK.paper(**settings).fit(v_shaped(120))  # which knows neither
     assert paper._knockoff.first is None
     assert len(paper._encode_for_fit(v_shaped(120).to_numpy(), np.random.default_rng(0))) == 1
@@ -126,7 +145,8 @@ def test_knockoffs_keep_a_relation_that_has_no_line():
     assert far > 0.65  # 0.9 in the data; half of the rows would be the answer of a line
     assert near < 0.35
     knockoffs = model.sample(held_out)
-    mixed = held_out.assign(tested=knockoffs["tested"]).to_numpy()  # the knockoff of one, the other as it is
+    # the knockoff of one, the other as it is
+    mixed = held_out.assign(tested=knockoffs["tested"]).to_numpy()
     for table in (knockoffs.to_numpy(), mixed):
         far, near = share_tested(table)
         assert far > 0.65

@@ -1,4 +1,6 @@
-"""Generators of every kind that are fitted in a moment, for tests of what does not depend on a good fit."""
+"""Generators of every kind that are fitted in a moment,
+for tests of what does not depend on a good fit.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from knockoffs import (
 from knockoffs.generators.base import KnockoffGenerator
 
 TINY: dict[str, Callable[[], KnockoffGenerator]] = {
-    "DDLK": lambda: DDLK(hidden=(4,), components=2, joint_epochs=1, knockoff_epochs=1, random_state=0),
+    "DDLK": lambda: DDLK(
+        hidden=(4,), components=2, joint_epochs=1, knockoff_epochs=1, random_state=0
+    ),
     "Gaussian": lambda: GaussianKnockoffs(random_state=0),
     "mixture": lambda: GaussianMixtureKnockoffs(clusters=2, random_state=0),
     "deep": lambda: DeepKnockoffs(hidden=(4,), epochs=2, random_state=0),

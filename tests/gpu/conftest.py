@@ -16,7 +16,8 @@ Compare = Callable[..., None]
 
 @pytest.fixture
 def compare(record_property: Callable[[str, object], None]) -> Compare:
-    """Assert that the GPU gives the same bits again, and that the CPU gives nearly the same numbers.
+    """Assert that the GPU gives the same bits again,
+    and that the CPU gives nearly the same numbers.
 
     Where no torch is involved (`same`) the CPU gives exactly these.
     """
@@ -33,7 +34,9 @@ def compare(record_property: Callable[[str, object], None]) -> Compare:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
+    reports = [
+        report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])
+    ]
     lines = {report.nodeid: dict(report.user_properties).get(LINE, "") for report in reports}
     if not lines:
         return

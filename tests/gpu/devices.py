@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 
 LEAST_CORRELATION = 0.95
 ROUNDING = 1e-3  # in standard deviations of a column
-MOST_OTHERWISE = 0.01  # share of cells: where rounding decides which component a draw comes from, others follow
+# share of cells: where rounding decides which component a draw comes from, others follow
+MOST_OTHERWISE = 0.01
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device here")
+needs_gpu = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="torch sees no CUDA device here"
+)
 
 
 Work = Callable[[], NDArray[Any]]
@@ -31,7 +34,9 @@ def without_gpu() -> Iterator[None]:
 
 
 class Comparison(NamedTuple):
-    """What the GPU gave, again where that may differ, and what the CPU gave; the seconds of a run on each."""
+    """What the GPU gave, again where that may differ, and what the CPU gave;
+    the seconds of a run on each.
+    """
 
     on_gpu: NDArray[Any]
     again: NDArray[Any]

@@ -1,4 +1,6 @@
-"""One table of each kind that the package treats in a way of its own, with a response of some of its columns."""
+"""One table of each kind that the package treats in a way of its own,
+with a response of some of its columns.
+"""
 
 from __future__ import annotations
 
@@ -81,4 +83,9 @@ def targets(y: np.ndarray) -> dict[str, Any]:
     end = np.quantile(late, 0.8)
     times = pd.DataFrame({"time": np.minimum(late, end), "seen": late < end})
     classes = np.array(["low", "middle", "high"])[np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))]
-    return {"number": y, "two classes": y > np.median(y), "three classes": classes, "survival": times}
+    return {
+        "number": y,
+        "two classes": y > np.median(y),
+        "three classes": classes,
+        "survival": times,
+    }

@@ -50,7 +50,9 @@ def selector(name: str, case: Case) -> KnockoffSelector:
 
 @pytest.mark.parametrize("name", GENERATORS)
 @pytest.mark.parametrize("table", CASES)
-def test_selections_are_repeatable_and_nearly_those_of_a_cpu(name: str, table: str, compare: Compare) -> None:
+def test_selections_are_repeatable_and_nearly_those_of_a_cpu(
+    name: str, table: str, compare: Compare
+) -> None:
     case = CASES[table]()
     compare(lambda: selector(name, case).w_, same=name in WITHOUT_TORCH)
 
@@ -82,7 +84,9 @@ def draw(generator: Any, case: Case) -> np.ndarray:
     knockoffs = generator.sample(case.X, random_state=1, **groups)
     text = knockoffs.select_dtypes(exclude=["number", "bool"]).columns
     codes = {name: pd.factorize(knockoffs[name], sort=True)[0] for name in text}
-    return np.column_stack([codes.get(name, column) for name, column in knockoffs.items()]).astype(np.float64)
+    return np.column_stack([codes.get(name, column) for name, column in knockoffs.items()]).astype(
+        np.float64
+    )
 
 
 def assert_densities_agree(there: DDLK, here: Any, case: Case) -> None:
@@ -91,7 +95,9 @@ def assert_densities_agree(there: DDLK, here: Any, case: Case) -> None:
     divergence = there.swap_divergence(case.X, random_state=2).value
     with without_gpu():
         on_cpu = here.joint_log_prob(case.X), here.log_prob(case.X, knockoffs)
-        assert here.swap_divergence(case.X, random_state=2).value == pytest.approx(divergence, abs=1e-2)
+        assert here.swap_divergence(case.X, random_state=2).value == pytest.approx(
+            divergence, abs=1e-2
+        )
     for one, other in zip(on_gpu, on_cpu, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-2)
 

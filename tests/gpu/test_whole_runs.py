@@ -1,4 +1,6 @@
-"""Whole runs on a GPU: selections with all their parts, randomisation tests, and checks of knockoffs."""
+"""Whole runs on a GPU: selections with all their parts, randomisation tests,
+and checks of knockoffs.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,12 @@ def test_a_check_of_knockoffs(compare: Compare) -> None:
     generator = DDLK(random_state=0).fit(case.X)
 
     def figures() -> np.ndarray:
-        found = check_swap(generator, case.X, random_state=0).to_frame().set_index("feature").loc[case.X.columns]
+        found = (
+            check_swap(generator, case.X, random_state=0)
+            .to_frame()
+            .set_index("feature")
+            .loc[case.X.columns]
+        )
         return found[["ks", "correlation", "null_wins"]].to_numpy().ravel()
 
     compare(figures)

@@ -34,7 +34,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*distinct values:knockoffs.Knoc
 
 
 class Kind(NamedTuple):
-    """A sort of column: an example, the kind that it is, and the kinds that a user may ask for instead.
+    """A sort of column: an example, the kind that it is,
+    and the kinds that a user may ask for instead.
 
     `atoms` are values of a continuous quantity that occur often.
     """
@@ -67,16 +68,26 @@ KINDS = {
     "many zeros": Kind(column(np.maximum(Z[:, 1], 0)), "semicontinuous", ("continuous",), (0.0,)),
     "counts": Kind(column(np.rint(np.exp(1 + Z[:, 1]))), "ordinal", ("nominal", "continuous")),
     "whole numbers": Kind(column(np.rint(50 + 10 * Z[:, 1]), np.int16), "ordinal", ("continuous",)),
-    "nullable whole numbers": Kind(column(np.rint(4 + 2 * Z[:, 1]), "Int64"), "ordinal", ("continuous",)),
+    "nullable whole numbers": Kind(
+        column(np.rint(4 + 2 * Z[:, 1]), "Int64"), "ordinal", ("continuous",)
+    ),
     "grades": Kind(column(labels(1.0, 1.3, 1.7, 2.0).astype(float)), "ordinal", ("nominal",)),
     "ordered categories": Kind(
-        column(pd.Categorical(labels("s", "m", "l", "xl"), ["s", "m", "l", "xl", "never"], ordered=True)),
+        column(
+            pd.Categorical(
+                labels("s", "m", "l", "xl"), ["s", "m", "l", "xl", "never"], ordered=True
+            )
+        ),
         "ordinal",
         ("nominal",),
     ),
     "text": Kind(column(labels("north", "east", "west", "south")), "nominal"),
-    "arrow text": Kind(column(labels("north", "east", "west", "south"), "string[pyarrow]"), "nominal"),
-    "categories": Kind(column(pd.Categorical(labels("B", "A", "0"), ["never", "0", "B", "A"])), "nominal"),
+    "arrow text": Kind(
+        column(labels("north", "east", "west", "south"), "string[pyarrow]"), "nominal"
+    ),
+    "categories": Kind(
+        column(pd.Categorical(labels("B", "A", "0"), ["never", "0", "B", "A"])), "nominal"
+    ),
     "codes with leading zeros": Kind(column(labels("035", "007", "7", "110")), "nominal"),
     "booleans": Kind(column(Z[:, 1] > 0.4), "binary"),
     "nullable booleans": Kind(column(Z[:, 1] > 0.4, "boolean"), "binary"),
@@ -103,7 +114,9 @@ LIBRARIES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "arrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
 }
 every_kind = pytest.mark.parametrize("name", KINDS)
-with_and_without_gaps = pytest.mark.parametrize("gaps", [False, True], ids=["complete", "with gaps"])
+with_and_without_gaps = pytest.mark.parametrize(
+    "gaps", [False, True], ids=["complete", "with gaps"]
+)
 every_generator = pytest.mark.parametrize("generator", GENERATORS)
 every_library = pytest.mark.parametrize("library", LIBRARIES)
 
@@ -111,7 +124,9 @@ every_library = pytest.mark.parametrize("library", LIBRARIES)
 def table_of(name: str, *, gaps: bool) -> pd.DataFrame:
     """The column between two quantities that it depends on."""
     own = KINDS[name].column
-    return pd.DataFrame({"before": Z[:, 0], "own": own.mask(GAPS) if gaps else own, "after": Z[:, 2]})
+    return pd.DataFrame(
+        {"before": Z[:, 0], "own": own.mask(GAPS) if gaps else own, "after": Z[:, 2]}
+    )
 
 
 @cache
@@ -128,7 +143,9 @@ def in_pandas(table: Any) -> pd.DataFrame:
 
 
 def assert_of_its_kind(drawn: pd.Series, x: pd.Series, own: Kind) -> None:
-    """Levels and grid values are among those of x, other numbers are new, and gaps are where x may have gaps."""
+    """Levels and grid values are among those of x, other numbers are new,
+    and gaps are where x may have gaps.
+    """
     assert x.isna().any() or not drawn.isna().any()
     if own.discrete:
         assert present(drawn) <= present(x)
@@ -200,13 +217,17 @@ def test_knockoffs_are_of_the_kind_and_type(name: str, gaps: bool, generator: st
 @every_generator
 @pytest.mark.parametrize("library", ["polars", "arrow"])
 @every_kind
-def test_all_libraries_get_the_same_knockoffs_in_their_own_types(name: str, library: str, generator: str) -> None:
+def test_all_libraries_get_the_same_knockoffs_in_their_own_types(
+    name: str, library: str, generator: str
+) -> None:
     frame = table_of(name, gaps=True)
     table = LIBRARIES[library](frame)
     drawn = fitted(name, generator, True).sample(table, random_state=1)
     assert type(drawn) is type(table)
     assert drawn.schema == table.schema
-    expected = in_pandas(LIBRARIES[library](fitted(name, generator, True).sample(frame, random_state=1)))
+    expected = in_pandas(
+        LIBRARIES[library](fitted(name, generator, True).sample(frame, random_state=1))
+    )
     found = in_pandas(drawn)
     assert found["own"].isna().tolist() == expected["own"].isna().tolist()
     assert found["own"].dropna().tolist() == expected["own"].dropna().tolist()
@@ -215,7 +236,9 @@ def test_all_libraries_get_the_same_knockoffs_in_their_own_types(name: str, libr
 @every_generator
 @with_and_without_gaps
 @every_kind
-def test_save_and_load_draw_the_same_knockoffs(name: str, gaps: bool, generator: str, tmp_path: Path) -> None:
+def test_save_and_load_draw_the_same_knockoffs(
+    name: str, gaps: bool, generator: str, tmp_path: Path
+) -> None:
     frame = table_of(name, gaps=gaps)
     fitted(name, generator, gaps).save(tmp_path / "model")
     drawn, expected = (
@@ -231,7 +254,9 @@ def test_a_column_all_of_one_value_comes_back_as_it_was(name: str, generator: st
     """What is read and written without a draw in between is the same, gaps and types included."""
     frame = table_of(name, gaps=True)
     model = fitted(name, generator, True)
-    one = frame.assign(own=pd.Series([frame["own"][~GAPS].iloc[0]] * ROWS).astype(frame["own"].dtype))
+    one = frame.assign(
+        own=pd.Series([frame["own"][~GAPS].iloc[0]] * ROWS).astype(frame["own"].dtype)
+    )
     with pytest.warns(KnockoffWarning, match="'own': constant"):
         constant = type(model)(**model.get_params()).fit(one)
     pd.testing.assert_series_equal(constant.sample(frame)["own"], frame["own"])
@@ -261,16 +286,24 @@ def test_names_and_order_of_levels_leave_w_as_it_is(name: str) -> None:
     statistic = LassoStatistic(cv=3, random_state=0)
     w = statistic.compute(frame, drawn, y)
     known = sorted(present(frame["own"]))
-    for names in (dict(zip(known, known[1:] + known[:1], strict=True)), {k: f"level {k}" for k in known}):
+    for names in (
+        dict(zip(known, known[1:] + known[:1], strict=True)),
+        {k: f"level {k}" for k in known},
+    ):
         renamed = [t.assign(own=t["own"].astype(object).map(names)) for t in (frame, drawn)]
         np.testing.assert_allclose(statistic.compute(*renamed, y), w, atol=1e-9)
     reordered = [
-        t.assign(own=pd.Categorical(t["own"].astype(object), ["nobody", *known[::-1]])) for t in (frame, drawn)
+        t.assign(own=pd.Categorical(t["own"].astype(object), ["nobody", *known[::-1]]))
+        for t in (frame, drawn)
     ]
     np.testing.assert_allclose(statistic.compute(*reordered, y), w, atol=1e-9)
 
 
-ASKED = [pytest.param(name, kind, id=f"{name} as {kind}") for name, own in KINDS.items() for kind in own.overrides]
+ASKED = [
+    pytest.param(name, kind, id=f"{name} as {kind}")
+    for name, own in KINDS.items()
+    for kind in own.overrides
+]
 
 
 @pytest.mark.parametrize(("name", "kind"), ASKED)
@@ -287,8 +320,12 @@ def test_a_kind_that_is_given_is_the_kind(name: str, kind: str, tmp_path: Path) 
         pd.testing.assert_series_equal(drawn.dtypes, frame.dtypes)
         assert present(drawn["own"]) <= present(frame["own"])
     model.save(tmp_path / "model")
-    pd.testing.assert_frame_equal(load_generator(tmp_path / "model").sample(frame, random_state=1), drawn)
-    selector = KnockoffSelector("gaussian", "lasso", kinds={"own": kind}, certify=False, random_state=0)
+    pd.testing.assert_frame_equal(
+        load_generator(tmp_path / "model").sample(frame, random_state=1), drawn
+    )
+    selector = KnockoffSelector(
+        "gaussian", "lasso", kinds={"own": kind}, certify=False, random_state=0
+    )
     with pytest.warns(KnockoffWarning):  # three features are too few to find any
         selector.fit(frame, Z[:, 0])
     assert selector.schema_ == schema
@@ -306,5 +343,7 @@ def test_a_kind_that_does_not_exist_is_refused_by_name(name: str) -> None:
 @pytest.mark.parametrize("name", ["text", "arrow text", "codes with leading zeros"])
 @pytest.mark.parametrize("kind", ["ordinal", "continuous"])
 def test_text_has_no_order_that_could_be_asked_for(name: str, kind: str) -> None:
-    with pytest.raises(ValueError, match=f'column \'own\': kinds asks for "{kind}".*Pass "nominal", or convert'):
+    with pytest.raises(
+        ValueError, match=f'column \'own\': kinds asks for "{kind}".*Pass "nominal", or convert'
+    ):
         infer_schema(table_of(name, gaps=False), kinds={"own": kind})

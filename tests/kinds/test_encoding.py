@@ -11,7 +11,13 @@ from hypothesis import given, strategies as st
 
 from knockoffs import GaussianKnockoffs, KnockoffWarning, check_swap
 from knockoffs.kinds.encoding import TableEncoding
-from knockoffs.kinds.fit_encoding import exact_encoding, first_alike, fit_encoding, nominal_boxes, spread_encoding
+from knockoffs.kinds.fit_encoding import (
+    exact_encoding,
+    first_alike,
+    fit_encoding,
+    nominal_boxes,
+    spread_encoding,
+)
 from knockoffs.kinds.latent import start_latents
 from knockoffs.kinds.units import (
     FARTHEST,
@@ -56,7 +62,9 @@ def mixed(seed: int = 0, rows: int = ROWS) -> pd.DataFrame:
             "flag": z[:, 3] > 0,
             "flag gaps": with_gaps((z[:, 5] > 1).astype(float), 0.1, rng),
             "ward": ward,
-            "ward gaps": ward.sample(frac=1, random_state=seed, ignore_index=True).where(rng.random(rows) > 0.15),
+            "ward gaps": ward.sample(frac=1, random_state=seed, ignore_index=True).where(
+                rng.random(rows) > 0.15
+            ),
             "zeros": np.where(z[:, 6] < 0, 0.0, z[:, 6]),
             "zeros gaps": with_gaps(np.where(z[:, 7] < 0, 0.0, z[:, 7]), 0.2, rng),
             "constant": 3.0,
@@ -118,11 +126,14 @@ def test_a_quantity_with_gaps_has_its_own_values_as_internal_column() -> None:
     core = np.column_stack(
         [np.where(np.arange(200) % 4 == 0, np.nan, x), np.random.default_rng(1).normal(size=200)]
     )
-    encoding = fit_encoding(core, read_table(core, who="test").schema, np.arange(2), np.random.default_rng(2))
+    encoding = fit_encoding(
+        core, read_table(core, who="test").schema, np.arange(2), np.random.default_rng(2)
+    )
     internal = encoding.encode(core, np.random.default_rng(3))[:, 0]
     seen = ~np.isnan(core[:, 0])
     np.testing.assert_allclose(internal[seen], x[seen], rtol=1e-9)
-    assert (internal[~seen] >= x[seen].min()).all()  # a drawn value is one that the quantity may have
+    # a drawn value is one that the quantity may have
+    assert (internal[~seen] >= x[seen].min()).all()
     assert (internal[~seen] <= x[seen].max()).all()
 
 
@@ -156,7 +167,9 @@ def test_a_mixed_table_is_read_back_from_its_internal_columns(seed: int) -> None
 @pytest.mark.parametrize("make", [spread_encoding, exact_encoding])
 def test_tables_for_given_and_for_discrete_models_are_read_back(make: object) -> None:
     rng = np.random.default_rng(0)
-    x = np.column_stack([rng.integers(0, 3, 80), rng.integers(0, 2, 80), np.full(80, 4.0), rng.integers(1, 9, 80)])
+    x = np.column_stack(
+        [rng.integers(0, 3, 80), rng.integers(0, 2, 80), np.full(80, 4.0), rng.integers(1, 9, 80)]
+    )
     x = np.column_stack([x, x[:, 0]]).astype(float)
     encoding = make(x, read_table(x, who="test").schema, first_alike(x))
     assert encoding.width == 3
@@ -180,7 +193,8 @@ def test_a_permutation_of_columns_permutes_the_encoding() -> None:
     for expected, unit in zip((one.units[j] for j in order), other.units, strict=True):
         if isinstance(unit, Boxes):
             np.testing.assert_allclose(unit.high, expected.high, atol=1e-9)
-    # Of the splits of one feature hardly two are seen in the same row; all else depends on noise a little.
+    # Of the splits of one feature hardly two are seen in the same row; all else depends on noise a
+    # little.
     between = other.unit[:, None] != other.unit
     expected = one.correlation[np.ix_(internal, internal)]
     np.testing.assert_allclose(other.correlation[between], expected[between], atol=0.12)
@@ -189,7 +203,9 @@ def test_a_permutation_of_columns_permutes_the_encoding() -> None:
 @pytest.mark.parametrize("rows", [1, 7, 40])
 def test_internal_columns_of_a_row_do_not_depend_on_other_rows(rows: int) -> None:
     encoding, codes = fitted(mixed())
-    whole, part = (encoding.encode(some, np.random.default_rng(2)) for some in (codes, codes[:rows]))
+    whole, part = (
+        encoding.encode(some, np.random.default_rng(2)) for some in (codes, codes[:rows])
+    )
     np.testing.assert_allclose(part, whole[:rows], rtol=1e-9, atol=1e-9)
 
 
@@ -197,17 +213,23 @@ def test_rows_are_encoded_the_same_in_parts_of_any_size(monkeypatch: pytest.Monk
     encoding, codes = fitted(mixed())
     whole = encoding.encode(codes, np.random.default_rng(2))
     monkeypatch.setattr("knockoffs.kinds.encoding.CHUNK", 17)
-    np.testing.assert_allclose(encoding.encode(codes, np.random.default_rng(2)), whole, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        encoding.encode(codes, np.random.default_rng(2)), whole, rtol=1e-9, atol=1e-9
+    )
 
 
 def frequencies(boxes: Boxes, draws: int) -> np.ndarray:
     drawn = boxes.decode(np.random.default_rng(0).standard_normal((draws, boxes.width)))
-    return np.array([np.mean(np.isnan(drawn) if np.isnan(code) else drawn == code) for code in boxes.codes])
+    return np.array(
+        [np.mean(np.isnan(drawn) if np.isnan(code) else drawn == code) for code in boxes.codes]
+    )
 
 
 @pytest.mark.parametrize("levels", [3, 9, 60])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_boxes_of_levels_partition_the_space_by_their_frequencies(levels: int, missing: float) -> None:
+def test_boxes_of_levels_partition_the_space_by_their_frequencies(
+    levels: int, missing: float
+) -> None:
     rng = np.random.default_rng(levels)
     codes = np.append(rng.geometric(0.15, 900) % levels, np.arange(levels)).astype(float)
     codes = with_gaps(codes, missing, rng)
@@ -218,7 +240,9 @@ def test_boxes_of_levels_partition_the_space_by_their_frequencies(levels: int, m
         for low, high in zip(boxes.low, boxes.high, strict=True)
     ]
     np.testing.assert_array_equal(np.sum(inside, axis=0), 1)
-    share = np.array([np.mean(np.isnan(codes) if np.isnan(code) else codes == code) for code in boxes.codes])
+    share = np.array(
+        [np.mean(np.isnan(codes) if np.isnan(code) else codes == code) for code in boxes.codes]
+    )
     error = np.sqrt(share * (1 - share) / 40_000)
     assert (np.abs(frequencies(boxes, 40_000) - share) < 5 * error).all()
 
@@ -252,13 +276,22 @@ def test_every_row_may_have_a_gap() -> None:
 
 @pytest.mark.parametrize(
     ("column", "cell", "said"),
-    [("ward", "new", "'new'"), ("sex", "x", "'x'"), ("grade", "best", "'best'"), ("plain", np.nan, "missing")],
+    [
+        ("ward", "new", "'new'"),
+        ("sex", "x", "'x'"),
+        ("grade", "best", "'best'"),
+        ("plain", np.nan, "missing"),
+    ],
 )
-def test_a_level_or_gap_that_the_fit_lacks_is_its_own_knockoff(column: str, cell: object, said: str) -> None:
+def test_a_level_or_gap_that_the_fit_lacks_is_its_own_knockoff(
+    column: str, cell: object, said: str
+) -> None:
     frame = mixed()[["plain", "ward", "count"]].assign(
         sex=np.where(mixed()["flag"], "f", "m"),
         grade=pd.Categorical(
-            np.array(["low", "mid", "high"])[np.arange(ROWS) % 3], ["low", "mid", "high"], ordered=True
+            np.array(["low", "mid", "high"])[np.arange(ROWS) % 3],
+            ["low", "mid", "high"],
+            ordered=True,
         ),
     )
     model = GaussianKnockoffs(random_state=0).fit(frame)
@@ -281,7 +314,11 @@ def test_a_level_or_gap_that_the_fit_lacks_is_its_own_knockoff(column: str, cell
 def booleans(*, gaps: bool) -> pd.DataFrame:
     """A table with booleans as pandas reads them from a file: with gaps they are objects."""
     frame = mixed()[["plain", "count"]].assign(flag=np.arange(ROWS) % 3 == 0)
-    return frame.assign(flag=frame["flag"].astype(object).mask(np.arange(ROWS) % 7 == 0)) if gaps else frame
+    return (
+        frame.assign(flag=frame["flag"].astype(object).mask(np.arange(ROWS) % 7 == 0))
+        if gaps
+        else frame
+    )
 
 
 @pytest.mark.parametrize("gaps", [True, False])
@@ -294,16 +331,25 @@ def test_booleans_are_the_same_with_gaps_and_without(gaps: bool) -> None:
         knockoffs, expected = model.sample(other)["flag"], model.sample(typed)["flag"]
     assert {type(cell) for cell in knockoffs.dropna()} == {bool}
     pd.testing.assert_series_equal(knockoffs.astype("boolean"), expected)
-    assert check_swap((booleans(gaps=gaps), other.assign(flag=knockoffs)), random_state=0).found.rows == ROWS
+    assert (
+        check_swap((booleans(gaps=gaps), other.assign(flag=knockoffs)), random_state=0).found.rows
+        == ROWS
+    )
 
 
 @pytest.mark.parametrize(
     ("values", "gaps"),
-    [(np.arange(ROWS) % 3, True), (np.arange(ROWS) ** 1.5, True), (np.array(["no", "yes"] * (ROWS // 2)), False)],
+    [
+        (np.arange(ROWS) % 3, True),
+        (np.arange(ROWS) ** 1.5, True),
+        (np.array(["no", "yes"] * (ROWS // 2)), False),
+    ],
 )
 def test_booleans_are_no_other_numbers_and_no_text(values: np.ndarray, gaps: bool) -> None:
     model = GaussianKnockoffs(random_state=0).fit(mixed()[["plain", "count"]].assign(flag=values))
-    with pytest.raises(ValueError, match="column 'flag' held text or categories in the fit and numbers here"):
+    with pytest.raises(
+        ValueError, match="column 'flag' held text or categories in the fit and numbers here"
+    ):
         model.sample(booleans(gaps=gaps))
 
 

@@ -28,10 +28,14 @@ CUTS = {
 
 def fitted(x: np.ndarray) -> TableEncoding:
     table = read_table(x, who="test")
-    return fit_encoding(table.codes, table.schema, first_alike(table.codes), np.random.default_rng(0))
+    return fit_encoding(
+        table.codes, table.schema, first_alike(table.codes), np.random.default_rng(0)
+    )
 
 
-@pytest.mark.parametrize("bounds", [(-1.0, 0.5), (2.0, 2.5), (9.0, 12.0), (-40.0, -9.0), (-8.0, 8.0)])
+@pytest.mark.parametrize(
+    "bounds", [(-1.0, 0.5), (2.0, 2.5), (9.0, 12.0), (-40.0, -9.0), (-8.0, 8.0)]
+)
 def test_truncated_normal_numbers_have_their_distribution(bounds: tuple[float, float]) -> None:
     low, high = (np.full(4000, bound) for bound in bounds)
     drawn = truncated_normal(low, high, np.random.default_rng(0).random(4000))
@@ -101,7 +105,9 @@ def test_draws_far_from_what_the_others_say_stay_inside_their_intervals(far: flo
 
 def test_one_internal_column_has_a_correlation_matrix() -> None:
     low, high = np.full((40, 1), -1.0), np.full((40, 1), 1.0)
-    np.testing.assert_allclose(fit_correlation(low, high, np.array([0]), np.random.default_rng(0)), [[1.0]])
+    np.testing.assert_allclose(
+        fit_correlation(low, high, np.array([0]), np.random.default_rng(0)), [[1.0]]
+    )
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS.keys())
@@ -123,4 +129,6 @@ def test_latents_survive_a_model_file(tmp_path: Path) -> None:
     x[:, 7] = np.round(10 * np.random.default_rng(1).random(300), 1)
     model = GaussianKnockoffs(random_state=0).fit(x)
     model.save(tmp_path / "model")
-    np.testing.assert_array_equal(GaussianKnockoffs.load(tmp_path / "model").sample(x), model.sample(x))
+    np.testing.assert_array_equal(
+        GaussianKnockoffs.load(tmp_path / "model").sample(x), model.sample(x)
+    )

@@ -1,4 +1,6 @@
-"""Features that are another one in other units or codes: both are copied, and the model sees one of them."""
+"""Features that are another one in other units or codes: both are copied,
+and the model sees one of them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ ROWS = 600
 
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
-    """Incomes with their logarithm (missing where there is none), names of 150 towns with codes, and others."""
+    """Incomes with their logarithm (missing where there is none), names of 150 towns with codes,
+    and others.
+    """
     rng = np.random.default_rng(0)
     z = rng.multivariate_normal(np.zeros(3), 0.5 + 0.5 * np.eye(3), size=ROWS)
     income = np.where(z[:, 0] < -0.5, 0.0, np.round(np.exp(z[:, 0]), 4))
@@ -69,17 +73,26 @@ def test_what_could_look_like_a_relation_and_is_none() -> None:
 
 
 def test_quantities_of_patients_with_several_rows_are_no_relation() -> None:
-    """Each patient has a height and a weight of its own, so that one tells the other: in these rows alone."""
+    """Each patient has a height and a weight of its own, so that one tells the other:
+    in these rows alone.
+    """
     rng = np.random.default_rng(0)
     patients = np.repeat(rng.normal(size=(ROWS // 4, 2)), 4, axis=0)
     np.testing.assert_array_equal(first_recoded(patients, np.array([False, False])), [0, 1])
-    named = np.column_stack([np.repeat(np.arange(ROWS // 4), 4), patients])  # by a name one does know both
+    # by a name one does know both
+    named = np.column_stack([np.repeat(np.arange(ROWS // 4), 4), patients])
     np.testing.assert_array_equal(first_recoded(named, np.array([True, False, False])), [0, 0, 0])
 
 
-@pytest.mark.parametrize("generator", [GaussianKnockoffs(random_state=0), DDLK(hidden=(4,), random_state=0)])
-def test_knockoffs_keep_the_relation(table: pd.DataFrame, generator: GaussianKnockoffs | DDLK) -> None:
-    with pytest.warns(KnockoffWarning, match=r"'income', column 'town', column 'log'.*determined by other"):
+@pytest.mark.parametrize(
+    "generator", [GaussianKnockoffs(random_state=0), DDLK(hidden=(4,), random_state=0)]
+)
+def test_knockoffs_keep_the_relation(
+    table: pd.DataFrame, generator: GaussianKnockoffs | DDLK
+) -> None:
+    with pytest.warns(
+        KnockoffWarning, match=r"'income', column 'town', column 'log'.*determined by other"
+    ):
         drawn = generator.fit(table).sample(table)
     for name in ("income", "log", "debt", "town", "code"):
         pd.testing.assert_series_equal(drawn[name], table[name])
@@ -122,11 +135,17 @@ def test_a_model_file_keeps_the_relation(table: pd.DataFrame, tmp_path: Path) ->
 def test_a_description_of_a_relation_must_be_one(table: pd.DataFrame) -> None:
     read = read_table(table[["income", "debt", "age"]], who="test")
     encoding = fit_encoding(
-        read.codes, read.schema, first_recoded(read.codes, np.zeros(3, dtype=bool)), np.random.default_rng(0)
+        read.codes,
+        read.schema,
+        first_recoded(read.codes, np.zeros(3, dtype=bool)),
+        np.random.default_rng(0),
     )
     arrays: dict[str, np.ndarray] = {}
     description = packed(encoding, arrays)
-    zeros = {name: array if array.dtype == np.intp else np.zeros_like(array) for name, array in arrays.items()}
+    zeros = {
+        name: array if array.dtype == np.intp else np.zeros_like(array)
+        for name, array in arrays.items()
+    }
     assert unpack_encoding(description, arrays, 3).alike.tolist() == [0, 0, 2]
     with pytest.raises(ValueError, match="increasing order"):
         unpack_encoding(description, zeros, 3)

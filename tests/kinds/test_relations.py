@@ -1,4 +1,6 @@
-"""Logical relations between columns: found where there are any, and kept by knockoffs in every row."""
+"""Logical relations between columns: found where there are any,
+and kept by knockoffs in every row.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,20 @@ def base(rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 def gaps_together(rows: int, seed: int) -> tuple[pd.DataFrame, Holds]:
     frame, z = base(rows, seed)
     gap = z[:, 2] > 0.5
-    frame["systolic"], frame["diastolic"] = np.where(gap, np.nan, z[:, 3]), np.where(gap, np.nan, z[:, 4])
+    frame["systolic"], frame["diastolic"] = (
+        np.where(gap, np.nan, z[:, 3]),
+        np.where(gap, np.nan, z[:, 4]),
+    )
     return frame, lambda x: x["systolic"].isna() == x["diastolic"].isna()
 
 
 def gaps_in_turn(rows: int, seed: int) -> tuple[pd.DataFrame, Holds]:
     frame, z = base(rows, seed)
     gap = z[:, 2] > 0.5
-    frame["old device"], frame["new device"] = np.where(gap, np.nan, z[:, 3]), np.where(gap, z[:, 4], np.nan)
+    frame["old device"], frame["new device"] = (
+        np.where(gap, np.nan, z[:, 3]),
+        np.where(gap, z[:, 4], np.nan),
+    )
     return frame, lambda x: x["old device"].isna() != x["new device"].isna()
 
 
@@ -71,7 +79,9 @@ def positive_part(rows: int, seed: int) -> tuple[pd.DataFrame, Holds]:
 def cut_quantity(rows: int, seed: int) -> tuple[pd.DataFrame, Holds]:
     frame, z = base(rows, seed)
     frame["weight"] = 70 + 10 * z[:, 2]
-    frame["heavy"] = np.array(["light", "normal", "heavy"])[np.digitize(frame["weight"], [60.0, 80.0])]
+    frame["heavy"] = np.array(["light", "normal", "heavy"])[
+        np.digitize(frame["weight"], [60.0, 80.0])
+    ]
     names = np.array(["light", "normal", "heavy"])
     return frame, lambda x: x["heavy"] == names[np.digitize(x["weight"], [60.0, 80.0])]
 
@@ -140,11 +150,15 @@ def test_relations_are_found_and_knockoffs_keep_them_in_every_row(make: Callable
     assert not knockoffs["sex"].equals(fresh["sex"])
 
 
-@pytest.mark.parametrize("make", [coarser, gaps_together, cut_quantity_with_gaps], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "make", [coarser, gaps_together, cut_quantity_with_gaps], ids=lambda f: f.__name__
+)
 @pytest.mark.filterwarnings(DETERMINED)
 def test_relations_survive_networks_and_files(make: Callable, tmp_path: object) -> None:
     x, holds = make(200, 0)
-    model = DDLK(hidden=(4,), components=2, joint_epochs=1, knockoff_epochs=1, random_state=0).fit(x)
+    model = DDLK(hidden=(4,), components=2, joint_epochs=1, knockoff_epochs=1, random_state=0).fit(
+        x
+    )
     model.save(tmp_path / "model")
     knockoffs = DDLK.load(tmp_path / "model").sample(x)
     assert holds(knockoffs).all()
@@ -156,7 +170,9 @@ def test_relations_survive_networks_and_files(make: Callable, tmp_path: object) 
 
 def test_features_that_others_determine_are_copied_and_the_others_are_not() -> None:
     x, _ = coarser(500, 0)
-    with pytest.warns(KnockoffWarning, match="^column 'country': determined by other columns.*a copy.*Drop"):
+    with pytest.warns(
+        KnockoffWarning, match="^column 'country': determined by other columns.*a copy.*Drop"
+    ):
         model = GaussianKnockoffs(random_state=0).fit(x)
     knockoffs = model.sample(x)
     np.testing.assert_array_equal(model.encoding_.copied, x.columns == "country")
@@ -172,7 +188,9 @@ def test_new_rows_that_break_a_relation_are_their_own_knockoffs() -> None:
     broken.loc[:4, "country"] = np.where(x["country"][:5] == "CH", "IT", "CH")
     with pytest.warns(KnockoffWarning, match=r"column 'city' \(5: "):
         knockoffs = model.sample(broken)
-    pd.testing.assert_frame_equal(knockoffs.loc[:4, ["city", "country"]], broken.loc[:4, ["city", "country"]])
+    pd.testing.assert_frame_equal(
+        knockoffs.loc[:4, ["city", "country"]], broken.loc[:4, ["city", "country"]]
+    )
     pd.testing.assert_frame_equal(knockoffs[5:], model.sample(x)[5:])
 
 
@@ -191,7 +209,9 @@ def test_groups_of_rows_keep_relations() -> None:
 
 def test_a_table_of_determined_features_alone_is_refused() -> None:
     x = two_names(200, 0)[0][["outcome", "dead"]]
-    with pytest.raises(ValueError, match=r"every column of X is constant or determined by other columns.*Drop"):
+    with pytest.raises(
+        ValueError, match=r"every column of X is constant or determined by other columns.*Drop"
+    ):
         GaussianKnockoffs().fit(x)
 
 
@@ -199,7 +219,11 @@ def independent(seed: int, rows: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     columns = [rng.random(rows) < share for share in (0.5, 0.1, 0.03)]
     columns += [rng.integers(0, levels, rows) for levels in (3, 5, 12, 40, 100)]
-    columns += [rng.poisson(1, rows), rng.geometric(0.5, rows), np.maximum(rng.normal(size=rows), 0)]
+    columns += [
+        rng.poisson(1, rows),
+        rng.geometric(0.5, rows),
+        np.maximum(rng.normal(size=rows), 0),
+    ]
     columns += [rng.normal(size=rows), rng.normal(size=rows)]
     x = np.column_stack(columns).astype(float)
     gap = rng.random((rows, 4)) < (0.03, 0.1, 0.2, 0.1)
@@ -216,7 +240,9 @@ def test_no_relations_are_found_among_independent_columns(rows: int) -> None:
 def test_values_of_single_rows_are_no_intervals_of_a_quantity(rows: int) -> None:
     rng = np.random.default_rng(0)
     for _ in range(10):
-        x = np.column_stack([rng.permutation(1000)[:rows], rng.normal(size=rows), rng.permutation(rows)])
+        x = np.column_stack(
+            [rng.permutation(1000)[:rows], rng.normal(size=rows), rng.permutation(rows)]
+        )
         assert not contexts(x)
 
 
@@ -241,7 +267,8 @@ def test_too_many_classes_leave_some_relations_out() -> None:
     whole = sum(4**k * part for k, part in enumerate(pairs))
     x = np.column_stack([*pairs, whole]).astype(float)
     (some,) = contexts(x)
-    assert [len(atoms) for atoms in some.atoms] == [4, 1, 4, 1, 4, 1, 1]  # of the last one whether it is 0
+    # of the last one whether it is 0
+    assert [len(atoms) for atoms in some.atoms] == [4, 1, 4, 1, 4, 1, 1]
     assert len(some.keys) == 120 <= MOST_CLASSES
     (small,) = contexts(np.column_stack([*pairs[:2], pairs[0] + 4 * pairs[1]]).astype(float))
     assert len(small.keys) == 16 <= MOST_CLASSES
@@ -249,7 +276,9 @@ def test_too_many_classes_leave_some_relations_out() -> None:
 
 @pytest.mark.filterwarnings(DETERMINED)
 def test_conditioning_keeps_the_symmetry_under_swaps() -> None:
-    """A quantity, its sign and independent columns: exact knockoffs keep the sign and draw the size anew."""
+    """A quantity, its sign and independent columns:
+    exact knockoffs keep the sign and draw the size anew.
+    """
     rng = np.random.default_rng(3)
     x = pd.DataFrame(rng.normal(size=(900, 4)), columns=list("abcd"))
     x["positive"] = np.where(x["a"] > 0, "yes", "no")
@@ -261,7 +290,9 @@ def test_conditioning_keeps_the_symmetry_under_swaps() -> None:
 
 
 def test_without_the_relation_the_check_fails() -> None:
-    """What the context is for: independent draws of the two columns contradict each other in half of the rows."""
+    """What the context is for: independent draws of the two columns contradict each other in half
+    of the rows.
+    """
     rng = np.random.default_rng(3)
     x, x_tilde = (pd.DataFrame(rng.normal(size=(900, 4)), columns=list("abcd")) for _ in range(2))
     for table in (x, x_tilde):
@@ -270,7 +301,9 @@ def test_without_the_relation_the_check_fails() -> None:
 
 
 def test_gaps_that_are_nearly_those_of_another_feature_or_very_few_are_kept() -> None:
-    """Drawn anew they would agree less with each other than those of the data; others are drawn anew."""
+    """Drawn anew they would agree less with each other than those of the data;
+    others are drawn anew.
+    """
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1000, 5))
     panel = rng.random(1000) < 0.4
@@ -303,12 +336,16 @@ def test_levels_that_are_nearly_those_of_another_feature_are_kept() -> None:
 
 
 def test_many_levels_under_two_names_are_copied() -> None:
-    """A hospital's name and its number: knockoffs of one that leave the other behind would be invalid."""
+    """A hospital's name and its number: knockoffs of one that leave the other behind would be
+    invalid.
+    """
     frame, _ = base(1000, 0)
     hospital = np.random.default_rng(0).integers(0, 100, 1000)
     frame["name"] = [f"h{number}" for number in hospital]
     frame["number"] = pd.Categorical(np.random.default_rng(1).permutation(100)[hospital])
-    with pytest.warns(KnockoffWarning, match="column 'name', column 'number': determined by other columns"):
+    with pytest.warns(
+        KnockoffWarning, match="column 'name', column 'number': determined by other columns"
+    ):
         model = GaussianKnockoffs(random_state=0).fit(frame)
     drawn = model.sample(frame)
     pd.testing.assert_frame_equal(drawn[["name", "number"]], frame[["name", "number"]])

@@ -26,7 +26,13 @@ COLUMNS = {
     "positive, far from 0": lambda z: 100 + z,
     "rounded": lambda z: (2 * z).round() / 2,
 }
-POSITIVE = ["exponential", "large exponential", "lognormal", "wide lognormal", "positive, far from 0"]
+POSITIVE = [
+    "exponential",
+    "large exponential",
+    "lognormal",
+    "wide lognormal",
+    "positive, far from 0",
+]
 
 
 def table(names, rows=1000, seed=0):
@@ -50,7 +56,10 @@ def scales(draw):
         return torch.tensor([[start, *gaps]], dtype=torch.float64).cumsum(1)
 
     slopes = draw(st.lists(st.floats(0.1, 5), min_size=count, max_size=count))
-    number = {name: draw(st.floats(low, high)) for name, low, high in [("unit", 0.1, 10), ("spread", 0.3, 2)]}
+    number = {
+        name: draw(st.floats(low, high))
+        for name, low, high in [("unit", 0.1, 10), ("spread", 0.3, 2)]
+    }
     return Scale(
         base=torch.tensor([draw(st.integers(0, len(BASES) - 1))]),
         unit=torch.tensor([number["unit"]]).double(),
@@ -117,9 +126,12 @@ def test_fitted_maps_are_increasing(kind):
 
 @pytest.mark.parametrize("kind", ["standard", "normal"])
 def test_log_slope_is_that_of_the_map(kind):
-    names = [name for name in COLUMNS if name != "rounded"]  # whose cliffs have no slope worth a difference
+    # whose cliffs have no slope worth a difference
+    names = [name for name in COLUMNS if name != "rounded"]
     scale = fitted(kind, tuple(names))
-    x = scale.inverse(torch.linspace(-6, 6, 997, dtype=torch.float64)[:, None].expand(-1, len(names)))
+    x = scale.inverse(
+        torch.linspace(-6, 6, 997, dtype=torch.float64)[:, None].expand(-1, len(names))
+    )
     # Where log g' turns at a knot, the difference lies between its two sides, a hair apart.
     step = 1e-6 * (scale.inverse(scale.forward(x)[0] + 0.5) - x)
     (above, log_above), (below, log_below) = scale.forward(x + step), scale.forward(x - step)
@@ -164,7 +176,9 @@ def test_normal_scale_is_more_likely_than_the_standard_scale_where_columns_are_n
 @pytest.mark.parametrize("rows", [300, 1000])
 @pytest.mark.parametrize("seed", range(3))
 def test_positive_columns_stay_positive(rows, seed):
-    """Draws are cut off at `lowest`, which lies between 0 and the data; the map crosses zero hardly ever."""
+    """Draws are cut off at `lowest`, which lies between 0 and the data;
+    the map crosses zero hardly ever.
+    """
     x = table(POSITIVE, rows=rows, seed=seed)
     scale = normal_scale(x)
     curved = scale.base != 0
@@ -229,13 +243,20 @@ def test_tensors_make_the_same_scale_again():
 @pytest.mark.parametrize("kind", ["standard", "normal"])
 def test_numpy_and_torch_give_the_same_scale(kind):
     """Models without networks use arrays, so that they need no torch."""
-    x, new = table(tuple(COLUMNS)), torch.cat([table(tuple(COLUMNS), seed=2), -GRID.expand(-1, len(COLUMNS))])
+    x, new = (
+        table(tuple(COLUMNS)),
+        torch.cat([table(tuple(COLUMNS), seed=2), -GRID.expand(-1, len(COLUMNS))]),
+    )
     make = standard_scale if kind == "standard" else normal_scale
     of_tensors, of_arrays = make(x), make(x.numpy())
     for name, part in of_tensors.tensors().items():
-        np.testing.assert_allclose(of_arrays.tensors()[name], part.numpy(), rtol=1e-12, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            of_arrays.tensors()[name], part.numpy(), rtol=1e-12, atol=1e-12, err_msg=name
+        )
     for one, other in zip(of_tensors.forward(new), of_arrays.forward(new.numpy()), strict=True):
         np.testing.assert_allclose(other, one.numpy(), rtol=1e-10, atol=1e-10)
     z = torch.linspace(-9, 9, 1001, dtype=torch.float64)[:, None].expand(-1, len(COLUMNS))
     expected = of_tensors.inverse_of_draws(z).numpy()
-    np.testing.assert_allclose(of_arrays.inverse_of_draws(z.numpy()), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        of_arrays.inverse_of_draws(z.numpy()), expected, rtol=1e-10, atol=1e-10
+    )

@@ -1,4 +1,6 @@
-"""What a test that finds nothing advises, and under which condition its level bounds what it says."""
+"""What a test that finds nothing advises, and under which condition its level bounds what it
+says.
+"""
 
 from __future__ import annotations
 
@@ -40,20 +42,29 @@ def test_the_level_that_is_named_finds_what_is_named(empty: RandomizationTest) -
     assert not clone(TEST).set_params(level=named - 0.001).fit(X, WEAK).result_.discoveries
 
 
-def advised(pvalues: list[float], rows: int = 100, level: float = 0.1, correction: str = "bh") -> tuple[str, ...]:
+def advised(
+    pvalues: list[float], rows: int = 100, level: float = 0.1, correction: str = "bh"
+) -> tuple[str, ...]:
     p = np.array(pvalues)
     adjusted = adjust_pvalues(p, correction)
-    return advice_after_tests(adjusted <= level, p, adjusted, list("abcdef")[: len(p)], rows, level, correction)
+    return advice_after_tests(
+        adjusted <= level, p, adjusted, list("abcdef")[: len(p)], rows, level, correction
+    )
 
 
 NEEDED = [("bh", 0.05), ("by", 0.05 / 1.5), ("holm", 0.05), ("none", 0.1)]
 
 
 @pytest.mark.parametrize(("correction", "needed"), NEEDED)
-def test_as_many_rows_as_advised_would_make_the_strongest_a_discovery(correction: str, needed: float) -> None:
+def test_as_many_rows_as_advised_would_make_the_strongest_a_discovery(
+    correction: str, needed: float
+) -> None:
     """A standard score grows with the root of the number of rows."""
     step = advised([0.6, 0.14], correction=correction)[-1]
-    assert f"b has p = 0.14 with these 100, and would be a discovery by itself with p = {needed:.2g}" in step
+    assert (
+        f"b has p = 0.14 with these 100, and would be a discovery by itself with p = {needed:.2g}"
+        in step
+    )
     more = int(step.split("some ")[1].split()[0])
     later = 2 * norm.sf(norm.isf(0.14 / 2) * (more / 100) ** 0.5)
     fewer = 2 * norm.sf(norm.isf(0.14 / 2) * (0.9 * more / 100) ** 0.5)
@@ -77,4 +88,6 @@ def test_page_and_files_give_the_advice(empty: RandomizationTest, tmp_path: Path
 
 
 def test_the_condition_of_benjamini_and_hochberg_is_said(empty: RandomizationTest) -> None:
-    assert "depend on each other positively or not at all (Benj" in empty.result_.settings()["bounded"]
+    assert (
+        "depend on each other positively or not at all (Benj" in empty.result_.settings()["bounded"]
+    )

@@ -25,7 +25,8 @@ CELLS = {
 def shapes(cells: Array, what: str) -> Copies:
     """The copies are the rows of `cells`, and the first of these is the feature itself."""
     column = infer_schema(
-        pd.DataFrame({"x": np.nan_to_num(cells[0])}), kinds={"x": "nominal"} if what == "levels" else None
+        pd.DataFrame({"x": np.nan_to_num(cells[0])}),
+        kinds={"x": "nominal"} if what == "levels" else None,
     )[0]
     return copies_of(column, cells[0], cells[1:], torch.device("cpu"))
 
@@ -33,7 +34,8 @@ def shapes(cells: Array, what: str) -> Copies:
 @pytest.mark.parametrize("what", CELLS)
 def test_exchanging_cells_and_copies_exchanges_their_shapes(what: str) -> None:
     cells = CELLS[what]
-    order = np.argsort(np.random.default_rng(1).random(cells.shape), axis=0)  # other ones in each row of the table
+    # other ones in each row of the table
+    order = np.argsort(np.random.default_rng(1).random(cells.shape), axis=0)
     found, again = shapes(cells, what), shapes(np.take_along_axis(cells, order, axis=0), what)
     expected = np.take_along_axis(found.shapes.numpy(), order.T[:, :, None], axis=1)
     np.testing.assert_allclose(again.shapes.numpy(), expected, atol=1e-9)
@@ -45,7 +47,9 @@ def test_shapes_are_uncorrelated_with_mean_0_and_variance_1(what: str) -> None:
     flat = shapes(CELLS[what], what).shapes.flatten(0, 1)
     assert flat.shape[1] >= (0 if what == "nearly constant" else 1)
     torch.testing.assert_close(flat.mean(0), torch.zeros(flat.shape[1]).double(), atol=1e-9, rtol=0)
-    torch.testing.assert_close(flat.T @ flat / len(flat), torch.eye(flat.shape[1]).double(), atol=1e-9, rtol=0)
+    torch.testing.assert_close(
+        flat.T @ flat / len(flat), torch.eye(flat.shape[1]).double(), atol=1e-9, rtol=0
+    )
 
 
 def test_the_first_shape_is_the_value_and_curves_and_missing_cells_follow() -> None:

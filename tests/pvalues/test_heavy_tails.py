@@ -1,4 +1,6 @@
-"""Heavy tails of correlated columns in few rows are warned of by name; the advice can be followed, and helps."""
+"""Heavy tails of correlated columns in few rows are warned of by name; the advice can be followed,
+and helps.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def test_real_tables_are_not(load: Callable[..., Any]) -> None:
 
 
 def test_rows_in_which_the_tails_are_learned_are_not() -> None:
-    """Where p-values hold their level: of cubes from 600 rows on. Those of Cauchy's distribution do not."""
+    """Where p-values hold their level: of cubes from 600 rows on.
+    Those of Cauchy's distribution do not.
+    """
     assert not any(caution_on(rows(HEAVY["cubed"], 1000, seed)) for seed in range(5))
     assert all(caution_on(rows(HEAVY["Cauchy"], 600, seed)) for seed in range(5))
 
@@ -90,7 +94,9 @@ def test_only_columns_with_heavy_tails_are_named_also_with_gaps() -> None:
 def test_the_advice_ends_the_caution_and_keeps_the_hypotheses() -> None:
     table, y = rows(HEAVY["cubed"], 150, 0), np.random.default_rng(0).normal(size=150)
     test = RandomizationTest(JointDensity(epochs=1), "linear", resamples=199, random_state=0)
-    with pytest.warns(KnockoffWarning, match=r"heavy tails, .*150 rows do not show .*X\[COL\]\.rank\(pct=True\)"):
+    with pytest.warns(
+        KnockoffWarning, match=r"heavy tails, .*150 rows do not show .*X\[COL\]\.rank\(pct=True\)"
+    ):
         test.fit(table, y)
     assert any("heavy tails" in said for said in test.result_.cautions)
     with warnings.catch_warnings(action="error"):
@@ -115,6 +121,10 @@ def test_p_values_of_ranks_hold_their_level() -> None:
     found = []
     for seed in range(60):
         y = np.random.default_rng(1000 + seed).normal(size=150)
-        test = RandomizationTest(statistic="linear", resamples=199, exceedances=200, random_state=seed)
-        found.append(np.mean(test.fit(rows(HEAVY["cubed"], 150, seed).rank(pct=True), y).pvalues_ <= 0.05))
+        test = RandomizationTest(
+            statistic="linear", resamples=199, exceedances=200, random_state=seed
+        )
+        found.append(
+            np.mean(test.fit(rows(HEAVY["cubed"], 150, seed).rank(pct=True), y).pvalues_ <= 0.05)
+        )
     assert np.mean(found) < 0.05 + 3 * np.std(found) / np.sqrt(len(found))

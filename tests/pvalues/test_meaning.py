@@ -40,7 +40,12 @@ def test_effects_on_survival_times_say_which_sign_is_the_earlier_event(tmp_path:
     assert "rows have the event" in result.settings()["target_kind"]
     write_test_report(test, tmp_path / "page.html", source_name="trial.csv")
     page = (tmp_path / "page.html").read_text()
-    for said in ("tell something about time to died?", "the event comes earlier", "trial.csv", "median follow-up"):
+    for said in (
+        "tell something about time to died?",
+        "the event comes earlier",
+        "trial.csv",
+        "median follow-up",
+    ):
         assert said in page
 
 
@@ -53,7 +58,8 @@ def test_effects_on_two_classes_are_changes_of_the_share_that_is_named() -> None
     assert "outcome = 'sick'" in renamed.effect_meaning
     assert renamed.effects[0] == pytest.approx(-result.effects[0])
     slope = np.polyfit(X["harm"] / X["harm"].std(), y == "well", 1)[0]
-    assert result.effects[0] == pytest.approx(slope, abs=0.05)  # in shares of rows, not in standard deviations
+    # in shares of rows, not in standard deviations
+    assert result.effects[0] == pytest.approx(slope, abs=0.05)
 
 
 def test_effects_of_two_levels_name_the_level_that_they_speak_for(tmp_path: Path) -> None:
@@ -61,13 +67,18 @@ def test_effects_of_two_levels_name_the_level_that_they_speak_for(tmp_path: Path
     test = TEST.fit(X, y)
     write_test_report(test, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "stay as they are. Intervals are those of 95 %. For a feature with two levels in words" in page
+    assert (
+        "stay as they are. Intervals are those of 95 %. For a feature with two levels in words"
+        in page
+    )
     result = test.result_
     frame = result.to_frame().set_index("feature")
     assert result.effects[3] > 0.5
     assert frame.loc["sex", "effect_towards"] == "woman"
     assert frame.loc["harm", "effect_towards"] == ""
-    assert json.loads(json.dumps(result.to_dict()))["settings"]["effect"].startswith("An effect says by how many")
+    assert json.loads(json.dumps(result.to_dict()))["settings"]["effect"].startswith(
+        "An effect says by how many"
+    )
 
 
 def test_without_levels_in_words_a_page_names_none(tmp_path: Path) -> None:
@@ -84,7 +95,9 @@ def test_effects_on_several_classes_have_no_direction(tmp_path: Path) -> None:
     assert "effect_towards" not in test.result_.to_frame()
     write_test_report(test, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "There are no effects: the target has 3 classes, so that a change has no direction." in page
+    assert (
+        "There are no effects: the target has 3 classes, so that a change has no direction." in page
+    )
     for untrue in ("An effect says", "level in brackets", "Intervals"):
         assert untrue not in page
 
@@ -94,7 +107,9 @@ def test_effects_on_a_target_with_heavy_tails_are_those_of_its_normal_scores() -
     result = TEST.fit(X, cost).result_
     assert "the normal scores of cost" in result.effect_meaning
     scores = ndtri((rankdata(cost) - 0.5) / ROWS)
-    in_scores, as_it_is = (np.polyfit(X["harm"] / X["harm"].std(), y / y.std(), 1)[0] for y in (scores, cost))
+    in_scores, as_it_is = (
+        np.polyfit(X["harm"] / X["harm"].std(), y / y.std(), 1)[0] for y in (scores, cost)
+    )
     assert result.effects[0] == pytest.approx(in_scores, abs=0.1)
     assert in_scores - as_it_is > 0.2
 
@@ -110,13 +125,17 @@ def test_doubtful_columns_and_copies_of_the_target_are_said_before_a_test_too() 
 
 
 def test_a_target_with_a_class_for_nearly_each_row_is_refused() -> None:
-    """The advice can be followed: text that is no number, as with a unit, cannot be read as a quantity."""
+    """The advice can be followed: text that is no number, as with a unit,
+    cannot be read as a quantity.
+    """
     for y, task, remedy in (
         ([f"{k} mg" for k in range(ROWS)], "auto", "Convert it to numbers"),
         ([str(k) for k in range(ROWS)], "auto", "Pass task='regression'"),
         (NOISE, "classification", "Pass task='regression'"),
     ):
-        with pytest.raises(ValueError, match=f"y has 300 classes in 300 rows, too few rows.*{remedy}.*a quantity"):
+        with pytest.raises(
+            ValueError, match=f"y has 300 classes in 300 rows, too few rows.*{remedy}.*a quantity"
+        ):
             RandomizationTest(task=task).fit(X, y)
 
 
@@ -134,12 +153,15 @@ def test_features_are_counted_without_those_that_are_conditioned_on() -> None:
 
 
 def test_a_page_says_how_its_variant_makes_p(tmp_path: Path) -> None:
-    """No share of 40 redraws is as small as what Fisher's method makes of the parts of the holdout variant."""
+    """No share of 40 redraws is as small as what Fisher's method makes of the parts of the holdout
+    variant.
+    """
     page = tmp_path / "page.html"
     for variant in ("distilled", "holdout"):
         test = clone(TEST).set_params(variant=variant, statistic=LinearRegression(), resamples=40)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", KnockoffWarning)  # too few redraws for a single discovery
+            # too few redraws for a single discovery
+            warnings.simplefilter("ignore", KnockoffWarning)
             result = test.fit(X, 2 * X["harm"] + NOISE).result_
         write_test_report(test, page)
         said = " ".join(page.read_text(encoding="utf-8").split())

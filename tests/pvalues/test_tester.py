@@ -1,4 +1,6 @@
-"""The randomisation test: valid with exact conditionals, powerful, reproducible, clear about its limits."""
+"""The randomisation test: valid with exact conditionals, powerful, reproducible,
+clear about its limits.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def null_pvalues(law: ClaytonCopula, rows: int, repetitions: int, **settings: ob
     found = []
     for seed in range(repetitions):
         x = law.sample(rows, random_state=seed)
-        test = RandomizationTest(law.redraw, resamples=199, random_state=seed, exceedances=200, **settings)
+        test = RandomizationTest(
+            law.redraw, resamples=199, random_state=seed, exceedances=200, **settings
+        )
         found.append(test.fit(x, response(x, seed)).pvalues_[null])
     return np.concatenate(found)
 
@@ -61,7 +65,8 @@ def test_early_ends_change_p_values_of_nulls_alone() -> None:
     y = response(x, 0)
     settings = {"statistic": "linear", "resamples": 999, "random_state": 0}
     early, whole = (
-        RandomizationTest(LAWS["gaussian"].redraw, exceedances=h, **settings).fit(x, y) for h in (30, 1000)
+        RandomizationTest(LAWS["gaussian"].redraw, exceedances=h, **settings).fit(x, y)
+        for h in (30, 1000)
     )
     np.testing.assert_array_equal(early.pvalues_[[0, 3, 4]], whole.pvalues_[[0, 3, 4]])
     np.testing.assert_allclose(early.pvalues_, whole.pvalues_, atol=0.1)
@@ -74,7 +79,11 @@ def test_lines_curves_and_products_are_found_with_their_direction() -> None:
     x = law.sample(500, random_state=0)
     noise = np.random.default_rng(0).standard_normal(500)
     y = -0.5 * x[:, 0] + 0.5 * x[:, 2] ** 2 + 0.7 * x[:, 4] * x[:, 5] + noise
-    result = RandomizationTest(law.redraw, statistic="linear", resamples=500, random_state=0).fit(x, y).result_
+    result = (
+        RandomizationTest(law.redraw, statistic="linear", resamples=500, random_state=0)
+        .fit(x, y)
+        .result_
+    )
     assert set(np.flatnonzero(result.selected)) >= {0, 2, 4, 5}
     assert result.effects[0] == pytest.approx(-0.5 / y.std(), abs=0.12)
     assert (result.pvalues[[0, 2, 4, 5]] <= 0.01).all()
@@ -115,7 +124,11 @@ def test_a_proxy_of_a_confounder_is_selected_without_and_not_with_the_confounder
         )
         y = age / 10 + 0.5 * table["dose"] + rng.normal(size=250)
         test = RandomizationTest(
-            JointDensity(hidden=(4,), epochs=2), "linear", resamples=199, level=0.1, random_state=seed
+            JointDensity(hidden=(4,), epochs=2),
+            "linear",
+            resamples=199,
+            level=0.1,
+            random_state=seed,
         )
         without.append(test.fit(table.drop(columns="age"), y).support_)
         result = clone(test).set_params(condition_on=["age"]).fit(table, y).result_
@@ -160,10 +173,16 @@ def test_mixed_tables_with_classes_duplicates_and_repeated_rows() -> None:
             "constant": 1,
         }
     )
-    signal = 2.0 * (table["site"] == "south") + table["visits"] + np.random.default_rng(2).normal(size=300)
+    signal = (
+        2.0 * (table["site"] == "south")
+        + table["visits"]
+        + np.random.default_rng(2).normal(size=300)
+    )
     y = np.where(signal > 3.5, "high", np.where(signal > 2, "mid", "low"))
     table, y = pd.concat([table, table[:40]], ignore_index=True), np.concatenate([y, y[:40]])
-    test = RandomizationTest(JointDensity(hidden=(8,), epochs=2), "linear", random_state=0, resamples=400)
+    test = RandomizationTest(
+        JointDensity(hidden=(8,), epochs=2), "linear", random_state=0, resamples=400
+    )
     result = test.fit(table, y).result_
     assert set(result.discoveries) >= {"visits", "site"}
     np.testing.assert_array_equal(result.pvalues[[0, 1, 6]], 1.0)
@@ -206,13 +225,23 @@ def test_it_warns_where_no_p_value_can_be_small_enough() -> None:
         ({"level": 1.5}, "level=1.5 is not valid"),
         ({"resamples": 0}, "resamples=0 is not valid"),
         ({"statistic": "forest"}, "statistic='forest' is not valid for variant='distilled'"),
-        ({"statistic": "linear", "variant": "holdout"}, "statistic='linear' is not valid for variant='holdout'"),
+        (
+            {"statistic": "linear", "variant": "holdout"},
+            "statistic='linear' is not valid for variant='holdout'",
+        ),
         ({"density": 3}, "density=3 is not valid"),
         ({"condition_on": "age"}, "condition_on='age' is not valid: pass a list"),
-        ({"n_jobs": 0}, "n_jobs=0 is not valid: pass a whole number of at least 1, or -1 for all cores"),
+        (
+            {"n_jobs": 0},
+            "n_jobs=0 is not valid: pass a whole number of at least 1, or -1 for all cores",
+        ),
         ({"condition_on": 3}, "condition_on=3 is not valid: pass a list of columns"),
-        ({"condition_on": iter([0])}, "condition_on=.* is not valid: pass a list"),  # empty in a second fit
-        ({"condition_on": ["age"]}, "condition_on names 'age', which is no column of X: there are numbers from 0"),
+        # empty in a second fit
+        ({"condition_on": iter([0])}, "condition_on=.* is not valid: pass a list"),
+        (
+            {"condition_on": ["age"]},
+            "condition_on names 'age', which is no column of X: there are numbers from 0",
+        ),
         ({"condition_on": range(8)}, "condition_on names all columns"),
         ({"density": lambda codes, j, count, rng: codes[:, j]}, "density returned draws of shape"),
     ],
@@ -236,4 +265,7 @@ def test_redraws_of_the_synthetic_distributions_keep_them(name: str) -> None:
     redrawn[:, 3] = law.redraw(x, 3, 2, np.random.default_rng(0))[1]
     assert law.log_prob(redrawn).mean() == pytest.approx(law.log_prob(x).mean(), abs=0.25)
     below = (law.redraw(x, 3, 99, np.random.default_rng(1)) < x[:, 3]).mean(0)
-    assert kstest(below + np.random.default_rng(2).uniform(-0.005, 0.005, 3000), "uniform").pvalue > 0.001
+    assert (
+        kstest(below + np.random.default_rng(2).uniform(-0.005, 0.005, 3000), "uniform").pvalue
+        > 0.001
+    )

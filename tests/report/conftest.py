@@ -24,11 +24,15 @@ def finished(
     x: Any = None,
     history: Sequence[Any] = (),
 ) -> KnockoffSelector:
-    """A selector after `fit`, with this w of each draw; data and knockoffs are noise unless x is given."""
+    """A selector after `fit`, with this w of each draw;
+    data and knockoffs are noise unless x is given.
+    """
     ws = np.atleast_2d(np.asarray(ws, dtype=float))
     rng = np.random.default_rng(0)
     x = rng.normal(size=(rows, ws.shape[1])) if x is None else np.asarray(x, dtype=float)
-    table = pd.DataFrame(x, columns=[f"f{j}" for j in range(ws.shape[1])] if names is None else list(names))
+    table = pd.DataFrame(
+        x, columns=[f"f{j}" for j in range(ws.shape[1])] if names is None else list(names)
+    )
     remaining = iter(ws)
     selector = KnockoffSelector(
         lambda X: X.iloc[rng.permutation(len(X))].set_axis(X.index),
@@ -50,7 +54,9 @@ def standing_out(features: int, relevant: int, draws: int = 1, seed: int = 0) ->
     """Statistics of which the first `relevant` are far above zero, and the others around it."""
     rng = np.random.default_rng(seed)
     w = 0.02 * rng.normal(size=(draws, features))
-    w[:, :relevant] = rng.uniform(0.1, 1, size=relevant) * rng.uniform(0.8, 1.2, size=(draws, relevant))
+    w[:, :relevant] = rng.uniform(0.1, 1, size=relevant) * rng.uniform(
+        0.8, 1.2, size=(draws, relevant)
+    )
     return w
 
 
@@ -60,12 +66,16 @@ def fitted() -> KnockoffSelector:
     x = AutoregressiveGaussian(features=20, rho=0.4).sample(300, random_state=0)
     y = x[:, :12].sum(axis=1) + np.random.default_rng(1).normal(size=300)
     table = pd.DataFrame(x).add_prefix("feature ")
-    return KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.2, random_state=0).fit(table, y)
+    return KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.2, random_state=0).fit(
+        table, y
+    )
 
 
 @pytest.fixture(scope="session")
 def fitted_deep(fast_ddlk: Callable[..., DDLK]) -> KnockoffSelector:
-    """After a fit with a generator that is trained in stages, two draws, classes, and several kinds of columns."""
+    """After a fit with a generator that is trained in stages, two draws, classes,
+    and several kinds of columns.
+    """
     x = AutoregressiveGaussian(features=6, rho=0.6).sample(160, random_state=0)
     table = pd.DataFrame(x, columns=["<b>", "a & b", "count", "yes or no", "constant", "plain"])
     table["count"] = np.rint(3 * table["count"])

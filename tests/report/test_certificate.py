@@ -35,7 +35,8 @@ def page_of(selector: KnockoffSelector) -> str:
 def broken() -> KnockoffSelector:
     """Shuffled rows as knockoffs of correlated columns, with names that are no HTML."""
     x = AutoregressiveGaussian(features=len(NASTY), rho=0.8).sample(160, random_state=0)
-    return finished(standing_out(len(NASTY), 6), x=x, names=NASTY, fdr=0.01)  # never reached: the tests decide
+    # never reached: the tests decide
+    return finished(standing_out(len(NASTY), 6), x=x, names=NASTY, fdr=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -44,24 +45,38 @@ def calibrated() -> KnockoffSelector:
     y = x[:, :5].sum(axis=1) + np.random.default_rng(1).normal(size=160)
     statistic = LassoStatistic(cv=2)
     settings = {"fdr": 0.4, "calibrate": True, "random_state": 0}
-    return KnockoffSelector(GaussianKnockoffs(), statistic, **settings).fit(pd.DataFrame(x).add_prefix("f"), y)
+    return KnockoffSelector(GaussianKnockoffs(), statistic, **settings).fit(
+        pd.DataFrame(x).add_prefix("f"), y
+    )
 
 
 def test_no_certificate_is_said(fitted: KnockoffSelector) -> None:
     few = finished(standing_out(12, 6), rows=99)
     assert summarise(few)["certificate"] is None
-    assert "Not checked: the check was switched off, or there are too few rows (100 are needed)" in page_of(few)
+    assert (
+        "Not checked: the check was switched off, or there are too few rows (100 are needed)"
+        in page_of(few)
+    )
     assert dry_run_charts(summarise(few)) == []
     assert "Not checked" not in page_of(fitted)
 
 
-def test_the_verdict_its_reasons_and_advice_are_shown(broken: KnockoffSelector, fitted: KnockoffSelector) -> None:
+def test_the_verdict_its_reasons_and_advice_are_shown(
+    broken: KnockoffSelector, fitted: KnockoffSelector
+) -> None:
     for selector, word in ((broken, "Fail"), (fitted, "Pass")):
         page = page_of(selector)
         assert f"<strong>{word}</strong>" in page
         certificate = selector.certificate_
-        for sentence in (*certificate.reasons, *certificate.advice, certificate.rule, certificate.found.subject):
-            assert str(escape(sentence)).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in page
+        for sentence in (
+            *certificate.reasons,
+            *certificate.advice,
+            certificate.rule,
+            certificate.found.subject,
+        ):
+            assert (
+                str(escape(sentence)).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in page
+            )
 
 
 def test_the_summary_holds_the_features_that_differ_most(broken: KnockoffSelector) -> None:
@@ -98,13 +113,19 @@ def test_the_dry_run_is_pictured(calibrated: KnockoffSelector) -> None:
 
 
 def lines(chart: Any, style: str) -> list[list[tuple[float, float]]]:
-    return [mark["points"] for mark in chart.marks if mark["kind"] == "line" and mark["style"] == style]
+    return [
+        mark["points"] for mark in chart.marks if mark["kind"] == "line" and mark["style"] == style
+    ]
 
 
 def test_lines_of_the_dry_run_are_where_the_rates_are(fitted: KnockoffSelector) -> None:
     certificate = fitted.certificate_.with_dry_run(RATES).to_dict()
     false, power = dry_run_charts({"certificate": certificate})
-    for chart, style, first in ((false, "data", 0.04), (false, "knockoffs", 0.12), (power, "data", 0.9)):
+    for chart, style, first in (
+        (false, "data", 0.04),
+        (false, "knockoffs", 0.12),
+        (power, "data", 0.9),
+    ):
         (points,) = lines(chart, style)
         assert len(points) == 3
         assert [x for x, _ in points] == sorted(x for x, _ in points)

@@ -91,7 +91,9 @@ def level(chart: Chart, style: str) -> dict[str, Any]:
 
 
 @given(low=NUMBERS, width=st.floats(1e-6, 1e9), start=st.integers(0, 900), end=st.integers(0, 900))
-def test_an_axis_maps_ends_to_ends_and_keeps_order(low: float, width: float, start: int, end: int) -> None:
+def test_an_axis_maps_ends_to_ends_and_keeps_order(
+    low: float, width: float, start: int, end: int
+) -> None:
     high = low + width
     assume(high > low)
     axis = Axis(low, high, start, end)
@@ -127,7 +129,8 @@ def test_ticks_stay_between_the_ends(low: float, width: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high"), [(0, 1), (-0.003, 0.0171), (0, 5001), (1990, 2020), (101_250, 101_400), (2e5, 1.1e6)]
+    ("low", "high"),
+    [(0, 1), (-0.003, 0.0171), (0, 5001), (1990, 2020), (101_250, 101_400), (2e5, 1.1e6)],
 )
 def test_tick_labels_are_where_their_number_is(low: float, high: float) -> None:
     axis = Axis(low, high, 0, 800)
@@ -181,7 +184,9 @@ def test_every_feature_has_one_dot_in_the_order_of_w(w: list[float], fdr: float)
 
 
 @given(w=WS, fdr=st.sampled_from([0.1, 0.34, 0.6]))
-def test_selected_dots_lie_at_or_above_the_threshold_and_no_others(w: list[float], fdr: float) -> None:
+def test_selected_dots_lie_at_or_above_the_threshold_and_no_others(
+    w: list[float], fdr: float
+) -> None:
     summary = summarise(finished(w, fdr=fdr))
     chart = statistics_chart(summary)
     if summary["thresholds"] == [None]:
@@ -209,7 +214,9 @@ def test_the_curve_is_drawn_to_scale(fitted: KnockoffSelector) -> None:
     (line,) = (mark for mark in chart.marks if mark["kind"] == "line")
     assert len(line["points"]) == len(curve["selected"])
     longest = max(curve["selected"])
-    for (x, y), k, estimate in zip(line["points"], curve["selected"], curve["estimate"], strict=True):
+    for (x, y), k, estimate in zip(
+        line["points"], curve["selected"], curve["estimate"], strict=True
+    ):
         assert x == pytest.approx(chart.left + k / longest * (chart.right - chart.left), abs=0.1)
         assert y == pytest.approx(chart.bottom - estimate * (chart.bottom - chart.top), abs=0.1)
     expected = chart.bottom - 0.2 * (chart.bottom - chart.top)
@@ -250,14 +257,19 @@ def test_shares_are_drawn_to_scale_and_in_order() -> None:
     frequency = {f["feature"]: f["frequency"] for f in summary["features"]}
     assert [b["label"] for b in mark["bars"]] == sorted(
         (name for name in frequency if frequency[name] > 0),
-        key=lambda name: (-frequency[name], -next(f["w"] for f in summary["features"] if f["feature"] == name)),
+        key=lambda name: (
+            -frequency[name],
+            -next(f["w"] for f in summary["features"] if f["feature"] == name),
+        ),
     )
     widths = [b["width"] for b in mark["bars"]]
     shares = [frequency[b["label"]] for b in mark["bars"]]
     np.testing.assert_allclose(widths, np.array(shares) * widths[0] / shares[0], atol=0.2)
     assert [b["value"] for b in mark["bars"]] == [f"{share:.0%}" for share in shares]
     bottoms = [b["y"] + b["height"] for b in mark["bars"]]
-    assert all(below["y"] > bottom for bottom, below in zip(bottoms, mark["bars"][1:], strict=False))
+    assert all(
+        below["y"] > bottom for bottom, below in zip(bottoms, mark["bars"][1:], strict=False)
+    )
 
 
 def test_of_many_shares_the_largest_are_shown() -> None:
@@ -284,14 +296,18 @@ def test_histograms_are_drawn_to_scale(fitted: KnockoffSelector) -> None:
             atol=0.1,
         )
         ends = [b["x"] + b["width"] for b in bars["bars"]]
-        np.testing.assert_allclose(ends[:-1], [b["x"] for b in bars["bars"][1:]], atol=0.15)  # no gaps
+        # no gaps
+        np.testing.assert_allclose(ends[:-1], [b["x"] for b in bars["bars"][1:]], atol=0.15)
         assert chart.title == marginal["feature"]
 
 
 def test_pairs_show_every_point_of_both(fitted: KnockoffSelector) -> None:
     for pair in summarise(fitted)["pairs"]:
         chart = pair_chart(pair)
-        assert [len(mark["points"]) for mark in chart.marks] == [len(pair["data"][0]), len(pair["knockoffs"][0])]
+        assert [len(mark["points"]) for mark in chart.marks] == [
+            len(pair["data"][0]),
+            len(pair["knockoffs"][0]),
+        ]
         xs = [x for mark in chart.marks for x, _ in mark["points"]]
         assert (min(xs), max(xs)) == (chart.left, chart.right)
         assert (chart.x_label, chart.y_label) == (pair["first"], pair["second"])
@@ -307,7 +323,9 @@ def test_a_constant_pair_is_in_the_middle() -> None:
             "knockoffs": [[7, 7], [2, 1]],
         }
     )
-    assert {x for mark in chart.marks for x, _ in mark["points"]} == {(chart.left + chart.right) / 2}
+    assert {x for mark in chart.marks for x, _ in mark["points"]} == {
+        (chart.left + chart.right) / 2
+    }
 
 
 # training
@@ -324,7 +342,8 @@ def test_every_stage_with_more_than_its_start_has_a_picture(fitted_deep: Knockof
         assert len(held_out["points"]) == len(phase["held_out"])
         assert len(train["points"]) == sum(loss is not None for loss in phase["train"])
         assert rule["x"] == held_out["points"][phase["best"]][0]
-        assert max(held_out["points"], key=lambda point: point[1])[0] == rule["x"]  # lowest loss, lowest place
+        # lowest loss, lowest place
+        assert max(held_out["points"], key=lambda point: point[1])[0] == rule["x"]
 
 
 def test_losses_that_are_no_numbers_leave_gaps_and_nothing_else() -> None:
@@ -336,7 +355,9 @@ def test_losses_that_are_no_numbers_leave_gaps_and_nothing_else() -> None:
 
 
 def test_no_finite_loss_still_gives_a_picture() -> None:
-    chart = training_chart({"stage": "odd", "train": [None, None], "held_out": [None, None], "best": 0})
+    chart = training_chart(
+        {"stage": "odd", "train": [None, None], "held_out": [None, None], "best": 0}
+    )
     require_inside(chart)
 
 

@@ -49,7 +49,9 @@ NASTY = [
 # the file
 
 
-def test_a_page_from_a_summary_that_went_through_json_is_the_same(selector: KnockoffSelector) -> None:
+def test_a_page_from_a_summary_that_went_through_json_is_the_same(
+    selector: KnockoffSelector,
+) -> None:
     summary = summarise(selector)
     assert render(json.loads(json.dumps(summary)), made=MADE) == render(summary, made=MADE)
 
@@ -60,7 +62,9 @@ def test_the_page_says_when_it_was_made(fitted: KnockoffSelector) -> None:
     assert f"made {datetime.now(UTC):%Y-%m-%d}" in render(summary)
 
 
-def test_write_report_writes_the_rendered_page_alone(fitted: KnockoffSelector, tmp_path: Path) -> None:
+def test_write_report_writes_the_rendered_page_alone(
+    fitted: KnockoffSelector, tmp_path: Path
+) -> None:
     write_report(fitted, tmp_path / "report.html")
     (path,) = tmp_path.iterdir()
     unmade = lambda page: re.sub(r"made [\d: -]+UTC", "", page)  # noqa: E731
@@ -70,7 +74,10 @@ def test_write_report_writes_the_rendered_page_alone(fitted: KnockoffSelector, t
 @pytest.mark.parametrize(
     ("result", "said"),
     [
-        (RandomizationTest(), "this is a RandomizationTest.*Pass it to knockoffs.write_test_report"),
+        (
+            RandomizationTest(),
+            "this is a RandomizationTest.*Pass it to knockoffs.write_test_report",
+        ),
         (make_pipeline(RandomizationTest()), ".*Pass it to knockoffs.write_test_report"),
         (3, "int is not valid: pass a fitted KnockoffSelector"),
     ],
@@ -143,7 +150,13 @@ def test_the_page_says_whether_the_bound_is_a_theorem(fitted: KnockoffSelector) 
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *(
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+    ),
     *("--disable-component-update", "--disable-sync"),
 ]
 
@@ -215,7 +228,10 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Shown]]:
         page = browser.new_page(**options)
         page.set_default_timeout(10_000)
         shown = Shown(page, path.as_uri())
-        page.on("console", lambda m: shown.problems.append(m.text) if m.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda m: shown.problems.append(m.text) if m.type in ("error", "warning") else None,
+        )
         page.on("pageerror", lambda error: shown.problems.append(str(error)))
         page.on("request", lambda request: shown.requests.append(request.url))
         page.on("dialog", lambda dialog: (shown.dialogs.append(dialog.message), dialog.dismiss()))
@@ -230,7 +246,9 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Shown]]:
         shown.require_peace()
 
 
-def test_the_page_opens_without_errors_and_alone(show: Callable[..., Shown], selector: KnockoffSelector) -> None:
+def test_the_page_opens_without_errors_and_alone(
+    show: Callable[..., Shown], selector: KnockoffSelector
+) -> None:
     shown = show(selector)
     selection = selector.selection_
     assert shown.page.title() == (
@@ -245,14 +263,19 @@ def test_the_page_opens_without_errors_and_alone(show: Callable[..., Shown], sel
     first = shown.page.locator("#statistics svg").first
     assert first.locator("circle").count() == len(selection.names)
     assert first.locator("circle.selected").count() == len(selection.discoveries)
-    assert shown.page.locator("#count").text_content() == f"{len(selection.names)} of {len(selection.names)}"
+    assert (
+        shown.page.locator("#count").text_content()
+        == f"{len(selection.names)} of {len(selection.names)}"
+    )
 
 
 HEADINGS = ["feature", "selected", "mean w", "enters at level", "e-value", "frequency", "remark"]
 
 
 def test_the_table_sorts_by_every_column_both_ways(show: Callable[..., Shown]) -> None:
-    shown = show(finished(standing_out(40, 15, draws=3), names=[f"{c}{j}" for j in range(20) for c in "bA"]))
+    shown = show(
+        finished(standing_out(40, 15, draws=3), names=[f"{c}{j}" for j in range(20) for c in "bA"])
+    )
     assert shown.page.locator("#features th").all_text_contents() == HEADINGS
     assert shown.sort_marks() == [None, None, "descending", None, None, None, None]
     assert shown.values(2) == sorted(shown.values(2), reverse=True)
@@ -265,7 +288,9 @@ def test_the_table_sorts_by_every_column_both_ways(show: Callable[..., Shown]) -
             assert now[number] == ("ascending" if before == "descending" else "descending")
             assert [mark for k, mark in enumerate(now) if k != number] == [None] * 6
             words = number in (0, 6)
-            keys = [cell.lower() for cell in shown.column(number)] if words else shown.values(number)
+            keys = (
+                [cell.lower() for cell in shown.column(number)] if words else shown.values(number)
+            )
             assert keys == sorted(keys, reverse=now[number] == "descending")
             assert sorted(shown.column(0)) == everything
     assert len(set(shown.values(4))) > 1  # there was something to sort
@@ -338,7 +363,8 @@ def test_a_script_that_is_not_the_pages_own_does_not_run(browser: Any, tmp_path:
     path = tmp_path / "injected.html"
     path.write_text(
         page_text.replace(
-            "</body>", "<script>document.title = 'ran'</script><img src=x onerror='alert(1)'></body>"
+            "</body>",
+            "<script>document.title = 'ran'</script><img src=x onerror='alert(1)'></body>",
         ),
         encoding="utf-8",
     )
@@ -464,11 +490,15 @@ def test_labels_of_a_threshold_near_zero_are_not_on_each_other(show: Callable[..
 
 def test_labels_of_odd_numbers_and_long_names_are_not_clipped(show: Callable[..., Shown]) -> None:
     z = np.random.default_rng(0).normal(size=(80, 12))
-    x = np.column_stack([np.exp(11 + z[:, :3]), 101_325 + 50 * z[:, 3:6], 1e-4 * z[:, 6:9], 2005 + 5 * z[:, 9:]])
+    x = np.column_stack(
+        [np.exp(11 + z[:, :3]), 101_325 + 50 * z[:, 3:6], 1e-4 * z[:, 6:9], 2005 + 5 * z[:, 9:]]
+    )
     capitals = "MEAN CORPUSCULAR HEMOGLOBIN CONCENTRATION OF SAMPLE"
     names = [f"{capitals} {j}" for j in range(6)] + [f"column number {j}" for j in range(6)]
     history = [History("a long stage " * 9, [9, -0.0575, -0.058], [9, -0.0579, -0.0585], 2)]
-    require_readable(show(finished(1e-4 * standing_out(12, 8, draws=3), x=x, names=names, history=history)))
+    require_readable(
+        show(finished(1e-4 * standing_out(12, 8, draws=3), x=x, names=names, history=history))
+    )
 
 
 def test_texts_of_pictures_can_be_read_on_a_phone(show: Callable[..., Shown]) -> None:
@@ -503,7 +533,9 @@ def test_five_thousand_columns_open_and_sort_fast(show: Callable[..., Shown]) ->
     for number in range(3):
         start = time.perf_counter()
         shown.sort_by(number)
-        shown.page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+        shown.page.evaluate(
+            "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+        )
         assert time.perf_counter() - start < 3
     start = time.perf_counter()
     shown.page.get_by_label("Search a feature").fill("gene 4999")
@@ -522,7 +554,8 @@ def test_nothing_selected_is_said_and_explained(show: Callable[..., Shown]) -> N
     assert shown.page.locator(".names").count() == 0
     assert "needs at least 5 features" in shown.page.locator(".answer").text_content()
     assert "none qualifies" in shown.page.locator("#made dl").text_content()
-    assert shown.page.locator("#statistics .threshold").count() == 1  # the level of the estimate; none of w
+    # the level of the estimate; none of w
+    assert shown.page.locator("#statistics .threshold").count() == 1
 
 
 def test_several_draws_show_their_shares(show: Callable[..., Shown]) -> None:
@@ -532,13 +565,19 @@ def test_several_draws_show_their_shares(show: Callable[..., Shown]) -> None:
     assert shown.page.locator("svg rect.share").count() >= 12
 
 
-def test_stages_of_training_are_shown(show: Callable[..., Shown], fitted_deep: KnockoffSelector) -> None:
+def test_stages_of_training_are_shown(
+    show: Callable[..., Shown], fitted_deep: KnockoffSelector
+) -> None:
     shown = show(fitted_deep)
     stages = [h.stage for h in fitted_deep.generator_.history_ if len(h.held_out) > 1]
     section = shown.page.locator("#training")
     assert section.locator("svg").count() == len(stages)
-    assert [picture.get_attribute("aria-label") for picture in section.locator("svg").all()] == stages
+    assert [
+        picture.get_attribute("aria-label") for picture in section.locator("svg").all()
+    ] == stages
 
 
-def test_without_training_there_is_no_such_section(show: Callable[..., Shown], fitted: KnockoffSelector) -> None:
+def test_without_training_there_is_no_such_section(
+    show: Callable[..., Shown], fitted: KnockoffSelector
+) -> None:
     assert show(fitted).page.get_by_role("heading", name="Training of the generator").count() == 0

@@ -1,4 +1,6 @@
-"""Features beside their knockoffs: levels by name, missing cells as shares, and nothing that a level could run."""
+"""Features beside their knockoffs: levels by name, missing cells as shares,
+and nothing that a level could run.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def mixed() -> pd.DataFrame:
             "town": rng.choice(["Aa", "Bb", "Cc"], size=ROWS),
             "visits": rng.poisson(3, size=ROWS),
             "smoker": rng.random(ROWS) > 0.5,
-            "size": pd.Categorical(rng.choice([*"sml"], size=ROWS), categories=[*"sml"], ordered=True),
+            "size": pd.Categorical(
+                rng.choice([*"sml"], size=ROWS), categories=[*"sml"], ordered=True
+            ),
             "nothing": np.nan,
             "height": rng.normal(170, 10, size=ROWS),
         }
@@ -43,14 +47,19 @@ def pictured(table: pd.DataFrame, shuffled: pd.DataFrame | None = None) -> Any:
     other = table.sample(frac=1, random_state=1) if shuffled is None else shuffled
     x, x_tilde = (read_table(t, who="Test") for t in (table, other))
     return SimpleNamespace(
-        columns=np.arange(table.shape[1]), x=x.codes, x_tilde=x_tilde.codes, schema=infer_schema(table)
+        columns=np.arange(table.shape[1]),
+        x=x.codes,
+        x_tilde=x_tilde.codes,
+        schema=infer_schema(table),
     )
 
 
 def summary_of(fitted: KnockoffSelector, table: pd.DataFrame) -> dict[str, Any]:
     """The summary of a fit, as if its features had been those of this table."""
     kept = {name: getattr(fitted, name) for name in ("selection_", "generator_", "certificate_")}
-    return summarise(SimpleNamespace(**kept, pictured_=pictured(table), schema_=infer_schema(table)))
+    return summarise(
+        SimpleNamespace(**kept, pictured_=pictured(table), schema_=infer_schema(table))
+    )
 
 
 def test_levels_are_counted_by_name() -> None:
@@ -75,7 +84,10 @@ def test_shares_of_missing_cells_are_told_for_both() -> None:
     other = table.copy()
     other.loc[:99, "weight"] = np.nan
     first, *_ = marginals(pictured(table, other), list(table.columns))
-    assert first["missing"] == {"data": table["weight"].isna().mean(), "knockoffs": other["weight"].isna().mean()}
+    assert first["missing"] == {
+        "data": table["weight"].isna().mean(),
+        "knockoffs": other["weight"].isna().mean(),
+    }
     assert marginal_chart(first).missing == {
         side: f"{100 * share:.1f} %" for side, share in first["missing"].items()
     }
@@ -104,7 +116,8 @@ def test_levels_that_only_knockoffs_have_are_counted() -> None:
 def test_pairs_are_of_quantities_and_of_rows_where_both_are_there() -> None:
     table = mixed()
     found = pairs(pictured(table), list(table.columns))
-    assert [(pair["first"], pair["second"]) for pair in found] == [("weight", "visits")]  # "nothing" has no points
+    # "nothing" has no points
+    assert [(pair["first"], pair["second"]) for pair in found] == [("weight", "visits")]
     both = table[["weight", "visits"]].dropna()
     np.testing.assert_allclose(found[0]["data"][0], both["weight"], rtol=1e-4)
     moved = np.array(found[0]["data"][1])
@@ -124,7 +137,9 @@ def test_bars_are_drawn_to_scale_and_inside_the_frame() -> None:
         for side in ("data", "knockoffs"):
             widths = [bar["width"] for bar in mark["bars"] if bar["style"] == side]
             shares = np.array(marginal[side]) / sum(marginal[side])
-            np.testing.assert_allclose(np.array(widths) / max(widths), shares / max(shares), atol=0.01)
+            np.testing.assert_allclose(
+                np.array(widths) / max(widths), shares / max(shares), atol=0.01
+            )
 
 
 def test_a_column_without_any_level_has_a_picture() -> None:
@@ -149,10 +164,20 @@ BARE: dict[str, Any] = {
 def test_what_was_read_is_told_by_kind() -> None:
     table = mixed()
     read = columns_read(infer_schema(table))
-    assert read["kinds"] == {"continuous": 2, "ordinal": 2, "binary": 1, "constant": 1, "nominal": 1}
+    assert read["kinds"] == {
+        "continuous": 2,
+        "ordinal": 2,
+        "binary": 1,
+        "constant": 1,
+        "nominal": 1,
+    }
     assert read["missing"] == pytest.approx(table.isna().to_numpy().mean(), abs=1e-6)
     assert read["with_missing"] == 7
-    assert columns_read(infer_schema(np.eye(4))) == {"kinds": {"binary": 4}, "missing": 0.0, "with_missing": 0}
+    assert columns_read(infer_schema(np.eye(4))) == {
+        "kinds": {"binary": 4},
+        "missing": 0.0,
+        "with_missing": 0,
+    }
 
 
 def test_the_page_tells_of_levels_and_missing_cells(fitted: KnockoffSelector) -> None:

@@ -25,7 +25,9 @@ def fitted() -> KnockoffSelector:
     table = pd.DataFrame(rng.normal(size=(300, 12)), columns=[f"$price_{j}" for j in range(12)])
     y = table.iloc[:, :6].sum(axis=1) + rng.normal(size=300)
     table["$price_0"] = np.where(table["$price_0"] > 0, "high", "low")
-    return KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.2, random_state=0).fit(table, y)
+    return KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.2, random_state=0).fit(
+        table, y
+    )
 
 
 def test_a_selection_draws_its_statistics(fitted: KnockoffSelector) -> None:

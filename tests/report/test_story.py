@@ -11,7 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from knockoffs import GaussianKnockoffs, KnockoffSelector, KnockoffWarning, LassoStatistic, write_report
+from knockoffs import (
+    GaussianKnockoffs,
+    KnockoffSelector,
+    KnockoffWarning,
+    LassoStatistic,
+    write_report,
+)
 from knockoffs.check.joint_tests import Divergence
 from knockoffs.report.axes import Axis
 from knockoffs.report.charts import effect_charts
@@ -45,10 +51,14 @@ def clinic() -> KnockoffSelector:
     table["visits"] = np.rint(2 * table.pop("marker 2") + 5).clip(0)
     table["marker 3"] = table["marker 3"].mask(rng.random(rows) < 0.2)
     table["marker 4 again"] = table["marker 4"] + 0.01 * rng.normal(size=rows)
-    y = pd.Series(np.array(["mild", "moderate", "severe"])[np.digitize(score, [-2, 2])], name="grade")
+    y = pd.Series(
+        np.array(["mild", "moderate", "severe"])[np.digitize(score, [-2, 2])], name="grade"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KnockoffWarning)
-        return KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.3, random_state=0).fit(table, y)
+        return KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.3, random_state=0).fit(
+            table, y
+        )
 
 
 def with_certificate(fitted: KnockoffSelector, **changes: Any) -> dict[str, Any]:
@@ -65,7 +75,9 @@ def test_sections_follow_the_questions(clinic: KnockoffSelector) -> None:
     assert re.findall("<h2>(.*?)</h2>", render(summarise(clinic), made=MADE)) == QUESTIONS
 
 
-def test_what_was_asked_names_target_file_rows_and_columns(clinic: KnockoffSelector, tmp_path: Any) -> None:
+def test_what_was_asked_names_target_file_rows_and_columns(
+    clinic: KnockoffSelector, tmp_path: Any
+) -> None:
     path = tmp_path / "report.html"
     write_report(clinic, path, source_name="clinic.csv")
     asked = path.read_text(encoding="utf-8").split("<h2>What was asked</h2>")[1].split("<h2>")[0]
@@ -77,28 +89,39 @@ def test_what_was_asked_names_target_file_rows_and_columns(clinic: KnockoffSelec
 
 
 @pytest.mark.parametrize(
-    ("verdict", "said"), [("pass", "passed"), ("warn", "warns: a reason"), ("fail", "failed, so do not rely")]
+    ("verdict", "said"),
+    [("pass", "passed"), ("warn", "warns: a reason"), ("fail", "failed, so do not rely")],
 )
-def test_the_verdict_is_in_the_sentence_of_the_answer(fitted: KnockoffSelector, verdict: str, said: str) -> None:
+def test_the_verdict_is_in_the_sentence_of_the_answer(
+    fitted: KnockoffSelector, verdict: str, said: str
+) -> None:
     summary = with_certificate(fitted, verdict=verdict, reasons=["a reason"])
     page = render(summary, made=MADE)
     (sentence,) = re.findall(r'<div class="answer[^>]*>\s*<p><strong>(.*?)</strong>', page)
     found = len(fitted.selection_.discoveries)
-    assert sentence.startswith(f"{found} of 20 features tell something about the target that the others do not")
+    assert sentence.startswith(
+        f"{found} of 20 features tell something about the target that the others do not"
+    )
     assert "of these to be false (you accepted " in sentence
     assert f"The check of the knockoffs {said}" in sentence
 
 
 @pytest.mark.parametrize("validity", ["warn", "fail"])
 def test_sentences_are_apart(fitted: KnockoffSelector, validity: str) -> None:
-    """A line that begins with a condition joins the line before: 'nor about cause.The check ...'."""
+    """A line that begins with a condition joins the line before:
+    'nor about cause.The check ...'.
+    """
     page = render(with_certificate(fitted, verdict=validity, validity=validity), made=MADE)
     text = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
     assert re.findall(r"[a-z]{2}\.(?:<strong>)?[A-Z][a-z]+ [a-z]+", text) == []
 
 
-def test_more_false_ones_than_accepted_are_explained_as_in_the_selection(fitted: KnockoffSelector) -> None:
-    """2.5 to expect, 1.5 accepted and a check that passed: a contradiction, but for answers that are empty."""
+def test_more_false_ones_than_accepted_are_explained_as_in_the_selection(
+    fitted: KnockoffSelector,
+) -> None:
+    """2.5 to expect, 1.5 accepted and a check that passed: a contradiction,
+    but for answers that are empty.
+    """
     summary = with_certificate(fitted)
     settings, certificate = summary["settings"], summary["certificate"]
     fdr, found = settings["fdr"], len(summary["discoveries"])
@@ -109,11 +132,14 @@ def test_more_false_ones_than_accepted_are_explained_as_in_the_selection(fitted:
     over = expected | {"fdp": 2 * fdr}  # the level does not hold
     assert "on average)" in answer(summary, certificate | {"expected": over})
     assert "on average)" in answer(summary, None)
-    calibrated = summary | {"settings": settings | {"level": fdr / 2}}  # of which the certificate says nothing
+    # of which the certificate says nothing
+    calibrated = summary | {"settings": settings | {"level": fdr / 2}}
     assert "on average)" in answer(calibrated, certificate | {"expected": expected})
 
 
-def test_another_target_name_reaches_every_sentence(fitted: KnockoffSelector, tmp_path: Any) -> None:
+def test_another_target_name_reaches_every_sentence(
+    fitted: KnockoffSelector, tmp_path: Any
+) -> None:
     write_report(fitted, tmp_path / "report.html", target_name="survival & cure")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "features tell something about survival &amp; cure that the others do not" in page
@@ -139,9 +165,14 @@ def test_every_discovery_has_its_pictures_and_a_sentence(
 
 
 def test_w_of_a_lasso_is_not_said_to_be_a_gain_in_prediction(clinic: KnockoffSelector) -> None:
-    """A difference of coefficients compares no predictions: what is said of w must hold for every statistic."""
+    """A difference of coefficients compares no predictions:
+    what is said of w must hold for every statistic.
+    """
     page = " ".join(render(summarise(clinic), made=MADE).split())
-    assert "w is how much more the model gives to the feature than to its knockoff; its unit depends" in page
+    assert (
+        "w is how much more the model gives to the feature than to its knockoff; its unit depends"
+        in page
+    )
     assert "predicts with the feature" not in page
 
 
@@ -153,7 +184,9 @@ def test_nothing_is_cut_on_a_phone(
 ) -> None:
     shown = show(clinic, viewport={"width": width, "height": 800})
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
-    ends = shown.page.eval_on_selector_all("svg", "all => all.map(svg => svg.getBoundingClientRect().right)")
+    ends = shown.page.eval_on_selector_all(
+        "svg", "all => all.map(svg => svg.getBoundingClientRect().right)"
+    )
     assert max(ends) <= width
     hidden = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.className)"
     assert shown.page.eval_on_selector_all("div, section, figure, table", hidden) == []
@@ -167,7 +200,8 @@ def test_pictures_of_effects_are_to_scale(clinic: KnockoffSelector) -> None:
             assert chart.title == f"share of {curve['of']}"
     chart, *_ = effect_charts(effects["ward"], "grade")
     (levels,) = (mark for mark in chart.marks if mark["kind"] == "levels")
-    assert [row["label"] for row in levels["rows"]] == ["<b>surgery</b>", "medicine"]  # escaped by the template
+    # escaped by the template
+    assert [row["label"] for row in levels["rows"]] == ["<b>surgery</b>", "medicine"]
     gaps = effect_charts(effects["marker 3"], "grade")[0]
     assert gaps.x_ticks[-1][1] == "missing"
 
@@ -238,7 +272,10 @@ def test_skewed_columns_get_a_logarithmic_axis_and_few_values_are_moved_apart() 
             "grade": rng.integers(1, 5, size=200),
         }
     )
-    found = {marginal["feature"]: marginal for marginal in marginals(pictured(table), list(table.columns))}
+    found = {
+        marginal["feature"]: marginal
+        for marginal in marginals(pictured(table), list(table.columns))
+    }
     assert found["cost"]["log"]
     assert not found["height"]["log"]
     months = pd.DataFrame({"stay": np.rint(np.exp(rng.normal(3, 1.5, size=200))) + 1})
@@ -286,11 +323,15 @@ def test_a_divergence_that_says_nothing_is_not_shown(
     nothing = np.zeros(20)
     assert Divergence(total, error, nothing, nothing, nothing).telling is telling
     values = {"total": total, "standard_error": error, "telling": telling, "worst_swap": []}
-    assert ("Swap divergence" in render(with_certificate(fitted, divergence=values), made=MADE)) is telling
+    assert (
+        "Swap divergence" in render(with_certificate(fitted, divergence=values), made=MADE)
+    ) is telling
 
 
 def test_a_page_says_that_a_level_chosen_from_it_bounds_nothing() -> None:
-    """Also where none is nearly selected: every row of the table has the level at which it enters."""
+    """Also where none is nearly selected: every row of the table has the level at which it
+    enters.
+    """
     found = finished([3.0, 2.5, 2.0, 1.5, -1.0, 0.0, -3.0])
     assert not summarise(found)["nearly"]
     said = " ".join(render(summarise(found)).split())
@@ -299,4 +340,7 @@ def test_a_page_says_that_a_level_chosen_from_it_bounds_nothing() -> None:
 
 def test_a_page_says_what_acts_like_another_seed() -> None:
     said = " ".join(render(summarise(finished([3.0, 2.0, -1.0]))).split())
-    assert "Another order of the columns or of levels, or another sign of a column, acts like another" in said
+    assert (
+        "Another order of the columns or of levels, or another sign of a column, acts like another"
+        in said
+    )

@@ -16,7 +16,9 @@ from knockoffs.report.summary import MARGINALS, PAIRS, POINTS, summarise
 
 from .conftest import finished
 
-WS = st.lists(st.integers(-9, 12) | st.floats(-3, 9, allow_subnormal=False), min_size=1, max_size=25)
+WS = st.lists(
+    st.integers(-9, 12) | st.floats(-3, 9, allow_subnormal=False), min_size=1, max_size=25
+)
 
 
 def test_a_summary_survives_json_unchanged(selector: KnockoffSelector) -> None:
@@ -27,9 +29,13 @@ def test_a_summary_survives_json_unchanged(selector: KnockoffSelector) -> None:
 def test_a_summary_begins_with_the_selection(selector: KnockoffSelector) -> None:
     summary = summarise(selector)
     added = {"enters", "remark"}
-    summary["features"] = [{k: v for k, v in own.items() if k not in added} for own in summary["features"]]
+    summary["features"] = [
+        {k: v for k, v in own.items() if k not in added} for own in summary["features"]
+    ]
     found = selector.selection_.to_dict()
-    found["features"] = [own | {"w": own.pop(selector.selection_.ranked_by)} for own in found["features"]]
+    found["features"] = [
+        own | {"w": own.pop(selector.selection_.ranked_by)} for own in found["features"]
+    ]
     for name, value in found.items():
         assert summary[name] == value
     assert len(summary["curves"]) == selector.selection_.n_draws
@@ -42,7 +48,9 @@ def test_summarising_changes_nothing_and_is_repeatable(fitted: KnockoffSelector)
 
 
 def curve_by_brute_force(w: list[float], offset: int) -> dict[int, float]:
-    """For each k that some threshold selects, the least estimate by equation (3) of those that select k."""
+    """For each k that some threshold selects, the least estimate by equation (3)
+    of those that select k.
+    """
     estimates: dict[int, float] = {}
     for t in {abs(value) for value in w if value != 0}:
         k = sum(value >= t for value in w)
@@ -63,7 +71,9 @@ def test_the_fdp_curve_is_equation_3_for_each_number_selected(w: list[float], of
 
 
 @given(w=WS, fdr=st.sampled_from([0.1, 0.2, 0.34, 0.5, 0.8]))
-def test_where_the_curve_is_last_within_the_level_lies_the_selection(w: list[float], fdr: float) -> None:
+def test_where_the_curve_is_last_within_the_level_lies_the_selection(
+    w: list[float], fdr: float
+) -> None:
     """What the picture shows is what the filter does."""
     (curve,) = summarise(finished(w, fdr=fdr))["curves"]
     within = [k for k, e in zip(curve["selected"], curve["estimate"], strict=True) if e <= fdr]
@@ -71,7 +81,9 @@ def test_where_the_curve_is_last_within_the_level_lies_the_selection(w: list[flo
 
 
 def test_the_curve_of_an_example() -> None:
-    """Three features above the largest loser: (1 + 0) / 3 of them are expected to be false, not (1 + 1) / 3."""
+    """Three features above the largest loser: (1 + 0) / 3 of them are expected to be false,
+    not (1 + 1) / 3.
+    """
     (curve,) = summarise(finished([10, 9, 8, -7, 6], fdr=0.34))["curves"]
     assert dict(zip(curve["selected"], curve["estimate"], strict=True)) == {
         1: 1.0,
@@ -108,7 +120,9 @@ def test_the_largest_w_is_pictured_first(fitted: KnockoffSelector) -> None:
 def test_the_pictured_numbers_are_those_of_the_data(fitted: KnockoffSelector) -> None:
     summary, pictured = summarise(fitted), fitted.pictured_
     np.testing.assert_allclose(summary["pairs"][0]["data"][1], pictured.x[:POINTS, 1], rtol=1e-5)
-    np.testing.assert_allclose(summary["pairs"][0]["knockoffs"][0], pictured.x_tilde[:POINTS, 0], rtol=1e-5)
+    np.testing.assert_allclose(
+        summary["pairs"][0]["knockoffs"][0], pictured.x_tilde[:POINTS, 0], rtol=1e-5
+    )
     expected = np.corrcoef(pictured.x[:, 0], pictured.x_tilde[:, 0])[0, 1]
     assert summary["marginals"][0]["correlation"] == pytest.approx(expected, abs=1e-3)
 
@@ -157,9 +171,18 @@ def test_training_is_told_stage_by_stage(fitted_deep: KnockoffSelector) -> None:
 
 
 def test_losses_that_are_no_numbers_are_none() -> None:
-    history = [History("odd", train=[math.nan, 1.0, math.inf], held_out=[2.0, -math.inf, 1.0], best_epoch=2)]
+    history = [
+        History(
+            "odd", train=[math.nan, 1.0, math.inf], held_out=[2.0, -math.inf, 1.0], best_epoch=2
+        )
+    ]
     (phase,) = summarise(finished([1.0, 2.0], history=history))["training"]
-    assert phase == {"stage": "odd", "train": [None, 1.0, None], "held_out": [2.0, None, 1.0], "best": 2}
+    assert phase == {
+        "stage": "odd",
+        "train": [None, 1.0, None],
+        "held_out": [2.0, None, 1.0],
+        "best": 2,
+    }
 
 
 def test_a_generator_without_a_history_has_no_training(fitted: KnockoffSelector) -> None:

@@ -1,4 +1,6 @@
-"""Work in a thread of its own: the same results, cautions and errors as without, and an end where nobody waits."""
+"""Work in a thread of its own: the same results, cautions and errors as without,
+and an end where nobody waits.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ def test_results_and_cautions_reach_the_caller(threads: int) -> None:
         caution("from the caller")
         assert (result() == threading.current_thread().name) == (threads == 1)
         assert result() == result()  # waits once
-    assert cautions == ["from the caller", "from the work"]  # in the order of asking, whatever the timing
+    # in the order of asking, whatever the timing
+    assert cautions == ["from the caller", "from the work"]
     assert told == ["stage"]
 
 
@@ -56,7 +59,11 @@ def test_errors_reach_whoever_asks_for_the_result(threads: int) -> None:
     def fail() -> None:
         raise ValueError("from the work")
 
-    with threads_beside(threads), background(fail) as result, pytest.raises(ValueError, match="from the work"):
+    with (
+        threads_beside(threads),
+        background(fail) as result,
+        pytest.raises(ValueError, match="from the work"),
+    ):
         result()
 
 

@@ -43,7 +43,9 @@ def test_fits_in_parallel_threads_keep_their_own_cautions() -> None:
         rng = np.random.default_rng(column)
         x = rng.normal(size=(80, 12))
         x[:, column] = 1.0
-        selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), certify=False, random_state=0)
+        selector = KnockoffSelector(
+            GaussianKnockoffs(), LassoStatistic(), certify=False, random_state=0
+        )
         selector.fit(x, rng.normal(size=80))
         said = " ".join(selector.selection_.cautions)
         return {j for j in range(12) if f"'x{j}': constant" in said}

@@ -20,7 +20,9 @@ def test_fingerprints_depend_on_the_values_of_a_row_alone() -> None:
 
 
 @pytest.mark.parametrize("kept", [400, 5000])
-def test_the_share_of_rows_that_were_seen_is_estimated(monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+def test_the_share_of_rows_that_were_seen_is_estimated(
+    monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
     monkeypatch.setattr(fingerprints, "KEPT", kept)
     known = smallest_fingerprints(X[:3000])
     assert len(known) == min(kept, 3000)

@@ -1,4 +1,6 @@
-"""Memory: work that cannot fit is refused before it begins, by estimates that agree with what a fit takes."""
+"""Memory: work that cannot fit is refused before it begins,
+by estimates that agree with what a fit takes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def test_the_limit_is_that_of_the_machine_or_its_container(
     assert without >= limit
 
 
-def test_a_machine_that_does_not_say_what_it_has_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_does_not_say_what_it_has_refuses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(memory, "_CGROUP_LIMITS", ())
     monkeypatch.setattr(memory.os, "sysconf_names", {})
     assert memory.memory_limit() is None
@@ -40,18 +44,27 @@ def test_a_machine_that_does_not_say_what_it_has_refuses_nothing(monkeypatch: py
 
 def test_the_advice_can_be_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "memory_limit", lambda: GIB)
-    with pytest.raises(memory.NotEnoughMemoryError, match=r"about 4\.4 TiB .*about 1,400 would fit"):
-        memory.require_memory("Generator", 12, 100_000, lambda rows, columns: rows * 40 * columns**2)
+    with pytest.raises(
+        memory.NotEnoughMemoryError, match=r"about 4\.4 TiB .*about 1,400 would fit"
+    ):
+        memory.require_memory(
+            "Generator", 12, 100_000, lambda rows, columns: rows * 40 * columns**2
+        )
     memory.require_memory("Generator", 12, 1_400, lambda rows, columns: rows * 40 * columns**2)
 
 
 @pytest.mark.parametrize("kind", TINY)
-def test_a_table_that_is_too_wide_is_refused_before_the_fit(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_is_too_wide_is_refused_before_the_fit(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     generator = TINY[kind]()
     x = np.random.default_rng(0).normal(size=(60, 30))
     monkeypatch.setattr(memory, "memory_limit", lambda: int(generator._fit_memory(60, 20)))
     monkeypatch.setattr(generator, "_fit", lambda *_: pytest.fail("the fit began"))
-    said = rf"{type(generator).__name__}: a fit to 30 columns needs about .* MiB of memory.*about \d+ would fit"
+    said = (
+        rf"{type(generator).__name__}: a fit to 30 columns needs about .* MiB of memory.*about "
+        rf"\d+ would fit"
+    )
     with pytest.raises(MemoryError, match=said):
         generator.fit(x)
 
@@ -63,7 +76,9 @@ def test_a_density_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("generator", [GaussianKnockoffs(), DDLK(), DDLK.paper()], ids=str)
-def test_no_machine_of_today_fits_a_hundred_thousand_columns(generator: GaussianKnockoffs | DDLK) -> None:
+def test_no_machine_of_today_fits_a_hundred_thousand_columns(
+    generator: GaussianKnockoffs | DDLK,
+) -> None:
     assert 600 * GIB < generator._fit_memory(12, 100_000) < 100_000 * GIB
 
 
@@ -80,7 +95,9 @@ def test_no_machine_of_today_fits_a_hundred_thousand_columns(generator: Gaussian
         ("HMMKnockoffs(iterations=2)", 2000),
     ],
 )
-def test_estimates_agree_with_what_a_fit_takes_within_a_factor_of_two(generator: str, columns: int) -> None:
+def test_estimates_agree_with_what_a_fit_takes_within_a_factor_of_two(
+    generator: str, columns: int
+) -> None:
     """The growth of the peak of a process that has fitted a small table of the same kind before."""
     code = f"""
 import warnings
@@ -90,8 +107,10 @@ warnings.simplefilter("ignore")
 x = np.random.default_rng(0).normal(size=(200, {columns}))
 generator = {generator}
 generator.fit(x[:, :5])
-def peak():  # of this process; what resource.getrusage says may be the peak of the one that started it
-    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+def peak():
+    # of this process; what resource.getrusage says may be the peak of the one that started it
+    status = open("/proc/self/status")
+    return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 before = peak()
 generator.fit(x)
 grown = 1024 * (peak() - before)

@@ -19,7 +19,10 @@ from knockoffs.runtime.model_files import (
     write_model,
 )
 
-HEADER = {"params": {"hidden": [8, 8], "name": "<b> é x̃", "entropy": 0.1, "seed": None}, "loss": [1.5, -2.0]}
+HEADER = {
+    "params": {"hidden": [8, 8], "name": "<b> é x̃", "entropy": 0.1, "seed": None},
+    "loss": [1.5, -2.0],
+}
 ARRAYS = {
     "weights": np.arange(12, dtype=np.float32).reshape(3, 4).T,  # not contiguous
     "flags": np.array([True, False, True]),
@@ -51,7 +54,9 @@ def test_a_flipped_bit_of_the_arrays_or_the_header_is_found(model_file: Path) ->
         changed = bytearray(content)
         changed[place] ^= 1
         model_file.write_bytes(changed)
-        with pytest.raises(ModelFileError, match=r"model\.safetensors' is damaged: .*checksum\. Copy it again"):
+        with pytest.raises(
+            ModelFileError, match=r"model\.safetensors' is damaged: .*checksum\. Copy it again"
+        ):
             read_model(model_file, "Kind")
 
 
@@ -87,7 +92,9 @@ def test_the_file_has_the_rights_of_any_new_file(model_file: Path, tmp_path: Pat
 def test_a_truncated_file_is_refused(model_file: Path, keep: float) -> None:
     content = model_file.read_bytes()
     model_file.write_bytes(content[: int(keep * len(content)) if keep == 0.5 else int(keep)])
-    with pytest.raises(ModelFileError, match=r"model\.safetensors.*not a complete knockoffs model file.*save the"):
+    with pytest.raises(
+        ModelFileError, match=r"model\.safetensors.*not a complete knockoffs model file.*save the"
+    ):
         read_model(model_file, "Kind")
 
 
@@ -99,10 +106,14 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metadata", [None, {"format": "pt"}])
-def test_a_safetensors_file_of_another_program_is_refused(tmp_path: Path, metadata: dict | None) -> None:
+def test_a_safetensors_file_of_another_program_is_refused(
+    tmp_path: Path, metadata: dict | None
+) -> None:
     path = tmp_path / "other.safetensors"
     save_file({"w": np.ones(3)}, path, metadata=metadata)
-    with pytest.raises(ModelFileError, match=r"other\.safetensors.*of another program, not of knockoffs"):
+    with pytest.raises(
+        ModelFileError, match=r"other\.safetensors.*of another program, not of knockoffs"
+    ):
         read_model(path, "Kind")
 
 
@@ -111,7 +122,9 @@ def test_another_version_of_the_format_is_refused(version: int, tmp_path: Path) 
     path = tmp_path / "other.safetensors"
     metadata = {"format": FORMAT, "version": str(version), "kind": "Kind", "header": "{}"}
     save_file({"w": np.ones(3)}, path, metadata=metadata)
-    with pytest.raises(ModelFileError, match=rf"version {version}, .* reads version {VERSION} alone\. Install"):
+    with pytest.raises(
+        ModelFileError, match=rf"version {version}, .* reads version {VERSION} alone\. Install"
+    ):
         read_model(path, "Kind")
 
 
@@ -123,7 +136,11 @@ def test_another_version_of_the_format_is_refused(version: int, tmp_path: Path) 
 def test_a_damaged_head_is_refused(tmp_path: Path, change: dict[str, str | None]) -> None:
     path = tmp_path / "damaged.safetensors"
     whole = {"format": FORMAT, "version": str(VERSION), "kind": "Kind", "header": "{}"}
-    save_file({"w": np.ones(3)}, path, metadata={k: v for k, v in (whole | change).items() if v is not None})
+    save_file(
+        {"w": np.ones(3)},
+        path,
+        metadata={k: v for k, v in (whole | change).items() if v is not None},
+    )
     with pytest.raises(ModelFileError, match=r"damaged\.safetensors"):
         read_model(path, "Kind")
 
@@ -135,7 +152,9 @@ def test_another_kind_of_model_says_how_to_load_it(model_file: Path) -> None:
 
 @pytest.mark.parametrize("name", ["missing.safetensors", "."])
 def test_a_missing_file_or_a_folder_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ModelFileError, match=r"is not a file\. Pass the path that \.save\(\) wrote"):
+    with pytest.raises(
+        ModelFileError, match=r"is not a file\. Pass the path that \.save\(\) wrote"
+    ):
         read_model(tmp_path / name, "Kind")
 
 
@@ -161,7 +180,9 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     assert os.listdir(model_file.parent) == [model_file.name]
 
 
-def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 

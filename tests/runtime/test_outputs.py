@@ -33,7 +33,11 @@ def test_a_symbolic_link_stays_and_its_file_is_replaced(tmp_path: Path, absolute
     link.symlink_to(target if absolute else Path("real", "table.csv"))
     write_atomically(link, b"new")
     assert link.is_symlink()
-    assert (target.read_bytes(), names(real), names(tmp_path)) == (b"new", ["table.csv"], ["link.csv", "real"])
+    assert (target.read_bytes(), names(real), names(tmp_path)) == (
+        b"new",
+        ["table.csv"],
+        ["link.csv", "real"],
+    )
 
 
 def test_a_link_to_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
@@ -124,7 +128,9 @@ def test_standard_output_in_a_file_is_continued_and_not_replaced(tmp_path: Path)
 def test_what_is_a_stream(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     os.mkfifo(tmp_path / "pipe")
-    assert [is_stream(tmp_path / name) for name in ("file", "pipe", "missing", ".", "file/below")] == [
+    assert [
+        is_stream(tmp_path / name) for name in ("file", "pipe", "missing", ".", "file/below")
+    ] == [
         *(False, True, False, False, False),
     ]
     assert all(map(is_stream, (os.devnull, "/dev/stdout", "/dev/fd/1")))

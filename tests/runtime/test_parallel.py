@@ -18,7 +18,9 @@ def _in_threads() -> Iterator[None]:
 
 
 def here(task: int) -> tuple[int, bool, int]:
-    """Return the task, whether this is the caller's thread, and how many cores its own tasks would share."""
+    """Return the task, whether this is the caller's thread,
+    and how many cores its own tasks would share.
+    """
     return task, threading.current_thread() is threading.main_thread(), worker_count()
 
 

@@ -1,4 +1,6 @@
-"""Progress: one job with named phases and the time left, and lines now and then where there is no terminal."""
+"""Progress: one job with named phases and the time left,
+and lines now and then where there is no terminal.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from rich.console import Console
 
 from knockoffs.runtime import progress
 from knockoffs.runtime.parallel import in_parallel
-from knockoffs.runtime.progress import Phase, heard_by, job, part_of_work, progress_bars, report_stage
+from knockoffs.runtime.progress import (
+    Phase,
+    heard_by,
+    job,
+    part_of_work,
+    progress_bars,
+    report_stage,
+)
 
 PHASES = [Phase("learning", 3.0, stages=2), Phase("checking", 1.0)]
 
@@ -47,7 +56,9 @@ def test_shares_follow_the_weights_and_stages_of_phases(clock: Clock) -> None:
         assert work.seconds_left == pytest.approx(20)
 
 
-def test_without_a_terminal_there_is_a_line_now_and_then(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_there_is_a_line_now_and_then(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
     with job(True, PHASES) as work:
         work.begin("learning")
         with progress_bars(True):
@@ -102,11 +113,14 @@ def test_a_terminal_has_one_bar_for_the_whole_job(monkeypatch: pytest.MonkeyPatc
     assert said.count("\n") <= 2  # one line that is written over
 
 
-def test_nobody_hears_of_stages_that_are_not_to_be_shown(capsys: pytest.CaptureFixture[str], clock: Clock) -> None:
+def test_nobody_hears_of_stages_that_are_not_to_be_shown(
+    capsys: pytest.CaptureFixture[str], clock: Clock
+) -> None:
     with job(True, PHASES) as work:
         work.begin("learning")
         clock.now = 12.0
-        with progress_bars(True), progress_bars(False):  # such as a quiet part of work that is shown
+        # such as a quiet part of work that is shown
+        with progress_bars(True), progress_bars(False):
             report_stage("first", 5, 10)
         report_stage("second", 5, 10)  # where nobody asked for progress
         assert work.share == 0

@@ -42,9 +42,13 @@ def test_a_legacy_random_state_seeds_and_goes_on() -> None:
 
 @pytest.mark.parametrize("bad", [-1, "a", 1.0, True, [1, 2], np.float64(3)])
 def test_anything_else_is_refused_by_name(bad: object) -> None:
-    with pytest.raises(ValueError, match=r"random_state=.* is not valid: pass a non-negative integer"):
+    with pytest.raises(
+        ValueError, match=r"random_state=.* is not valid: pass a non-negative integer"
+    ):
         random_generator(bad)
-    with pytest.raises(ValueError, match=r"random_state=.* is not valid: pass a non-negative integer"):
+    with pytest.raises(
+        ValueError, match=r"random_state=.* is not valid: pass a non-negative integer"
+    ):
         reported_seed(bad)
 
 
@@ -55,7 +59,9 @@ def test_the_reported_seed_is_the_one_that_was_passed_or_drawn() -> None:
 
 def test_torch_generators_follow_the_numpy_one_and_leave_the_global_ones_alone() -> None:
     def draw(seed: int) -> torch.Tensor:
-        return torch.rand(4, generator=torch_generator(np.random.default_rng(seed), torch.device("cpu")))
+        return torch.rand(
+            4, generator=torch_generator(np.random.default_rng(seed), torch.device("cpu"))
+        )
 
     before, numpy_before = torch.get_rng_state(), np.random.get_state()  # noqa: NPY002 (it is what must not move)
     assert torch.equal(draw(0), draw(0))
@@ -66,4 +72,6 @@ def test_torch_generators_follow_the_numpy_one_and_leave_the_global_ones_alone()
 
 def test_streams_are_apart_from_the_callers_own_generator() -> None:
     mine = np.random.default_rng(5).random(4)
-    assert not any(np.array_equal(random_generator(5, stream=stream).random(4), mine) for stream in range(4))
+    assert not any(
+        np.array_equal(random_generator(5, stream=stream).random(4), mine) for stream in range(4)
+    )

@@ -79,7 +79,10 @@ def test_what_is_no_object_is_no_record(value: Any) -> None:
 
 
 def test_whole_numbers_stay_whole_where_both_are_allowed() -> None:
-    assert [type(value) for value in as_type(list[int | float], [10, 0.5], "search")] == [int, float]
+    assert [type(value) for value in as_type(list[int | float], [10, 0.5], "search")] == [
+        int,
+        float,
+    ]
     assert type(as_type(float, 10, "loss")) is float
 
 
@@ -104,7 +107,11 @@ class Drawing:
 
 DRAWING = Drawing(
     "map",
-    (Points(np.array([[0.1, np.nan]])), Line(np.array([1e-300]), np.array([True])), Points(np.empty(0))),
+    (
+        Points(np.array([[0.1, np.nan]])),
+        Line(np.array([1e-300]), np.array([True])),
+        Points(np.empty(0)),
+    ),
     np.arange(3),
 )
 
@@ -133,7 +140,9 @@ def test_arrays_of_another_type_or_without_end_are_refused(array: np.ndarray) ->
         through_json(DRAWING, **{"record.0": array})
 
 
-@pytest.mark.parametrize(("name", "value"), [("kind", "photo"), ("parts", [{"is": "Circle"}]), ("frame", {})])
+@pytest.mark.parametrize(
+    ("name", "value"), [("kind", "photo"), ("parts", [{"is": "Circle"}]), ("frame", {})]
+)
 def test_what_is_none_of_the_declared_kinds_is_refused_by_name(name: str, value: Any) -> None:
     arrays: dict[str, np.ndarray] = {}
     with pytest.raises(ValueError, match=name):

@@ -29,7 +29,10 @@ KIND_OF: dict[str, tuple[Any, str]] = {
     "two values": (NORMAL > 0, "binary"),
     "two texts": (np.where(NORMAL > 0, "yes", "no"), "binary"),
     "three texts": (RNG.choice(["a", "b", "c"], size=1000), "nominal"),
-    "ordered": (pd.Categorical(RNG.choice(["s", "m", "l"], size=1000), ["s", "m", "l"], ordered=True), "ordinal"),
+    "ordered": (
+        pd.Categorical(RNG.choice(["s", "m", "l"], size=1000), ["s", "m", "l"], ordered=True),
+        "ordinal",
+    ),
     "one value": (np.full(1000, 7.5), "constant"),
     "no value": (np.full(1000, np.nan), "constant"),
     "one value and gaps": (np.where(NORMAL > 0, 1.0, np.nan), "constant"),
@@ -59,10 +62,16 @@ def test_gaps_do_not_change_the_kind(column: Any, kind: str) -> None:
 def test_the_unit_of_a_quantity_does_not_matter(scale: float) -> None:
     for name in ("normal", "many zeros", "skewed"):
         x = np.asarray(KIND_OF[name][0])
-        assert [c.kind for c in infer_schema((scale * x)[:, None])] == [c.kind for c in infer_schema(x[:, None])]
+        assert [c.kind for c in infer_schema((scale * x)[:, None])] == [
+            c.kind for c in infer_schema(x[:, None])
+        ]
 
 
-@given(arrays(np.float64, st.integers(1, 30), elements=st.sampled_from([0.0, 0.5, 1.0, 2.5, 1e9, np.nan])))
+@given(
+    arrays(
+        np.float64, st.integers(1, 30), elements=st.sampled_from([0.0, 0.5, 1.0, 2.5, 1e9, np.nan])
+    )
+)
 def test_the_values_are_those_that_occur(x: np.ndarray) -> None:
     (column,) = infer_schema(x[:, None])
     present = x[~np.isnan(x)]
@@ -92,14 +101,18 @@ def test_labels_are_as_in_the_table() -> None:
 
 
 def test_a_schema_as_a_table() -> None:
-    table = pd.DataFrame({"x": NORMAL, "sex": np.where(NORMAL > 0, "f", "m"), "n": RNG.poisson(3, size=1000)})
+    table = pd.DataFrame(
+        {"x": NORMAL, "sex": np.where(NORMAL > 0, "f", "m"), "n": RNG.poisson(3, size=1000)}
+    )
     table.loc[:249, "sex"] = None
     schema = infer_schema(table)
     assert isinstance(schema, Schema)
     assert isinstance(schema[0], Column)
     assert len(schema) == 3
     assert schema.names == ("x", "sex", "n")
-    assert repr(schema) == "Schema(3 columns: 1 continuous, 1 ordinal, 1 binary; 1 with missing cells)"
+    assert (
+        repr(schema) == "Schema(3 columns: 1 continuous, 1 ordinal, 1 binary; 1 with missing cells)"
+    )
     frame = schema.to_frame()
     assert frame["feature"].tolist() == ["x", "sex", "n"]
     assert frame["kind"].tolist() == ["continuous", "binary", "ordinal"]
@@ -134,7 +147,12 @@ REAL = {
         "wt82_71": "continuous",
         "pregnancies": "ordinal",
     },
-    "acic2016/covariates.parquet": {"x_1": "ordinal", "x_2": "nominal", "x_17": "binary", "x_24": "nominal"},
+    "acic2016/covariates.parquet": {
+        "x_1": "ordinal",
+        "x_2": "nominal",
+        "x_17": "binary",
+        "x_24": "nominal",
+    },
 }
 
 
@@ -144,7 +162,9 @@ def test_real_tables_are_read_as_they_are(file: str, kinds: dict[str, str]) -> N
     schema = infer_schema(table)
     found = {column.name: column for column in schema}
     assert {name: found[name].kind for name in kinds} == kinds
-    np.testing.assert_allclose([column.missing for column in schema], table.isna().mean(), atol=1e-12)
+    np.testing.assert_allclose(
+        [column.missing for column in schema], table.isna().mean(), atol=1e-12
+    )
     for column in schema:
         if column.discrete:
             assert set(column.labels()) == set(table[column.name].dropna())

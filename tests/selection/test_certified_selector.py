@@ -59,7 +59,9 @@ def copies(table: Any) -> Any:
 def correlations(x: Any, x_tilde: Any, y: Any) -> np.ndarray:
     """A quick statistic: swapping a feature with its knockoff turns the sign of w."""
     z, z_tilde = (np.asarray(t) - np.asarray(t).mean(0) for t in (x, x_tilde))
-    size, size_tilde = (np.abs((y - np.mean(y)) @ t) / np.maximum(t.std(0), 1e-9) for t in (z, z_tilde))
+    size, size_tilde = (
+        np.abs((y - np.mean(y)) @ t) / np.maximum(t.std(0), 1e-9) for t in (z, z_tilde)
+    )
     return size - size_tilde
 
 
@@ -91,8 +93,11 @@ def test_other_knockoffs_are_warned_of_once_and_in_the_report(generator: Any, ve
     said = fit_and_listen(fitted, CORRELATED, CORRELATED[:, :6].sum(1))
     said = [message for message in said if message.startswith("Check of the knockoffs")]
     assert len(said) == 1
-    assert said[0].startswith(f"Check of the knockoffs: {verdict}. {fitted.certificate_.reasons[0]}")
-    assert not any(sentence in said[0] for sentence in fitted.certificate_.advice)  # short, with a pointer
+    assert said[0].startswith(
+        f"Check of the knockoffs: {verdict}. {fitted.certificate_.reasons[0]}"
+    )
+    # short, with a pointer
+    assert not any(sentence in said[0] for sentence in fitted.certificate_.advice)
     assert said[0] in fitted.selection_.cautions
     assert said[0] in summarise(fitted)["cautions"]
     assert summarise(fitted)["certificate"]["verdict"] == verdict
@@ -116,7 +121,9 @@ def test_a_second_fit_forgets_the_first_certificate() -> None:
 
 
 def test_fewer_than_a_hundred_rows_have_none() -> None:
-    with pytest.warns(KnockoffWarning, match="With 99 different rows the knockoffs cannot be checked"):
+    with pytest.warns(
+        KnockoffWarning, match="With 99 different rows the knockoffs cannot be checked"
+    ):
         assert selector().fit(X[:99], Y[:99]).certificate_ is None
     assert selector().fit(X[:100], Y[:100]).certificate_ is not None
 
@@ -143,7 +150,9 @@ def test_a_generator_with_a_seed_of_its_own_is_left_alone() -> None:
 
 
 def test_rows_of_one_patient_are_not_taken_for_independent_ones() -> None:
-    """Exact knockoffs of 120 patients with four equal rows each: nothing is wrong, so nothing must be found."""
+    """Exact knockoffs of 120 patients with four equal rows each: nothing is wrong,
+    so nothing must be found.
+    """
     verdicts = []
     for seed in range(5):
         x = np.repeat(LAW.sample(120, random_state=seed), 4, axis=0)
@@ -175,7 +184,9 @@ def test_a_rare_indicator_does_not_end_the_selection() -> None:
         return drawn
 
     fitted = selector(one_hit, correlations)
-    assert not [said for said in fit_and_listen(fitted, rare, Y) if "overflow" in said or "invalid" in said]
+    assert not [
+        said for said in fit_and_listen(fitted, rare, Y) if "overflow" in said or "invalid" in said
+    ]
 
 
 # settings
@@ -191,7 +202,9 @@ def test_clone_and_get_params_know_the_new_settings() -> None:
 
 # the calibrated level
 
-nothing_found = pytest.mark.filterwarnings("ignore:.*level was calibrated:knockoffs.KnockoffWarning")
+nothing_found = pytest.mark.filterwarnings(
+    "ignore:.*level was calibrated:knockoffs.KnockoffWarning"
+)
 
 
 def test_without_calibration_the_level_is_the_rate_asked_for() -> None:
@@ -200,7 +213,9 @@ def test_without_calibration_the_level_is_the_rate_asked_for() -> None:
     assert selection.settings()["level"] == 0.25
 
 
-@pytest.mark.parametrize("generator", [GaussianKnockoffs(), exact, broken], ids=["model", "function", "broken"])
+@pytest.mark.parametrize(
+    "generator", [GaussianKnockoffs(), exact, broken], ids=["model", "function", "broken"]
+)
 @pytest.mark.parametrize("n_draws", [1, 3])
 def test_the_selection_is_the_filter_at_the_calibrated_level(generator: Any, n_draws: int) -> None:
     fitted = selector(generator, correlations, calibrate=True, n_draws=n_draws)
@@ -211,7 +226,9 @@ def test_the_selection_is_the_filter_at_the_calibrated_level(generator: Any, n_d
     np.testing.assert_array_equal(selection.selected, selected)
     np.testing.assert_array_equal(selection.evalues, evalues)
     if n_draws == 1:
-        np.testing.assert_array_equal(selection.selected, knockoff_select(selection.w, selection.level))
+        np.testing.assert_array_equal(
+            selection.selected, knockoff_select(selection.w, selection.level)
+        )
     assert selection.to_dict()["settings"]["level"] == selection.level
     assert selection.to_dict()["settings"]["fdr"] == 0.25
     json.dumps(selection.to_dict(), allow_nan=False)
@@ -234,7 +251,11 @@ def test_the_calibrated_level_is_expected_to_hold_the_rate(generator: Any) -> No
     if generator is broken:  # a function, whose level is chosen by the rows themselves
         assert fitted.selection_.level == fitted.expectation_.calibrated_level(0.25)
     assert fitted.expectation_.rate(fitted.selection_.level).fdp <= 0.25
-    assert (fitted.selection_.level < 0.25) == (fitted.expectation_.rate(0.25).fdp > 0.25) == (generator is broken)
+    assert (
+        (fitted.selection_.level < 0.25)
+        == (fitted.expectation_.rate(0.25).fdp > 0.25)
+        == (generator is broken)
+    )
     assert fitted.certificate_.expected == fitted.expectation_.rate(0.25)  # of the level asked for
 
 
@@ -250,7 +271,9 @@ def test_a_level_that_is_calibrated_is_not_advised_to_be() -> None:
 
 
 @nothing_found
-def test_a_level_is_calibrated_by_rows_that_coins_have_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_level_is_calibrated_by_rows_that_coins_have_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     seen, simulate = [], selection_check.expect
 
     def listen(table: Any, *arguments: Any, **settings: Any) -> Any:
@@ -293,15 +316,22 @@ def test_more_than_was_accepted_is_explained_by_empty_answers_or_not_at_all() ->
         (half_are_empty._replace(fdp=0.25), False),  # the level does not hold
     ):
         said = _about_false(3.0, 10, 0.2, rate)
-        assert said.startswith(" Expect about 3.0 of these 10 to be false; you accepted 2.0 on average")
-        assert said.endswith("over all answers, of which 50% are empty for simulated responses.") == explained
+        assert said.startswith(
+            " Expect about 3.0 of these 10 to be false; you accepted 2.0 on average"
+        )
+        assert (
+            said.endswith("over all answers, of which 50% are empty for simulated responses.")
+            == explained
+        )
     assert _about_false(1.0, 10, 0.2, half_are_empty).endswith("on average.")
 
 
 def test_large_numbers_are_said_without_powers_of_ten() -> None:
     law = AutoregressiveGaussian(features=300, rho=0.1)
     x = law.sample(120, random_state=0)
-    fitted = selector(lambda t: law.knockoffs(np.asarray(t), random_state=1), lambda *_: np.ones(300), fdr=0.5)
+    fitted = selector(
+        lambda t: law.knockoffs(np.asarray(t), random_state=1), lambda *_: np.ones(300), fdr=0.5
+    )
     fit_and_listen(fitted, x, x[:, 0])
     assert "of these 300 to be false; you accepted 150 on average" in fitted.selection_.explanation
     assert "e+" not in fitted.selection_.explanation
@@ -380,7 +410,9 @@ def test_two_columns_can_be_calibrated() -> None:
 
 
 def test_too_few_rows_for_a_check_are_said() -> None:
-    with pytest.warns(KnockoffWarning, match="With 60 different rows the knockoffs cannot be checked"):
+    with pytest.warns(
+        KnockoffWarning, match="With 60 different rows the knockoffs cannot be checked"
+    ):
         fitted = selector(fdr=0.5).fit(X[:60], Y[:60])
     assert fitted.certificate_ is None
     assert any("certify=False (--no-certify)" in said for said in fitted.selection_.cautions)
@@ -393,7 +425,9 @@ def test_a_fitted_generator_says_again_what_it_copies() -> None:
     table = FRAME.assign(twice=FRAME["a"] * 2 + FRAME["b"])
     with pytest.warns(KnockoffWarning, match="a linear combination of other columns"):
         fitted = GaussianKnockoffs(random_state=0).fit(table)
-    with pytest.warns(KnockoffWarning, match="'a', 'b', 'twice': the knockoff is a copy, so such a"):
+    with pytest.warns(
+        KnockoffWarning, match="'a', 'b', 'twice': the knockoff is a copy, so such a"
+    ):
         selection = selector(fitted, certify=False).fit(table, Y).selection_
     assert not {"a", "b", "twice"} & set(selection.discoveries)
     with warnings.catch_warnings():  # what is conditioned on is not tested
@@ -453,7 +487,9 @@ def test_the_task_of_a_statistic_is_that_of_the_whole_selection() -> None:
     own = selector(statistic=LassoStatistic(task="regression")).fit(X, zero_one)
     asked = selector(task="regression").fit(X, zero_one)
     assert own.selection_.to_dict()["features"] == asked.selection_.to_dict()["features"]
-    assert own.selection_.target_kind == asked.selection_.target_kind == "a quantity: 0 to 1, median 1"
+    assert (
+        own.selection_.target_kind == asked.selection_.target_kind == "a quantity: 0 to 1, median 1"
+    )
     assert own.expectation_ is not None
     assert asked.expectation_ is not None
     np.testing.assert_array_equal(own.expectation_.ws, asked.expectation_.ws)

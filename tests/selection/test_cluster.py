@@ -1,4 +1,6 @@
-"""What takes long gives the same bits on a real dask cluster, whose workers do it, as in this process."""
+"""What takes long gives the same bits on a real dask cluster, whose workers do it,
+as in this process.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def client() -> Iterator[distributed.Client]:
 
 @pytest.fixture
 def on_cluster(client: distributed.Client, monkeypatch: pytest.MonkeyPatch) -> OnCluster:
-    """Do work with the cluster as joblib's backend; what this process would carry out itself fails."""
+    """Do work with the cluster as joblib's backend;
+    what this process would carry out itself fails.
+    """
 
     def here(*_: object) -> None:
         raise AssertionError("made in this process")
@@ -74,9 +78,13 @@ def _where(shared: int, task: int) -> tuple[int, int, int]:
     return shared + task, os.getpid(), torch.get_num_threads()
 
 
-def test_both_workers_take_part_and_their_cautions_come_back_in_order(on_cluster: OnCluster) -> None:
+def test_both_workers_take_part_and_their_cautions_come_back_in_order(
+    on_cluster: OnCluster,
+) -> None:
     with collect_cautions() as cautions:
-        found = on_cluster(lambda: list(in_parallel(_where, ((k,) for k in range(8)), shared=(10,))))
+        found = on_cluster(
+            lambda: list(in_parallel(_where, ((k,) for k in range(8)), shared=(10,)))
+        )
     assert [value for value, _, _ in found] == list(range(10, 18))
     processes = {process for _, process, _ in found}
     assert len(processes) == 2
@@ -84,12 +92,16 @@ def test_both_workers_take_part_and_their_cautions_come_back_in_order(on_cluster
     assert cautions == [f"task {k}" for k in range(8)]
 
 
-def test_workers_take_one_thread_where_the_caller_does(client: distributed.Client, on_cluster: OnCluster) -> None:
+def test_workers_take_one_thread_where_the_caller_does(
+    client: distributed.Client, on_cluster: OnCluster
+) -> None:
     """The last bits depend on it, and a machine of a cluster may be set up for many threads."""
     client.run(torch.set_num_threads, 2)
     try:
         with collect_cautions():
-            found = on_cluster(lambda: list(in_parallel(_where, ((k,) for k in range(4)), shared=(0,))))
+            found = on_cluster(
+                lambda: list(in_parallel(_where, ((k,) for k in range(4)), shared=(0,)))
+            )
     finally:
         client.run(torch.set_num_threads, 1)
     assert torch.get_num_threads() == 1
@@ -107,7 +119,9 @@ def _redraw(codes: Array, feature: int, count: int, rng: np.random.Generator) ->
 
 @pytest.mark.parametrize("variant", get_args(Variant))
 def test_randomisation_tests(variant: Variant, on_cluster: OnCluster) -> None:
-    test = RandomizationTest(_redraw, variant=variant, resamples=20, correction="none", random_state=0)
+    test = RandomizationTest(
+        _redraw, variant=variant, resamples=20, correction="none", random_state=0
+    )
     here = test.fit(X, Y).result_
     there = on_cluster(lambda: test.fit(X, Y).result_)
     np.testing.assert_array_equal(there.pvalues, here.pvalues)
@@ -143,7 +157,12 @@ def test_dry_runs(on_cluster: OnCluster) -> None:
     generator = GaussianKnockoffs(random_state=0).fit(X)
 
     def check() -> list[Any]:
-        options = {"statistic": LassoStatistic(), "dry_run": True, "replicates": 3, "random_state": 0}
+        options = {
+            "statistic": LassoStatistic(),
+            "dry_run": True,
+            "replicates": 3,
+            "random_state": 0,
+        }
         found = check_swap(generator, X, **options).found
         return [*found.dry_run, found.expected]
 

@@ -44,12 +44,16 @@ BLOCKS = np.arange(GENES * SIZE) // SIZE
 
 def covariance(within: float = 0.9, between: float = 0.3) -> Array:
     """Columns of a gene are strongly correlated, those of different genes a little."""
-    return np.where(BLOCKS[:, None] == BLOCKS, within, between * within) + (1 - within) * np.eye(len(BLOCKS))
+    return np.where(BLOCKS[:, None] == BLOCKS, within, between * within) + (1 - within) * np.eye(
+        len(BLOCKS)
+    )
 
 
 def rows(count: int, seed: int, sigma: Array | None = None) -> Array:
     sigma = covariance() if sigma is None else sigma
-    return np.random.default_rng(seed).normal(size=(count, len(sigma))) @ np.linalg.cholesky(sigma).T
+    return (
+        np.random.default_rng(seed).normal(size=(count, len(sigma))) @ np.linalg.cholesky(sigma).T
+    )
 
 
 X = rows(240, 0)
@@ -58,7 +62,12 @@ Y = X[:, : 8 * SIZE : SIZE].sum(axis=1) + np.random.default_rng(1).normal(size=l
 
 
 def selector(**settings: Any) -> KnockoffSelector:
-    usual: dict[str, Any] = {"fdr": 0.2, "certify": False, "random_state": 0, "feature_groups": GROUPS}
+    usual: dict[str, Any] = {
+        "fdr": 0.2,
+        "certify": False,
+        "random_state": 0,
+        "feature_groups": GROUPS,
+    }
     return KnockoffSelector("gaussian", "lasso", **(usual | settings))
 
 
@@ -67,7 +76,8 @@ def fitted() -> KnockoffSelector:
     return selector(certify=True).fit(FRAME, Y)
 
 
-# reading --------------------------------------------------------------------------------------------------------
+# reading
+# --------------------------------------------------------------------------------------------------
 
 
 def test_units_stand_in_the_order_of_their_first_columns() -> None:
@@ -75,7 +85,12 @@ def test_units_stand_in_the_order_of_their_first_columns() -> None:
     assert units.names == ("a", "g", "h", "d")
     assert units.of.tolist() == [0, 1, 2, 3, 1]
     assert units.groups(["a", "b", "c", "d", "e"]) == {"g": ("b", "e"), "h": ("c",)}
-    assert units.all_of(np.array([True, True, False, True, False])).tolist() == [True, False, False, True]
+    assert units.all_of(np.array([True, True, False, True, False])).tolist() == [
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_one_error_names_all_problems() -> None:
@@ -92,7 +107,9 @@ def test_one_error_names_all_problems() -> None:
     names = ["alt", "ast", "bnp", "age", "sex", "site", "bmi"]
     conditioned = np.array([name == "site" for name in names])
     with pytest.raises(ValueError, match="feature_groups") as error:
-        read_feature_groups(groups, names, len(names), who="here", conditioned=conditioned, target="y")
+        read_feature_groups(
+            groups, names, len(names), who="here", conditioned=conditioned, target="y"
+        )
     said = str(error.value)
     for problem in (
         "group 'liver': 'ggt' is no column of X",
@@ -128,11 +145,16 @@ def test_the_selector_says_what_is_wrong_before_the_work() -> None:
 
 
 def test_columns_of_arrays_are_named_by_number() -> None:
-    by_number = {name: [NAMES.index(column) for column in columns] for name, columns in GROUPS.items()}
-    np.testing.assert_array_equal(selector(feature_groups=by_number).fit(X, Y).w_, selector().fit(FRAME, Y).w_)
+    by_number = {
+        name: [NAMES.index(column) for column in columns] for name, columns in GROUPS.items()
+    }
+    np.testing.assert_array_equal(
+        selector(feature_groups=by_number).fit(X, Y).w_, selector().fit(FRAME, Y).w_
+    )
 
 
-# one answer per group -------------------------------------------------------------------------------------------
+# one answer per group
+# -------------------------------------------------------------------------------------------
 
 
 def test_a_group_has_one_w_and_transform_keeps_all_of_its_columns(fitted: KnockoffSelector) -> None:
@@ -227,7 +249,9 @@ def test_swapping_a_group_turns_the_sign_of_its_w_and_nothing_else(statistic: An
     knockoffs = rows(len(X), 5)
     swapped = np.isin(BLOCKS, [0, 3, 10])
     one, other = np.where(swapped, knockoffs, X), np.where(swapped, X, knockoffs)
-    by_number = {name: [NAMES.index(column) for column in columns] for name, columns in GROUPS.items()}
+    by_number = {
+        name: [NAMES.index(column) for column in columns] for name, columns in GROUPS.items()
+    }
     w = statistic.compute(X, knockoffs, Y, feature_groups=by_number)
     signs = np.where(np.isin(np.arange(GENES), [0, 3, 10]), -1.0, 1.0)
     turned = statistic.compute(one, other, Y, feature_groups=by_number)
@@ -239,13 +263,16 @@ def test_a_statistic_of_ones_own_returns_one_number_per_group() -> None:
         score = np.abs(np.asarray(X).T @ y) - np.abs(np.asarray(X_tilde).T @ y)
         return np.bincount(BLOCKS, score)
 
-    found = KnockoffSelector("gaussian", by_group, feature_groups=GROUPS, certify=False, random_state=0, fdr=0.2)
+    found = KnockoffSelector(
+        "gaussian", by_group, feature_groups=GROUPS, certify=False, random_state=0, fdr=0.2
+    )
     assert found.fit(FRAME, Y).w_.shape == (GENES,)
     with pytest.raises(ValueError, match="one finite number for each of the 14 features"):
         clone(found).set_params(statistic=lambda X, X_tilde, y: np.ones(len(NAMES))).fit(FRAME, Y)
 
 
-# generators -----------------------------------------------------------------------------------------------------
+# generators
+# --------------------------------------------------------------------------------------------------
 
 
 def test_ddlk_swaps_whole_groups(fast_ddlk: Callable[..., DDLK], tmp_path: Path) -> None:
@@ -260,7 +287,8 @@ def test_ddlk_swaps_whole_groups(fast_ddlk: Callable[..., DDLK], tmp_path: Path)
         return float(np.mean([np.corrcoef(X[:, j], drawn[:, j])[0, 1] for j in range(X.shape[1])]))
 
     with pytest.warns(UserWarning, match="feature names"):
-        assert likeness(model) < likeness(alone) - 0.3  # columns of a group may leave their knockoffs
+        # columns of a group may leave their knockoffs
+        assert likeness(model) < likeness(alone) - 0.3
     new = pd.DataFrame(rows(500, 9), columns=NAMES)
     assert model.swap_divergence(new, random_state=1).value < 0.02  # nats, for swaps of groups
     pairs = model.swap_pairs(new, 1)
@@ -270,7 +298,9 @@ def test_ddlk_swaps_whole_groups(fast_ddlk: Callable[..., DDLK], tmp_path: Path)
     again = load_generator(tmp_path / "model.safetensors")
     pd.testing.assert_frame_equal(again.sample(FRAME), model.sample(FRAME))
     np.testing.assert_array_equal(again.swap_probability_, model.swap_probability_)
-    assert again.swap_divergence(FRAME, random_state=1) == model.swap_divergence(FRAME, random_state=1)
+    assert again.swap_divergence(FRAME, random_state=1) == model.swap_divergence(
+        FRAME, random_state=1
+    )
 
 
 @pytest.mark.parametrize("kind", [GaussianKnockoffs, GaussianMixtureKnockoffs])
@@ -288,7 +318,9 @@ def test_knockoffs_of_groups_are_not_used_for_single_columns() -> None:
         with pytest.raises(ValueError, match="'gene4' and 9 more would not be swapped so"):
             selector(feature_groups=None).set_params(generator=ready).fit(FRAME, Y)
     halves = {"one": NAMES[: 7 * SIZE], "other": NAMES[7 * SIZE :]}  # unions of groups
-    assert selector(feature_groups=halves, fdr=0.5).set_params(generator=model).fit(FRAME, Y).w_.shape == (2,)
+    assert selector(feature_groups=halves, fdr=0.5).set_params(generator=model).fit(
+        FRAME, Y
+    ).w_.shape == (2,)
     apart = {"one": NAMES[:4], "other": NAMES[4:]}
     with pytest.raises(ValueError, match="'gene1' would not"):
         selector(feature_groups=apart).set_params(generator=model).fit(FRAME, Y)
@@ -298,7 +330,8 @@ def test_knockoffs_of_groups_are_not_used_for_single_columns() -> None:
 
 def test_a_duplicate_within_a_group_has_the_knockoff_of_the_other() -> None:
     twice = FRAME.assign(again=FRAME["snp0"])
-    model = GaussianKnockoffs(random_state=0).fit(twice, feature_groups={"pair": ["snp0", "again"]})  # no warning
+    # no warning
+    model = GaussianKnockoffs(random_state=0).fit(twice, feature_groups={"pair": ["snp0", "again"]})
     drawn = model.sample(twice)
     assert (drawn["snp0"] == drawn["again"]).all()
     assert (drawn["snp0"] != twice["snp0"]).all()
@@ -334,7 +367,8 @@ def test_rows_in_groups_and_groups_of_features_go_together() -> None:
     assert found.w_.shape == (4,)
 
 
-# checks ---------------------------------------------------------------------------------------------------------
+# checks
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_check_swaps_whole_groups_alone() -> None:
@@ -344,7 +378,9 @@ def test_the_check_swaps_whole_groups_alone() -> None:
     law = KnockoffLaw(np.zeros(len(sigma)), sigma, knockoff_gaps(sigma, blocks=BLOCKS))
     x_tilde = law.draw(x, np.random.default_rng(4).normal(size=x.shape))
     groups = {name: [NAMES.index(column) for column in columns] for name, columns in GROUPS.items()}
-    whole = check_swap((x, x_tilde), feature_groups=groups, fdr=0.2, statistic=LassoStatistic(), random_state=0)
+    whole = check_swap(
+        (x, x_tilde), feature_groups=groups, fdr=0.2, statistic=LassoStatistic(), random_state=0
+    )
     assert whole.verdict == "pass"
     assert whole.p_value > 0.01
     assert list(whole.found.names) == list(GROUPS)
@@ -352,7 +388,9 @@ def test_the_check_swaps_whole_groups_alone() -> None:
     assert single.p_value < 0.01
 
 
-def test_the_check_of_a_generator_knows_the_groups_of_its_fit(fast_ddlk: Callable[..., DDLK]) -> None:
+def test_the_check_of_a_generator_knows_the_groups_of_its_fit(
+    fast_ddlk: Callable[..., DDLK],
+) -> None:
     model = fast_ddlk().fit(FRAME, feature_groups=GROUPS)
     found = check_swap(model, FRAME, fdr=0.2, statistic=LassoStatistic(), random_state=0).found
     assert list(found.names) == list(GROUPS)
@@ -361,15 +399,21 @@ def test_the_check_of_a_generator_knows_the_groups_of_its_fit(fast_ddlk: Callabl
     assert np.isfinite(found.divergence.worst).all()
 
 
-# what it is for -------------------------------------------------------------------------------------------------
+# what it is for
+# -------------------------------------------------------------------------------------------------
 
 
 def test_false_discoveries_are_bounded_and_groups_find_more_than_columns() -> None:
-    """Exact Gaussian knockoffs, 30 responses: the same rows, responses and noise for both kinds of knockoffs."""
+    """Exact Gaussian knockoffs, 30 responses: the same rows,
+    responses and noise for both kinds of knockoffs.
+    """
     sigma = covariance(within=0.95)
     laws = {
         name: KnockoffLaw(np.zeros(len(sigma)), sigma, gaps)
-        for name, gaps in (("columns", knockoff_gaps(sigma)), ("groups", knockoff_gaps(sigma, blocks=BLOCKS)))
+        for name, gaps in (
+            ("columns", knockoff_gaps(sigma)),
+            ("groups", knockoff_gaps(sigma, blocks=BLOCKS)),
+        )
     }
     groups = {name: [NAMES.index(column) for column in columns] for name, columns in GROUPS.items()}
     false: dict[str, list[float]] = {name: [] for name in laws}
@@ -379,10 +423,14 @@ def test_false_discoveries_are_bounded_and_groups_find_more_than_columns() -> No
         x = rng.normal(size=(120, len(sigma))) @ np.linalg.cholesky(sigma).T
         relevant = rng.permutation(GENES) < 8
         effects = np.where(relevant, rng.choice([-1.0, 1.0], size=GENES), 0.0)
-        y = x[:, np.arange(GENES) * SIZE + rng.integers(SIZE, size=GENES)] @ effects * 0.5 + rng.normal(size=120)
+        y = x[
+            :, np.arange(GENES) * SIZE + rng.integers(SIZE, size=GENES)
+        ] @ effects * 0.5 + rng.normal(size=120)
         noise = rng.normal(size=x.shape)
         for name, law in laws.items():
-            w = LassoStatistic(cv=2, random_state=seed).compute(x, law.draw(x, noise), y, feature_groups=groups)
+            w = LassoStatistic(cv=2, random_state=seed).compute(
+                x, law.draw(x, noise), y, feature_groups=groups
+            )
             selected = knockoff_select(w, 0.2)
             false[name].append(fdp(selected, relevant))
             found[name].append(power(selected, relevant))
@@ -392,16 +440,21 @@ def test_false_discoveries_are_bounded_and_groups_find_more_than_columns() -> No
     assert gained.mean() > 3 * gained.std() / np.sqrt(30)
 
 
-# indicators that were made elsewhere ----------------------------------------------------------------------------
+# indicators that were made elsewhere
+# ----------------------------------------------------------------------------
 
 
 def one_hot_table(count: int = 400) -> pd.DataFrame:
-    """Numbers beside the indicators of three wards, which depend on them, and how a ward is called."""
+    """Numbers beside the indicators of three wards, which depend on them,
+    and how a ward is called.
+    """
     rng = np.random.default_rng(6)
     z = rng.normal(size=(count, 5))
     ward = np.digitize(z[:, 0] + 0.5 * rng.normal(size=count), [-0.6, 0.5])
     indicators = {f"ward {k}": (ward == k).astype(float) for k in range(3)}
-    return pd.DataFrame(z, columns=list("abcde")).assign(**indicators, wing=np.where(ward == 2, "new", "old"))
+    return pd.DataFrame(z, columns=list("abcde")).assign(
+        **indicators, wing=np.where(ward == 2, "new", "old")
+    )
 
 
 @pytest.mark.parametrize("kind", [GaussianKnockoffs, "ddlk"])
@@ -410,20 +463,26 @@ def test_indicators_of_one_category_are_drawn_as_one(
 ) -> None:
     table = one_hot_table()
     ward = ["ward 0", "ward 1", "ward 2", "wing"]
-    model = (fast_ddlk() if kind == "ddlk" else kind(random_state=0)).fit(table, feature_groups={"ward": ward})
+    model = (fast_ddlk() if kind == "ddlk" else kind(random_state=0)).fit(
+        table, feature_groups={"ward": ward}
+    )
     drawn = model.sample(table)
     assert (drawn[ward[:3]].sum(axis=1) == 1).all()
     assert ((drawn["ward 2"] == 1) == (drawn["wing"] == "new")).all()
     np.testing.assert_allclose(drawn[ward[:3]].mean(), table[ward[:3]].mean(), atol=0.1)
     assert 0.1 < (drawn[ward[:3]].to_numpy() != table[ward[:3]].to_numpy()).any(axis=1).mean() < 0.9
     model.save(tmp_path / "model.safetensors")
-    pd.testing.assert_frame_equal(load_generator(tmp_path / "model.safetensors").sample(table), drawn)
+    pd.testing.assert_frame_equal(
+        load_generator(tmp_path / "model.safetensors").sample(table), drawn
+    )
 
 
 def test_a_state_that_the_fit_has_not_seen_is_its_own_knockoff() -> None:
     table = one_hot_table()
     ward = ["ward 0", "ward 1", "ward 2"]
-    model = GaussianKnockoffs(random_state=0).fit(table.drop(columns="wing"), feature_groups={"ward": ward})
+    model = GaussianKnockoffs(random_state=0).fit(
+        table.drop(columns="wing"), feature_groups={"ward": ward}
+    )
     new = table.drop(columns="wing").head(20).assign(**dict.fromkeys(ward, 0.0))
     with pytest.warns(UserWarning, match="a value that the fit has not seen"):
         drawn = model.sample(new)

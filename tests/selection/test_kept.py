@@ -26,7 +26,11 @@ W = np.array([0.3, 0.5, -0.4, 0.1, 0.0, 0.2])
 def selector(w: np.ndarray = W, **settings: Any) -> KnockoffSelector:
     """A selector that finds this w, whatever X and y are."""
     return KnockoffSelector(
-        lambda X: X.iloc[::-1].set_axis(X.index), lambda *_: w, certify=False, random_state=0, **settings
+        lambda X: X.iloc[::-1].set_axis(X.index),
+        lambda *_: w,
+        certify=False,
+        random_state=0,
+        **settings,
     )
 
 
@@ -37,7 +41,9 @@ def quiet_fit(estimator: Any) -> Any:
 
 
 def test_a_pipeline_goes_on_with_the_best_features() -> None:
-    fitted = quiet_fit(make_pipeline(selector(keep_at_least=2).set_output(transform="pandas"), LinearRegression()))
+    fitted = quiet_fit(
+        make_pipeline(selector(keep_at_least=2).set_output(transform="pandas"), LinearRegression())
+    )
     assert fitted.score(X, Y) > 0.9
     assert fitted[0].selection_.discoveries == []
     assert fitted[0].selection_.kept == ("b", "a")
@@ -58,7 +64,8 @@ def test_conditioned_columns_are_never_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "columns", [X.columns[:2], np.array(["a", "b"]), pd.Series(["a", "b"]), pl.Series(["a", "b"]), ("a", 1)]
+    "columns",
+    [X.columns[:2], np.array(["a", "b"]), pd.Series(["a", "b"]), pl.Series(["a", "b"]), ("a", 1)],
 )
 def test_columns_to_condition_on_may_be_any_sequence(columns: Any) -> None:
     assert quiet_fit(selector(condition_on=columns)).selection_.conditioned == ("a", "b")
@@ -67,9 +74,14 @@ def test_columns_to_condition_on_may_be_any_sequence(columns: Any) -> None:
 def test_it_is_marked_everywhere_and_warned_of_once() -> None:
     with pytest.warns(KnockoffWarning) as caught:
         fitted = selector(keep_at_least=2).fit(X, Y)
-    said = [str(warning.message) for warning in caught if "without any guarantee" in str(warning.message)]
+    said = [
+        str(warning.message)
+        for warning in caught
+        if "without any guarantee" in str(warning.message)
+    ]
     assert said == [
-        "keep_at_least=2 keeps b, a without any guarantee: the share of false ones among these is not bounded."
+        "keep_at_least=2 keeps b, a without any guarantee: the share of false ones among these is "
+        "not bounded."
     ]
     selection = fitted.selection_
     assert "none: 0 of 6 features at fdr=0.1; kept without guarantee: b, a" in repr(selection)
@@ -85,9 +97,13 @@ def test_an_empty_selection_says_what_to_do_next() -> None:
     w = np.array([0.9, 0.8, 0.7, -0.1, 0.05, 0.02])
     found = quiet_fit(selector(w)).selection_
     level, tests = found.advice
-    assert level.startswith("A higher level: fdr=0.334 is the smallest that selects anything, a, b, c.")
+    assert level.startswith(
+        "A higher level: fdr=0.334 is the smallest that selects anything, a, b, c."
+    )
     assert "needs about 10 at once, and 3 stand out here" in tests
-    assert tests.endswith("both together bound the sum of their levels: 0.2 for tests at level=0.1.")
+    assert tests.endswith(
+        "both together bound the sum of their levels: 0.2 for tests at level=0.1."
+    )
     one_stands = quiet_fit(selector(np.array([0.9, 0.02, 0.01, -0.1, 0.05, 0.02]))).selection_
     assert "needs about 10 at once, and 1 stands out here." in one_stands.advice[-1]
     assert quiet_fit(selector(w, fdr=0.334)).selection_.discoveries == ["a", "b", "c"]
@@ -99,7 +115,9 @@ def test_an_empty_selection_says_what_to_do_next() -> None:
 
 
 def test_levels_that_are_shown_select() -> None:
-    """A third is no level of 0.33, nor of 0.333: what is shown beside a feature selects it where it is passed."""
+    """A third is no level of 0.33, nor of 0.333: what is shown beside a feature selects it where it
+    is passed.
+    """
     w = np.array([0.9, 0.8, 0.7, -0.1, 0.05, 0.02])
     found = quiet_fit(selector(w, fdr=0.2))
     page = " ".join(render(summarise(found)).split())
@@ -114,7 +132,9 @@ def test_more_rows_are_no_advice_where_no_number_of_rows_would_do() -> None:
     """At 0.1 ten features have to stand out together; with offset 0 one is enough."""
     w = np.array([0.9, 0.2, -1.0, -0.5])
     for offset, advised in ((1, False), (0, True)):
-        steps = next_steps(w[None], np.zeros(4), list("abcd"), 0.1, rows=300, power=0.0, offset=offset)
+        steps = next_steps(
+            w[None], np.zeros(4), list("abcd"), 0.1, rows=300, power=0.0, offset=offset
+        )
         assert any(step.startswith("More rows") for step in steps) == advised
         assert any("needs about 10 at once" in step for step in steps) != advised
         said = explain_empty_selection(w, 0.1, offset=offset)

@@ -1,4 +1,6 @@
-"""Generators and statistics by name: the same as the objects, and errors that list what there is."""
+"""Generators and statistics by name: the same as the objects,
+and errors that list what there is.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def test_what_is_neither_is_refused(part: Any) -> None:
 
 def test_a_statistic_cannot_be_chosen_with_the_knockoffs_of_a_function() -> None:
     """They are those of the selection, which must have no part in the choice."""
-    with pytest.raises(ValueError, match=r"statistic='auto' needs knockoffs of its own.*Pass a generator"):
+    with pytest.raises(
+        ValueError, match=r"statistic='auto' needs knockoffs of its own.*Pass a generator"
+    ):
         fitted(lambda table: table, "auto")
 
 
@@ -102,7 +106,9 @@ def test_whether_progress_is_shown_is_no_part_of_a_description() -> None:
     loud = DDLK(joint_epochs=3, progress=True)
     assert described(loud) == described(DDLK(joint_epochs=3)) == "DDLK(joint_epochs=3)"
     assert loud.progress
-    assert described(HierarchicalKnockoffs(loud)) == described(HierarchicalKnockoffs(DDLK(joint_epochs=3)))
+    assert described(HierarchicalKnockoffs(loud)) == described(
+        HierarchicalKnockoffs(DDLK(joint_epochs=3))
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,11 +120,16 @@ def test_whether_progress_is_shown_is_no_part_of_a_description() -> None:
         (MidpointStatistic("xgboost"), "estimator='xgboost'"),
         (SumStatistic([LassoStatistic(cv=1), HoldoutStatistic()]), "cv=1"),
         (SumStatistic([LassoStatistic()]), "pass at least two statistics"),
-        (SumStatistic([LassoStatistic(task="regression"), HoldoutStatistic()]), "Pass task='regression' to Sum"),
+        (
+            SumStatistic([LassoStatistic(task="regression"), HoldoutStatistic()]),
+            "Pass task='regression' to Sum",
+        ),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )
-def test_settings_of_a_statistic_are_refused_before_a_generator_is_fitted(statistic: Any, expected: str) -> None:
+def test_settings_of_a_statistic_are_refused_before_a_generator_is_fitted(
+    statistic: Any, expected: str
+) -> None:
     class NeverFitted(GaussianKnockoffs):
         def fit(self, X: Any, y: Any = None, **settings: Any) -> NoReturn:
             raise AssertionError("it was fitted")

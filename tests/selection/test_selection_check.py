@@ -1,4 +1,6 @@
-"""The check of a selection: on its own rows, with its own generator, and with alternatives that were computed."""
+"""The check of a selection: on its own rows, with its own generator,
+and with alternatives that were computed.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,13 @@ def _forget() -> None:
 def check(generator: Any, x: Any = X, knockoffs: Any = None, **settings: Any) -> SelectionCheck:
     table = x if isinstance(x, Table) else read_table(x, who="test")
     knockoffs = table if knockoffs is None else read_table(knockoffs, who="test")
-    defaults = {"groups": None, "statistic": LassoStatistic(), "fdr": 0.2, "offset": 1, "task": "regression"}
+    defaults = {
+        "groups": None,
+        "statistic": LassoStatistic(),
+        "fdr": 0.2,
+        "offset": 1,
+        "task": "regression",
+    }
     more = {"shares": (), "seed": 0, "conditioned": np.zeros(table.shape[1], dtype=bool)}
     return check_selection(generator, table, knockoffs, **(defaults | more | settings))
 
@@ -145,10 +153,14 @@ def test_better_alternatives_are_found_and_their_figures_given() -> None:
         assert any(what in sentence and f"{rate.fdp:.2f}" in sentence for sentence in found.advice)
 
 
-def test_a_pass_and_gaussian_knockoffs_need_no_other_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_and_gaussian_knockoffs_need_no_other_generator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     fits = []
     fit = GaussianKnockoffs.fit
-    monkeypatch.setattr(GaussianKnockoffs, "fit", lambda self, *data: (fits.append(1), fit(self, *data))[1])
+    monkeypatch.setattr(
+        GaussianKnockoffs, "fit", lambda self, *data: (fits.append(1), fit(self, *data))[1]
+    )
     model = GaussianKnockoffs(random_state=0).fit(CORRELATED)
     fits.clear()
     found = check(model, CORRELATED).certificate
@@ -156,7 +168,9 @@ def test_a_pass_and_gaussian_knockoffs_need_no_other_generator(monkeypatch: pyte
     assert found.validity != "pass" or found.found.alternatives == ()
 
 
-@pytest.mark.parametrize("statistic", [LassoStatistic(), HoldoutStatistic()], ids=["lasso", "mixture"])
+@pytest.mark.parametrize(
+    "statistic", [LassoStatistic(), HoldoutStatistic()], ids=["lasso", "mixture"]
+)
 def test_the_other_statistic_is_advised_where_it_is_much_better_alone(statistic: Any) -> None:
     found = check(Shuffling(), CORRELATED, statistic=statistic)
     expectation = found.expectation
@@ -164,18 +178,25 @@ def test_the_other_statistic_is_advised_where_it_is_much_better_alone(statistic:
     of_other = check(Shuffling(), CORRELATED, statistic=other).expectation
     source = find_source(Shuffling(), CORRELATED, None)
     others = dict(
-        find_alternatives(expectation, 0.2, source=source, expect_of=lambda *_: [of_other], exchangeable=False)
+        find_alternatives(
+            expectation, 0.2, source=source, expect_of=lambda *_: [of_other], exchangeable=False
+        )
     )
     rate = of_other.rate(0.2)
     advised = [what for what in others if what.startswith(type(other).__name__)]
     assert bool(advised) == (rate.fdp < BETTER * expectation.rate(0.2).fdp)
-    assert not any("Gaussian" in what for what in others)  # knockoffs of a function cannot be exchanged
+    # knockoffs of a function cannot be exchanged
+    assert not any("Gaussian" in what for what in others)
     level = expectation.calibrated_level(0.2)
-    assert others[f"a filter at level {level:.2g} (calibrate=True, --calibrate)"] == expectation.rate(level)
+    assert others[
+        f"a filter at level {level:.2g} (calibrate=True, --calibrate)"
+    ] == expectation.rate(level)
 
 
 def test_alternatives_are_compared_at_the_level_that_is_judged_and_must_find_something() -> None:
-    """At a level that selects nothing all statistics have no false discoveries, which is no remedy."""
+    """At a level that selects nothing all statistics have no false discoveries,
+    which is no remedy.
+    """
     rng = np.random.default_rng(0)
     relevant = np.tile(np.arange(9) < 7, (40, 1))
     broken = np.where(relevant, 3.0, rng.choice([2.0, 2.0, -1.0], size=(40, 9)))
@@ -192,7 +213,9 @@ def test_alternatives_are_compared_at_the_level_that_is_judged_and_must_find_som
     for ws, better in ((np.where(relevant, 3.0, -1.0), True), (np.full((40, 9), -1.0), False)):
         other = expects(ws)
         found = [
-            *find_alternatives(now, 0.1, source=source, expect_of=lambda *_, own=other: [own], exchangeable=False)
+            *find_alternatives(
+                now, 0.1, source=source, expect_of=lambda *_, own=other: [own], exchangeable=False
+            )
         ]
         assert bool(found) == better
         assert all(rate.level == judged.level for _, rate in found)

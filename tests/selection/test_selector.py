@@ -62,14 +62,20 @@ FRAME = pd.DataFrame(X, columns=NAMES, index=np.arange(240) + 7)
 
 
 def selector(generator: Any = None, statistic: Any = None, **settings: Any) -> KnockoffSelector:
-    """Quick parts, a level that six discoveries can hold, a seed, no check of knockoffs (most are fakes)."""
+    """Quick parts, a level that six discoveries can hold, a seed,
+    no check of knockoffs (most are fakes).
+    """
     generator = GaussianKnockoffs() if generator is None else generator
     statistic = LassoStatistic() if statistic is None else statistic
-    return KnockoffSelector(generator, statistic, **({"fdr": 0.2, "random_state": 0, "certify": False} | settings))
+    return KnockoffSelector(
+        generator, statistic, **({"fdr": 0.2, "random_state": 0, "certify": False} | settings)
+    )
 
 
 def upside_down(table: Any) -> Any:
-    """Some numbers of the right shape in place of knockoffs, without labels, which would tell of another order."""
+    """Some numbers of the right shape in place of knockoffs, without labels,
+    which would tell of another order.
+    """
     return np.asarray(table)[::-1]
 
 
@@ -95,17 +101,19 @@ def warnings_of(x: Any, y: Any, **settings: Any) -> list[str]:
     features = np.shape(x)[1]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        KnockoffSelector(upside_down, gives(np.ones(features)), **({"fdr": 0.2, "certify": False} | settings)).fit(
-            x, y
-        )
+        KnockoffSelector(
+            upside_down, gives(np.ones(features)), **({"fdr": 0.2, "certify": False} | settings)
+        ).fit(x, y)
     assert {w.category for w in caught} <= {KnockoffWarning}
     return [str(w.message) for w in caught]
 
 
-# scikit-learn ---------------------------------------------------------------------------------------------------
+# scikit-learn
+# --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")  # tables of a few rows and three columns
+# tables of a few rows and three columns
+@pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
 @parametrize_with_checks(
     [
@@ -181,7 +189,8 @@ def test_pickle_gives_the_same_selector() -> None:
     assert copy.selection_.to_dict() == fitted.selection_.to_dict()
 
 
-# tables in and out ----------------------------------------------------------------------------------------------
+# tables in and out
+# ----------------------------------------------------------------------------------------------
 
 
 def test_all_kinds_of_table_give_the_same_selection() -> None:
@@ -189,7 +198,11 @@ def test_all_kinds_of_table_give_the_same_selection() -> None:
     assert expected.selection_.names == tuple(f"x{j}" for j in range(12))
     assert expected.get_support()[RELEVANT].all()
     polars = pl.DataFrame({name: X[:, j] for j, name in enumerate(NAMES)})
-    for table, y in ((FRAME, pd.Series(Y, index=FRAME.index)), (polars, pl.Series(Y)), (X.tolist(), Y.tolist())):
+    for table, y in (
+        (FRAME, pd.Series(Y, index=FRAME.index)),
+        (polars, pl.Series(Y)),
+        (X.tolist(), Y.tolist()),
+    ):
         other = selector().fit(table, y)
         np.testing.assert_array_equal(other.w_, expected.w_)
         np.testing.assert_array_equal(other.get_support(), expected.get_support())
@@ -212,7 +225,9 @@ def test_set_output(output: str, kind: type) -> None:
         pd.testing.assert_frame_equal(found, FRAME[names])
 
 
-@pytest.mark.parametrize("convert", [pd.DataFrame.copy, pd.DataFrame.convert_dtypes, arrow_types, pl.from_pandas])
+@pytest.mark.parametrize(
+    "convert", [pd.DataFrame.copy, pd.DataFrame.convert_dtypes, arrow_types, pl.from_pandas]
+)
 @pytest.mark.parametrize("output", ["default", "pandas"])
 def test_text_that_is_not_selected_leaves_the_selected_numbers_alone(
     convert: Callable[[pd.DataFrame], Any], output: str
@@ -230,7 +245,9 @@ def test_text_that_is_not_selected_leaves_the_selected_numbers_alone(
 
 
 @pytest.mark.filterwarnings("ignore:No features were selected")  # of scikit-learn
-@pytest.mark.parametrize("convert", [pd.DataFrame.copy, arrow_types, pl.from_pandas, pa.Table.from_pandas])
+@pytest.mark.parametrize(
+    "convert", [pd.DataFrame.copy, arrow_types, pl.from_pandas, pa.Table.from_pandas]
+)
 def test_where_nothing_is_selected_all_rows_are_left_and_no_columns(
     convert: Callable[[pd.DataFrame], Any],
 ) -> None:
@@ -246,7 +263,11 @@ def test_where_nothing_is_selected_all_rows_are_left_and_no_columns(
 
 def test_selected_text_comes_back_as_it_is() -> None:
     table = arrow_types(FRAME.iloc[:, :2].assign(ward=np.resize(["v", None, "u"], 240)))
-    found = selector(upside_down, gives([1.0, -0.1, 1.0]), fdr=0.6, offset=0).fit(table, Y).transform(table)
+    found = (
+        selector(upside_down, gives([1.0, -0.1, 1.0]), fdr=0.6, offset=0)
+        .fit(table, Y)
+        .transform(table)
+    )
     assert found.shape == (240, 2)
     assert found[0].tolist() == [X[0, 0], "v"]
 
@@ -265,7 +286,8 @@ def test_the_order_of_columns_is_that_of_the_fit() -> None:
         selector().fit(X, Y).transform(X[:, :5])
 
 
-# the target -----------------------------------------------------------------------------------------------------
+# the target
+# --------------------------------------------------------------------------------------------------
 
 COUNTS = np.rint(20 * Y)
 TARGETS = {
@@ -330,15 +352,31 @@ BAD_TARGETS = {
     "none": (None, "auto", "requires y to be passed"),
     "short": (Y[:-1], "auto", r"y has shape \(239,\); pass one value for each of the 240 rows"),
     "two columns": (np.column_stack([Y, Y]), "auto", r"y has shape \(240, 2\)"),
-    "NaN": (np.where(np.arange(240) < 3, np.nan, Y), "auto", "y has 3 missing values. Drop those rows"),
+    "NaN": (
+        np.where(np.arange(240) < 3, np.nan, Y),
+        "auto",
+        "y has 3 missing values. Drop those rows",
+    ),
     "None within": ([None, *CLASSES[1:]], "auto", r"y has 1 missing value\."),
-    "pandas NA": (pd.Series(COUNTS.astype(int)).astype("Int64").mask(np.arange(240) < 2), "auto", "missing"),
-    "pandas boolean NA": (pd.Series(Y > 0).astype("boolean").mask(np.arange(240) < 2), "auto", "missing"),
+    "pandas NA": (
+        pd.Series(COUNTS.astype(int)).astype("Int64").mask(np.arange(240) < 2),
+        "auto",
+        "missing",
+    ),
+    "pandas boolean NA": (
+        pd.Series(Y > 0).astype("boolean").mask(np.arange(240) < 2),
+        "auto",
+        "missing",
+    ),
     "one class": (np.full(240, "a"), "auto", "one class only.*at least two classes"),
     "one number": (np.zeros(240, dtype=int), "auto", "one class only"),
     "constant": (np.full(240, 1.5), "auto", r"y is constant \(1.5\)"),
     "constant regression": (np.full(240, 2), "regression", r"y is constant \(2\)"),
-    "infinite": (np.where(np.arange(240) == 3, -np.inf, Y), "auto", "y has infinite values. Drop those rows"),
+    "infinite": (
+        np.where(np.arange(240) == 3, -np.inf, Y),
+        "auto",
+        "y has infinite values. Drop those rows",
+    ),
     "names as quantity": (CLASSES, "regression", "KnockoffSelector: y"),
     "unknown task": (Y, "classify", "task='classify' is not valid.*'regression', 'classification'"),
 }
@@ -352,7 +390,8 @@ def test_bad_targets(y: Any, task: str, said: str) -> None:
     assert calls == []  # nothing expensive before the checks
 
 
-# generators -----------------------------------------------------------------------------------------------------
+# generators
+# --------------------------------------------------------------------------------------------------
 
 
 def contents(generator: Any) -> dict[str, bytes]:
@@ -361,7 +400,9 @@ def contents(generator: Any) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("kind", ["Gaussian", "DDLK"])
 def test_a_fitted_generator_is_used_as_it_is(kind: str, fast_ddlk: Callable[..., DDLK]) -> None:
-    generator = (GaussianKnockoffs() if kind == "Gaussian" else fast_ddlk()).fit(LAW.sample(200, random_state=9))
+    generator = (GaussianKnockoffs() if kind == "Gaussian" else fast_ddlk()).fit(
+        LAW.sample(200, random_state=9)
+    )
     before = contents(generator)
     estimator = selector(generator).fit(X, Y)
     assert estimator.generator_ is generator
@@ -453,7 +494,9 @@ def test_a_function_as_generator() -> None:
 def test_rows_and_columns_that_are_paired_wrongly_are_refused() -> None:
     """Taken by position, a y in another order hides every discovery."""
     y = pd.Series(Y, index=FRAME.index)
-    with pytest.raises(ValueError, match=r"y has the row labels of X in another order.*y\.loc\[X\.index\]"):
+    with pytest.raises(
+        ValueError, match=r"y has the row labels of X in another order.*y\.loc\[X\.index\]"
+    ):
         selector().fit(FRAME, y[::-1])
     with pytest.raises(ValueError, match=r"groups has the row labels of X in another order"):
         selector().fit(FRAME, y, groups=pd.Series(np.arange(len(Y)) // 4, index=FRAME.index)[::-1])
@@ -477,7 +520,9 @@ BAD_KNOCKOFFS = {
 
 
 @pytest.mark.parametrize(("generator", "said"), BAD_KNOCKOFFS.values(), ids=BAD_KNOCKOFFS.keys())
-@pytest.mark.parametrize("statistic", [LassoStatistic(), gives(np.ones(12))], ids=["lasso", "function"])
+@pytest.mark.parametrize(
+    "statistic", [LassoStatistic(), gives(np.ones(12))], ids=["lasso", "function"]
+)
 def test_bad_knockoffs_are_the_generators_fault(generator: Any, said: str, statistic: Any) -> None:
     with pytest.raises(ValueError, match=said):
         selector(generator, statistic).fit(X, Y)
@@ -487,7 +532,9 @@ def test_every_draw_is_checked() -> None:
     for bad in (with_a_hole(X), X[:, 1:]):
         tables = iter([X[::-1], bad])
         with pytest.raises(ValueError, match="generator"):
-            quiet_fit(selector(lambda x, tables=tables: next(tables), gives(np.ones(12)), n_draws=2), X, Y)
+            quiet_fit(
+                selector(lambda x, tables=tables: next(tables), gives(np.ones(12)), n_draws=2), X, Y
+            )
 
 
 def test_duplicated_and_constant_columns_are_never_selected() -> None:
@@ -498,7 +545,8 @@ def test_duplicated_and_constant_columns_are_never_selected() -> None:
         assert not found.get_support()[[0, 12, 13]].any()
 
 
-# statistics -----------------------------------------------------------------------------------------------------
+# statistics
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_function_as_statistic() -> None:
@@ -526,7 +574,9 @@ def test_only_an_exact_statistic_is_reported_as_exact() -> None:
 @pytest.mark.parametrize("w", [np.ones(11), np.ones((12, 1)), np.ones((2, 12)), 1.0])
 def test_statistics_of_the_wrong_shape(w: Any) -> None:
     shape = re.escape(str(np.shape(w)))
-    with pytest.raises(ValueError, match=f"statistic returned w of shape {shape}.*each of the 12 features"):
+    with pytest.raises(
+        ValueError, match=f"statistic returned w of shape {shape}.*each of the 12 features"
+    ):
         selector(upside_down, gives(w)).fit(X, Y)
 
 
@@ -534,7 +584,9 @@ def test_statistics_of_the_wrong_shape(w: Any) -> None:
 def test_statistics_that_are_no_numbers(bad: float) -> None:
     w = np.where(np.arange(12) == 3, bad, 1.0)
     for draws in (gives(w), gives(np.ones(12), w)):
-        with pytest.raises(ValueError, match=r"statistic.*one finite number for each of the 12 features"):
+        with pytest.raises(
+            ValueError, match=r"statistic.*one finite number for each of the 12 features"
+        ):
             selector(upside_down, draws, n_draws=2).fit(X, Y)
 
 
@@ -560,7 +612,11 @@ def test_groups_reach_the_statistic() -> None:
         selector(statistic=Witness(), n_draws=2).fit(X, Y, groups=given_groups)
     assert len(Witness.seen) == 8
     for problem in Witness.seen[:6]:  # the same partition of the rows, whatever the labels
-        assert len(set(zip(groups, problem.groups, strict=True))) == len(set(groups)) == len(set(problem.groups))
+        assert (
+            len(set(zip(groups, problem.groups, strict=True)))
+            == len(set(groups))
+            == len(set(problem.groups))
+        )
     assert all(problem.groups is None for problem in Witness.seen[6:])
 
 
@@ -577,7 +633,9 @@ class Careful(LinearRegression):
         return super().predict(X)
 
 
-@pytest.mark.parametrize("settings", [{"folds": 2}, {"folds": 4}, {"folds": None}, {"folds": 2, "mixture": 0.5}])
+@pytest.mark.parametrize(
+    "settings", [{"folds": 2}, {"folds": 4}, {"folds": None}, {"folds": 2, "mixture": 0.5}]
+)
 def test_no_group_is_on_both_sides_of_a_split(settings: dict[str, Any]) -> None:
     groups = np.random.default_rng(0).integers(30, size=240)
     table = np.column_stack([groups, X])
@@ -614,7 +672,9 @@ def test_groups_of_single_rows_are_no_groups() -> None:
 
 def test_a_fitted_generator_of_rows_refuses_groups() -> None:
     x, y, groups = patients()
-    with pytest.raises(ValueError, match=r"GaussianKnockoffs is fitted already.*Pass the generator unfitted"):
+    with pytest.raises(
+        ValueError, match=r"GaussianKnockoffs is fitted already.*Pass the generator unfitted"
+    ):
         selector(GaussianKnockoffs().fit(x)).fit(x, y, groups=groups)
 
 
@@ -629,7 +689,9 @@ def test_a_fitted_generator_of_groups_is_used_as_it_is() -> None:
 
 def test_of_a_functions_knockoffs_of_groups_nothing_is_claimed() -> None:
     x, y, groups = patients()
-    fitted = selector(lambda table: np.random.default_rng(0).permutation(table), fdr=0.4, certify=False)
+    fitted = selector(
+        lambda table: np.random.default_rng(0).permutation(table), fdr=0.4, certify=False
+    )
     with pytest.warns(KnockoffWarning) as caught:
         fitted.fit(x, y, groups=groups)
     assert any("is not bounded" in str(warning.message) for warning in caught)
@@ -662,7 +724,9 @@ def test_repeated_rows_share_a_knockoff_and_stay_together(with_groups: bool) -> 
     assert len(np.unique(knockoffs, axis=0)) == 240
 
 
-@pytest.mark.parametrize("statistic", [LassoStatistic(), HoldoutStatistic(LinearRegression(), folds=2)], ids=repr)
+@pytest.mark.parametrize(
+    "statistic", [LassoStatistic(), HoldoutStatistic(LinearRegression(), folds=2)], ids=repr
+)
 def test_groups_of_the_wrong_length(statistic: Statistic) -> None:
     for groups in ([1, 2], np.arange(241)):
         with pytest.raises(
@@ -671,14 +735,16 @@ def test_groups_of_the_wrong_length(statistic: Statistic) -> None:
             selector(statistic=statistic).fit(X, Y, groups=groups)
 
 
-# randomness -----------------------------------------------------------------------------------------------------
+# randomness
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_same_seed_gives_the_same_bits() -> None:
     held_out = HoldoutStatistic(LinearRegression(), mixture=0.5, folds=2)
     for statistic in (LassoStatistic(), held_out):
         first, second, other = (
-            selector(statistic=statistic, n_draws=2, fdr=0.4, random_state=seed).fit(X, Y) for seed in (5, 5, 6)
+            selector(statistic=statistic, n_draws=2, fdr=0.4, random_state=seed).fit(X, Y)
+            for seed in (5, 5, 6)
         )
         np.testing.assert_array_equal(first.selection_.draws, second.selection_.draws)
         assert not np.array_equal(first.selection_.draws, other.selection_.draws)
@@ -710,7 +776,9 @@ def test_parts_without_a_seed_get_different_ones() -> None:
 
 
 def test_the_seeds_of_the_parts_are_kept() -> None:
-    fitted = selector(GaussianKnockoffs(random_state=0), LassoStatistic(random_state=0), random_state=7).fit(X, Y)
+    fitted = selector(
+        GaussianKnockoffs(random_state=0), LassoStatistic(random_state=0), random_state=7
+    ).fit(X, Y)
     assert fitted.generator_.random_state == 0
     assert fitted.statistic_.random_state == 0
 
@@ -769,28 +837,37 @@ def test_cores_do_not_matter() -> None:
     assert selector(statistic=LassoStatistic(n_jobs=1), n_jobs=2).fit(X, Y).statistic_.n_jobs == 1
 
 
-# filter ---------------------------------------------------------------------------------------------------------
+# filter
+# --------------------------------------------------------------------------------------------------
 
 SMALL = X[:40, :6]
-small_w = st.lists(st.integers(-5, 8), min_size=6, max_size=6).map(lambda w: np.array(w, dtype=float))
+small_w = st.lists(st.integers(-5, 8), min_size=6, max_size=6).map(
+    lambda w: np.array(w, dtype=float)
+)
 levels = st.sampled_from([0.1, 0.2, 0.3, 0.5])
 
 
 @given(w=small_w, fdr=levels, offset=st.sampled_from([0, 1]))
 def test_one_draw_is_the_knockoff_filter(w: np.ndarray, fdr: float, offset: int) -> None:
     found = quiet_fit(
-        KnockoffSelector(upside_down, gives(w), fdr=fdr, offset=offset, certify=False), SMALL, Y[:40]
+        KnockoffSelector(upside_down, gives(w), fdr=fdr, offset=offset, certify=False),
+        SMALL,
+        Y[:40],
     )
     np.testing.assert_array_equal(found.w_, w)
     assert found.threshold_ == knockoff_threshold(w, fdr, offset=offset)
     np.testing.assert_array_equal(found.get_support(), knockoff_select(w, fdr, offset=offset))
-    np.testing.assert_array_equal(found.selection_.frequency, knockoff_select(w, fdr, offset=offset))
+    np.testing.assert_array_equal(
+        found.selection_.frequency, knockoff_select(w, fdr, offset=offset)
+    )
 
 
 def test_one_draw_with_the_real_parts_is_the_knockoff_filter() -> None:
     for fdr, offset in itertools.product((0.1, 0.2, 0.5), (0, 1)):
         found = quiet_fit(selector(fdr=fdr, offset=offset), X, Y)
-        np.testing.assert_array_equal(found.get_support(), knockoff_select(found.w_, fdr, offset=offset))
+        np.testing.assert_array_equal(
+            found.get_support(), knockoff_select(found.w_, fdr, offset=offset)
+        )
         assert found.selection_.n_draws == 1
 
 
@@ -808,7 +885,9 @@ def e_bh(evalues: np.ndarray, fdr: float) -> np.ndarray:
 def test_several_draws_are_combined_by_e_values(ws: list[np.ndarray], fdr: float) -> None:
     draws = len(ws)
     found = quiet_fit(
-        KnockoffSelector(upside_down, gives(*ws), fdr=fdr, n_draws=draws, certify=False), SMALL, Y[:40]
+        KnockoffSelector(upside_down, gives(*ws), fdr=fdr, n_draws=draws, certify=False),
+        SMALL,
+        Y[:40],
     ).selection_
     evalues = np.mean([knockoff_evalues(w, fdr / 2) for w in ws], axis=0)
     np.testing.assert_allclose(found.evalues, evalues)
@@ -816,7 +895,9 @@ def test_several_draws_are_combined_by_e_values(ws: list[np.ndarray], fdr: float
     np.testing.assert_array_equal(found.draws, ws)
     np.testing.assert_array_equal(found.w, ws)
     np.testing.assert_allclose(found.mean_w, np.mean(ws, axis=0))
-    np.testing.assert_allclose(found.frequency, np.mean([knockoff_evalues(w, fdr / 2) > 0 for w in ws], axis=0))
+    np.testing.assert_allclose(
+        found.frequency, np.mean([knockoff_evalues(w, fdr / 2) > 0 for w in ws], axis=0)
+    )
     np.testing.assert_array_equal(found.thresholds, [evalue_threshold(w, fdr / 2) for w in ws])
     assert ((found.smallest_levels <= fdr) == found.selected).all()
     assert math.isnan(found.threshold)
@@ -835,11 +916,19 @@ def test_several_draws_are_combined_by_e_values(ws: list[np.ndarray], fdr: float
             ([5, 4, 0, -1], [5, 4, 0, -1]),
             "the 2 largest: each has 4 or more, where fdr=0.1 needs 20, which fdr=0.5",
         ),
-        (([5, 0, 0, -1], [5, 1, -1, 0]), "the largest: it has 4, where fdr=0.1 needs 40, too little at any fdr"),
-        (([1, 0, 0, -5], [1, 0, 0, -5]), "the largest: it has 0, where fdr=0.1 needs 40, too little at any fdr"),
+        (
+            ([5, 0, 0, -1], [5, 1, -1, 0]),
+            "the largest: it has 4, where fdr=0.1 needs 40, too little at any fdr",
+        ),
+        (
+            ([1, 0, 0, -5], [1, 0, 0, -5]),
+            "the largest: it has 0, where fdr=0.1 needs 40, too little at any fdr",
+        ),
     ],
 )
-def test_the_best_attempt_of_several_draws_is_the_nearest(ws: tuple[list[int], ...], said: str) -> None:
+def test_the_best_attempt_of_several_draws_is_the_nearest(
+    ws: tuple[list[int], ...], said: str
+) -> None:
     draws = np.array(ws, dtype=float)
     selected, evalues = combine_draws([*draws], 0.1)
     assert not selected.any()
@@ -847,9 +936,13 @@ def test_the_best_attempt_of_several_draws_is_the_nearest(ws: tuple[list[int], .
 
 
 def test_levels_of_several_draws_do_not_count_columns_that_are_conditioned_on() -> None:
-    """An e-value is a share of the number of tested features, and so is the bar that it has to pass."""
+    """An e-value is a share of the number of tested features,
+    and so is the bar that it has to pass.
+    """
     w = np.array([5.0, 4, 3, 2, 0, 0])
-    found = quiet_fit(selector(upside_down, gives(w, w), n_draws=2, fdr=0.26, condition_on=[4, 5]), SMALL, Y[:40])
+    found = quiet_fit(
+        selector(upside_down, gives(w, w), n_draws=2, fdr=0.26, condition_on=[4, 5]), SMALL, Y[:40]
+    )
     selection = found.selection_
     assert selection.selected.tolist() == [True] * 4 + [False] * 2
     np.testing.assert_array_equal(selection.smallest_levels, [0.25] * 4 + [1, 1])
@@ -877,17 +970,23 @@ def test_more_draws_depend_less_on_the_seed() -> None:
     law = AutoregressiveGaussian(features=40, rho=0.5)
     x = law.sample(300, random_state=0)
     y = 0.3 * x[:, ::2].sum(1) + np.random.default_rng(1).normal(size=300)
-    generator = FrozenEstimator(GaussianKnockoffs(covariance=law.covariance, mean=np.zeros(40)).fit(x))
+    generator = FrozenEstimator(
+        GaussianKnockoffs(covariance=law.covariance, mean=np.zeros(40)).fit(x)
+    )
 
     def disagreement(n_draws: int) -> float:
-        found = [selector(generator, n_draws=n_draws, random_state=s).fit(x, y).get_support() for s in range(5)]
+        found = [
+            selector(generator, n_draws=n_draws, random_state=s).fit(x, y).get_support()
+            for s in range(5)
+        ]
         assert all(one.sum() >= 10 for one in found)
         return float(np.mean([(a != b).sum() for a, b in itertools.combinations(found, 2)]))
 
     assert disagreement(12) < 0.6 * disagreement(1)
 
 
-# result ---------------------------------------------------------------------------------------------------------
+# result
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -906,7 +1005,14 @@ def test_nothing_that_is_given_out_changes_the_selection() -> None:
     found = selector().fit(FRAME, Y)
     before = json.dumps(found.selection_.to_dict())
     result = found.selection_
-    arrays = [found.w_, found.get_support(), result.w, result.selected, result.evalues, result.frequency]
+    arrays = [
+        found.w_,
+        found.get_support(),
+        result.w,
+        result.selected,
+        result.evalues,
+        result.frequency,
+    ]
     for array in [*arrays, result.draws, result.thresholds]:
         try:
             array[...] = 0
@@ -962,14 +1068,21 @@ def test_the_settings_say_how_to_find_it_again(selection: Selection) -> None:
     assert settings["generator"].startswith("GaussianKnockoffs(")
     assert settings["statistic"].startswith("LassoStatistic(")
     assert {"python", "knockoffs", "numpy", "scikit-learn", "torch"} <= set(settings["versions"])
-    assert selection.explanation == f"{selection.selected.sum()} of 12 features selected at fdr=0.2."
+    assert (
+        selection.explanation == f"{selection.selected.sum()} of 12 features selected at fdr=0.2."
+    )
 
 
 @pytest.mark.parametrize("offset", [0, 1, np.int64(1)], ids=repr)
 @pytest.mark.parametrize("w", [np.ones(12), -np.ones(12)], ids=["all", "none"])
 def test_the_dictionary_is_json(w: np.ndarray, offset: Any) -> None:
     estimator = selector(
-        upside_down, gives(w), offset=offset, fdr=np.float32(0.2), n_draws=np.int64(2), random_state=np.int32(4)
+        upside_down,
+        gives(w),
+        offset=offset,
+        fdr=np.float32(0.2),
+        n_draws=np.int64(2),
+        random_state=np.int32(4),
     )
     found = quiet_fit(estimator, FRAME, Y).selection_
     read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
@@ -986,21 +1099,31 @@ def test_the_dictionary_is_json(w: np.ndarray, offset: Any) -> None:
 def test_discoveries_come_with_the_largest_w_first() -> None:
     w = np.array([3.0, 9, -1, 5, 0, 8, 7, 2, 6, 4, 0.5, 3])
     found = selector(upside_down, gives(w)).fit(FRAME, Y).selection_
-    assert found.discoveries == [NAMES[j] for j in np.argsort(-w, kind="stable") if found.selected[j]]
+    assert found.discoveries == [
+        NAMES[j] for j in np.argsort(-w, kind="stable") if found.selected[j]
+    ]
     assert len(found.discoveries) == 10
 
 
-# warnings -------------------------------------------------------------------------------------------------------
+# warnings
+# --------------------------------------------------------------------------------------------------
 
 
 def test_warnings_point_at_the_callers_line() -> None:
-    """Those of the selector, of its generator and of its statistic, and that of an empty selection."""
+    """Those of the selector, of its generator and of its statistic,
+    and that of an empty selection.
+    """
     table = np.column_stack([X[:, :3], np.full(240, 3.0)])
     statistic = HoldoutStatistic(LinearRegression(), mixture=0, folds=3)
     with pytest.warns(KnockoffWarning) as caught:
         selector(statistic=statistic, fdr=0.1).fit(table, Y)
     said = [str(warning.message) for warning in caught]
-    for expected in ("needs at least 10 selections", "constant", "mixture=0 with folds=3", "Nothing is selected"):
+    for expected in (
+        "needs at least 10 selections",
+        "constant",
+        "mixture=0 with folds=3",
+        "Nothing is selected",
+    ):
         assert any(expected in message for message in said)
     assert {warning.filename for warning in caught} == {__file__}
 
@@ -1023,7 +1146,10 @@ def test_cautions_are_what_was_warned_of_even_where_nobody_listens(action: str) 
 
 
 def test_warnings_come_before_an_error_too() -> None:
-    with pytest.warns(KnockoffWarning, match="needs at least 10 selections"), pytest.raises(ValueError):  # noqa: PT011
+    with (
+        pytest.warns(KnockoffWarning, match="needs at least 10 selections"),
+        pytest.raises(ValueError, match="returned a table of shape"),
+    ):
         selector(lambda x: x[1:], fdr=0.1).fit(X[:, :4], Y)
 
 
@@ -1038,9 +1164,14 @@ def empty(w: Any, **settings: Any) -> str:
 
 
 def test_an_empty_selection_is_explained_with_numbers() -> None:
-    assert empty(-np.ones(12)) == "No feature of 12 has w > 0: none looks more useful than its knockoff."
+    assert (
+        empty(-np.ones(12))
+        == "No feature of 12 has w > 0: none looks more useful than its knockoff."
+    )
     said = empty(np.where(np.arange(12) < 4, 1, -0.1), fdr=0.1)
-    assert re.search(r"4 of 12 have w > 0. 8 have w < 0.*.*at least 10 features.*selected at fdr=0.25", said)
+    assert re.search(
+        r"4 of 12 have w > 0. 8 have w < 0.*.*at least 10 features.*selected at fdr=0.25", said
+    )
     assert "no level below 1 selects any" in empty([1.0, -2, -3, *np.zeros(9)], fdr=0.5)
 
 
@@ -1064,11 +1195,16 @@ def test_an_empty_selection_of_several_draws_is_explained_with_numbers() -> None
 
 
 def test_the_explanation_of_several_draws_names_a_level_that_e_bh_allows() -> None:
-    """Nine features stand out in all draws, and another nine in two of three, where fdr=0.1 needs ten."""
+    """Nine features stand out in all draws, and another nine in two of three,
+    where fdr=0.1 needs ten.
+    """
     ws = np.ones((3, 12))
     ws[:, 9:] = -0.5
     said = empty(ws, n_draws=3, fdr=0.1)
-    assert "the 9 largest: each has 12 or more, where fdr=0.1 needs 13.3, which fdr=0.112 allows" in said
+    assert (
+        "the 9 largest: each has 12 or more, where fdr=0.1 needs 13.3, which fdr=0.112 allows"
+        in said
+    )
     ws[2, :9] = np.where(np.arange(9) < 4, 1, -0.1)
     said = empty(ws, n_draws=3, fdr=0.1)
     level = re.search(r"which fdr=([\d.]+\d) allows", said)
@@ -1092,8 +1228,12 @@ def test_too_few_features_are_warned_of_exactly_when_the_best_statistic_selects_
 ) -> None:
     for features, fdr in itertools.product([1, 2, 3, 4, 5, 9, 10, 11], [0.1, 0.2, 0.3, 0.5]):
         settings = {"fdr": fdr, "offset": offset, "n_draws": n_draws}
-        warned = any("none can be selected" in said for said in warnings_of(X[:, :features], Y, **settings))
-        best = quiet_fit(selector(upside_down, gives(np.ones(features)), **settings), X[:, :features], Y)
+        warned = any(
+            "none can be selected" in said for said in warnings_of(X[:, :features], Y, **settings)
+        )
+        best = quiet_fit(
+            selector(upside_down, gives(np.ones(features)), **settings), X[:, :features], Y
+        )
         assert warned == (not best.get_support().any()), f"{features} features, {settings}"
 
 
@@ -1118,7 +1258,10 @@ def test_a_level_that_most_features_would_have_to_hold_is_warned_of_before_the_f
 
     X17 = np.column_stack([X, NOISE[:, None] + X[:, :5] ** 2])
     with (
-        pytest.warns(KnockoffWarning, match="needs at least 10 of the 17 features to stand out together, or none"),
+        pytest.warns(
+            KnockoffWarning,
+            match="needs at least 10 of the 17 features to stand out together, or none",
+        ),
         pytest.raises(RuntimeError),
     ):
         selector(refuse, fdr=0.1).fit(X17, Y)
@@ -1128,7 +1271,9 @@ def test_a_level_that_most_features_would_have_to_hold_is_warned_of_before_the_f
     (said,) = warnings_of(X[:, :10], Y, fdr=0.2, n_draws=2)
     assert "needs at least 5 of the 10 features to stand out together in almost every draw" in said
     assert "or pass n_draws=1" in said
-    assert warnings_of(X[:, :10], Y, fdr=0.2) == warnings_of(X[:, :10], Y, fdr=0.34, n_draws=2) == []
+    assert (
+        warnings_of(X[:, :10], Y, fdr=0.2) == warnings_of(X[:, :10], Y, fdr=0.34, n_draws=2) == []
+    )
 
 
 def test_a_single_feature_is_not_told_of_a_level_that_is_not_allowed() -> None:
@@ -1142,19 +1287,28 @@ def test_offset_zero_is_no_remedy_for_too_few_features() -> None:
     for columns, fdr in ((3, 0.1), (9, 0.1), (12, 0.1), (4, 0.2)):
         assert not any("offset=0" in said for said in warnings_of(X[:, :columns], Y, fdr=fdr))
     (said,) = warnings_of(X[:, :3], Y, fdr=0.1, offset=0)
-    assert said.startswith("With offset=0, next to nothing is bounded with fewer than 10 discoveries")
-    assert said.endswith("only 3 features to test. Pass offset=1, and raise fdr to 0.5 or more, where 2 suffice.")
+    assert said.startswith(
+        "With offset=0, next to nothing is bounded with fewer than 10 discoveries"
+    )
+    assert said.endswith(
+        "only 3 features to test. Pass offset=1, and raise fdr to 0.5 or more, where 2 suffice."
+    )
     assert warnings_of(X[:, :3], Y, fdr=0.34, offset=0) == []
 
 
 def test_few_discoveries_of_offset_zero_are_said_to_be_bounded_by_next_to_nothing() -> None:
     w = np.array([9.0, 8, 7, -1, 0, 0])
     found = {
-        offset: quiet_fit(selector(upside_down, gives(w), fdr=fdr, offset=offset), SMALL, Y[:40]).selection_
+        offset: quiet_fit(
+            selector(upside_down, gives(w), fdr=fdr, offset=offset), SMALL, Y[:40]
+        ).selection_
         for offset, fdr in ((0, 0.25), (1, 0.34))
     }
     assert found[0].selected.sum() == found[1].selected.sum() == 3
-    assert "With offset=0, next to nothing is bounded with fewer than 4 discoveries: all" in found[0].explanation
+    assert (
+        "With offset=0, next to nothing is bounded with fewer than 4 discoveries: all"
+        in found[0].explanation
+    )
     assert found[1].explanation == "3 of 6 features selected at fdr=0.34."
 
 
@@ -1181,7 +1335,9 @@ def test_identifiers_are_warned_of() -> None:
         sparse_in_order[::-1],
     ):
         (said,) = warnings_of(with_column(column), Y)
-        assert re.search("'the one': a different whole number in every row.*Drop it if it is an identifier", said)
+        assert re.search(
+            "'the one': a different whole number in every row.*Drop it if it is an identifier", said
+        )
     (said,) = warnings_of(np.column_stack([X, numbers]), Y)
     assert "column 'x12':" in said
 
@@ -1233,7 +1389,8 @@ def test_fewer_rows_than_columns_are_warned_of() -> None:
     assert warnings_of(X[:12], Y[:12]) == []
 
 
-# bad settings ---------------------------------------------------------------------------------------------------
+# bad settings
+# --------------------------------------------------------------------------------------------------
 
 BAD_SETTINGS = {
     "fdr zero": ({"fdr": 0}, "fdr=0 is not valid.*above 0 and below 1"),
@@ -1244,13 +1401,22 @@ BAD_SETTINGS = {
     "offset two": ({"offset": 2}, "offset=2 is not valid: pass one of 0, 1"),
     "no draws": ({"n_draws": 0}, "n_draws=0 is not valid.*at least 1"),
     "half a draw": ({"n_draws": 1.5}, "n_draws=1.5 is not valid"),
-    "no cores": ({"n_jobs": 0}, "n_jobs=0 is not valid: pass a whole number of at least 1, or -1 for all cores"),
+    "no cores": (
+        {"n_jobs": 0},
+        "n_jobs=0 is not valid: pass a whole number of at least 1, or -1 for all cores",
+    ),
     "cores text": ({"n_jobs": "a"}, "n_jobs='a' is not valid"),
     "generator number": ({"generator": 3}, "generator=3 is not valid.*'sample'"),
     "generator text": ({"generator": "DDLK()"}, r"generator='DDLK\(\)' is not valid.*'ddlk'"),
-    "generator class": ({"generator": GaussianKnockoffs}, "generator=<class.*GaussianKnockoffs'> is not valid"),
+    "generator class": (
+        {"generator": GaussianKnockoffs},
+        "generator=<class.*GaussianKnockoffs'> is not valid",
+    ),
     "statistic number": ({"statistic": 3}, "statistic=3 is not valid.*'compute'"),
-    "statistic class": ({"statistic": LassoStatistic}, "statistic=<class.*LassoStatistic'> is not valid"),
+    "statistic class": (
+        {"statistic": LassoStatistic},
+        "statistic=<class.*LassoStatistic'> is not valid",
+    ),
     "task": ({"task": "rank"}, "task='rank' is not valid"),
     "negative seed": ({"random_state": -1}, "random_state=-1 is not valid"),
     "seed text": ({"random_state": "a"}, "random_state='a' is not valid"),
@@ -1259,7 +1425,8 @@ BAD_SETTINGS = {
 
 @pytest.mark.parametrize(("settings", "said"), BAD_SETTINGS.values(), ids=BAD_SETTINGS.keys())
 def test_bad_settings(settings: dict[str, Any], said: str) -> None:
-    estimator = selector().set_params(**settings)  # as scikit-learn wants it, only the fit complains
+    # as scikit-learn wants it, only the fit complains
+    estimator = selector().set_params(**settings)
     with pytest.raises(ValueError, match=said):
         estimator.fit(X, Y)
     assert not hasattr(estimator, "selection_")
@@ -1269,7 +1436,9 @@ def test_bad_tables_name_the_selector_and_the_column() -> None:
     table = FRAME.copy()
     table.iloc[4, 3] = np.inf
     table["a"] = pd.Timestamp("2020-01-01")
-    with pytest.raises(ValueError, match=r"KnockoffSelector: .*'a': has type datetime.*'d' \(1\): infinite"):
+    with pytest.raises(
+        ValueError, match=r"KnockoffSelector: .*'a': has type datetime.*'d' \(1\): infinite"
+    ):
         selector().fit(table, Y)
 
 
@@ -1304,11 +1473,14 @@ def test_progress_is_shown_only_when_asked_for(
     loud = selector(statistic=statistic, n_draws=2, fdr=0.4, progress=True).fit(X, Y)
     shown = capfd.readouterr()
     assert shown.out == ""
-    assert re.search("1/3 learning the distribution.*\n(.*\n)*2/3 comparing with knockoffs, .*%", shown.err)
+    assert re.search(
+        "1/3 learning the distribution.*\n(.*\n)*2/3 comparing with knockoffs, .*%", shown.err
+    )
     np.testing.assert_array_equal(loud.w_, quiet.w_)
 
 
-# the promise ----------------------------------------------------------------------------------------------------
+# the promise
+# --------------------------------------------------------------------------------------------------
 
 
 def marginal(x: Any, x_tilde: Any, y: Any) -> np.ndarray:
@@ -1320,7 +1492,9 @@ def marginal(x: Any, x_tilde: Any, y: Any) -> np.ndarray:
 def test_the_global_null(statistic: Any, replicates: int) -> None:
     """Where y has nothing to do with x, any selection is a false one, and few runs make any."""
     law = AutoregressiveGaussian(features=20, rho=0.5)
-    generator = GaussianKnockoffs(covariance=law.covariance, mean=np.zeros(20)).fit(law.sample(100, 0))
+    generator = GaussianKnockoffs(covariance=law.covariance, mean=np.zeros(20)).fit(
+        law.sample(100, 0)
+    )
     hits = []
     for seed in range(replicates):
         y = np.random.default_rng(10_000 + seed).normal(size=100)
@@ -1334,7 +1508,9 @@ def test_the_global_null(statistic: Any, replicates: int) -> None:
 def test_false_discoveries_among_true_ones() -> None:
     law = AutoregressiveGaussian(features=30, rho=0.5)
     relevant = np.arange(30) % 3 == 0
-    generator = GaussianKnockoffs(covariance=law.covariance, mean=np.zeros(30)).fit(law.sample(100, 0))
+    generator = GaussianKnockoffs(covariance=law.covariance, mean=np.zeros(30)).fit(
+        law.sample(100, 0)
+    )
     shares, found = [], []
     for seed in range(40):
         x = law.sample(300, seed)
@@ -1355,7 +1531,12 @@ def test_a_function_may_return_dates_that_kinds_says_are_categories() -> None:
         return X[::-1].set_index(X.index)
 
     selector = KnockoffSelector(
-        reversed_rows, LassoStatistic(), fdr=0.5, calibrate=True, kinds={"since": "nominal"}, random_state=0
+        reversed_rows,
+        LassoStatistic(),
+        fdr=0.5,
+        calibrate=True,
+        kinds={"since": "nominal"},
+        random_state=0,
     )
     y = table[["a", "b"]].sum(axis=1) + (table["since"] > "2020") + 0.1 * rng.normal(size=60)
     assert selector.fit(table, y).selection_.w.shape == (4,)
@@ -1366,10 +1547,20 @@ def test_columns_of_polars_keep_their_types() -> None:
     x = rng.normal(size=(200, 8))
     table = pl.DataFrame(
         {f"x{j}": x[:, j] for j in range(8)}
-        | {"whole": rng.integers(0, 5, 200), "text": pl.Series(rng.choice(["a", "b", None], 200), dtype=pl.String)}
+        | {
+            "whole": rng.integers(0, 5, 200),
+            "text": pl.Series(rng.choice(["a", "b", None], 200), dtype=pl.String),
+        }
     )
-    y = table["whole"].to_numpy() + 2.0 * (table["text"] == "a").fill_null(False).to_numpy() + x[:, 0] + x[:, 1]
-    selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.5, certify=False, random_state=0)
+    y = (
+        table["whole"].to_numpy()
+        + 2.0 * (table["text"] == "a").fill_null(False).to_numpy()
+        + x[:, 0]
+        + x[:, 1]
+    )
+    selector = KnockoffSelector(
+        GaussianKnockoffs(), LassoStatistic(), fdr=0.5, certify=False, random_state=0
+    )
     as_array = selector.fit(table, y).transform(table)
     assert isinstance(as_array, np.ndarray)  # by default, as scikit-learn does
     chosen = selector.get_feature_names_out().tolist()

@@ -10,7 +10,14 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from knockoffs import HoldoutStatistic, KnockoffSelector, KnockoffWarning, LassoStatistic, fdp, power
+from knockoffs import (
+    HoldoutStatistic,
+    KnockoffSelector,
+    KnockoffWarning,
+    LassoStatistic,
+    fdp,
+    power,
+)
 from knockoffs.check import expectation
 from knockoffs.check.dry_run import Rate
 from knockoffs.datasets import AutoregressiveGaussian
@@ -49,7 +56,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expectation, "RESPONSES", 20)
 
 
-def fitted(x: Array, y: Array, seed: int, generator: Any = None, **settings: Any) -> KnockoffSelector:
+def fitted(
+    x: Array, y: Array, seed: int, generator: Any = None, **settings: Any
+) -> KnockoffSelector:
     settings = {"fdr": 0.2, "certify": False, "random_state": seed} | settings
     selector = KnockoffSelector(Exact() if generator is None else generator, "auto", **settings)
     with warnings.catch_warnings():
@@ -63,7 +72,11 @@ def rows(seed: int, count: int = 150) -> tuple[Array, Array]:
 
 
 def chosen(selector: KnockoffSelector) -> tuple[Any, ...]:
-    return type(selector.statistic_), selector.statistic_.get_params(deep=False).keys(), selector.statistic_reason_
+    return (
+        type(selector.statistic_),
+        selector.statistic_.get_params(deep=False).keys(),
+        selector.statistic_reason_,
+    )
 
 
 # what has a part in the choice
@@ -88,7 +101,9 @@ def test_y_has_no_part_in_the_choice(classes: bool, monkeypatch: pytest.MonkeyPa
 def test_a_choice_cannot_know_which_of_a_feature_and_its_knockoff_is_which(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It sees rows of which coins have taken each column from X or from the knockoffs of the selection."""
+    """It sees rows of which coins have taken each column from X or from the knockoffs of the
+    selection.
+    """
     seen, simulate = [], choice.expect
 
     def listen(table: Any, draw_knockoffs: Any, *statistics: Any, **settings: Any) -> Any:
@@ -105,7 +120,9 @@ def test_a_choice_cannot_know_which_of_a_feature_and_its_knockoff_is_which(
     assert not (knockoffs == others).any()
 
 
-def test_a_feature_that_trades_places_with_its_knockoff_and_turns_its_coin_changes_nothing() -> None:
+def test_a_feature_that_trades_places_with_its_knockoff_and_turns_its_coin_changes_nothing() -> (
+    None
+):
     x, x_tilde = (read_table(table, who="test") for table in (rows(1)[0], rows(2)[0]))
     rng = np.random.default_rng(0)
     coins = rng.random(20) < 1 / 2
@@ -132,11 +149,15 @@ def test_the_reason_names_the_choice_and_the_figures() -> None:
     x, y = rows(3)
     found = fitted(x, y, 0)
     name = type(found.statistic_).__name__
-    assert found.statistic_reason_.startswith(f"{name} was chosen by responses simulated on X at level 0.")
+    assert found.statistic_reason_.startswith(
+        f"{name} was chosen by responses simulated on X at level 0."
+    )
     for candidate in ("HoldoutStatistic", "LassoStatistic"):
         assert f"{candidate} holds it (" in found.statistic_reason_
     assert found.selection_.statistic.startswith(name)
-    named = KnockoffSelector(Exact(), quick_holdout(), certify=False, fdr=0.9, random_state=0).fit(x, y)
+    named = KnockoffSelector(Exact(), quick_holdout(), certify=False, fdr=0.9, random_state=0).fit(
+        x, y
+    )
     assert named.statistic_reason_ is None
 
 
@@ -152,13 +173,17 @@ def candidate(statistic: Any, fdp: float, power: float, error: float = 0.01) -> 
     [
         ((0.1, 0.5), (0.1, 0.6), LassoStatistic),
         ((0.1, 0.6), (0.1, 0.5), HoldoutStatistic),
-        ((0.19, 0.3), (0.23, 0.9), HoldoutStatistic),  # power does not make up for false discoveries
+        # power does not make up for false discoveries
+        ((0.19, 0.3), (0.23, 0.9), HoldoutStatistic),
         ((0.19, 0.3), (0.21, 0.9), LassoStatistic),  # within two standard errors
-        ((0.4, 0.9), (0.3, 0.1), LassoStatistic),  # where none holds the level: the fewest false ones
+        # where none holds the level: the fewest false ones
+        ((0.4, 0.9), (0.3, 0.1), LassoStatistic),
         ((0.1, 0.5), (0.1, 0.5), HoldoutStatistic),  # the default
     ],
 )
-def test_the_most_powerful_one_that_holds_the_level_is_chosen(holdout: Any, lasso: Any, best: type) -> None:
+def test_the_most_powerful_one_that_holds_the_level_is_chosen(
+    holdout: Any, lasso: Any, best: type
+) -> None:
     candidates = [candidate(HoldoutStatistic(), *holdout), candidate(LassoStatistic(), *lasso)]
     found = choice._best(candidates)
     assert type(found.statistic) is best

@@ -31,11 +31,15 @@ NAMES = [f"gene {j}" for j in range(12)]
 
 
 def patients(rows: int = 300) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Genes 0 to 5 and the sex act on the hazard, gene 1 by its distance from 0; some cells are missing."""
+    """Genes 0 to 5 and the sex act on the hazard, gene 1 by its distance from 0;
+    some cells are missing.
+    """
     rng = np.random.default_rng(0)
     x = LAW.sample(rows, random_state=0)
     sex = rng.choice(["f", "m"], size=rows)
-    score = 0.8 * x[:, [0, 2, 3, 4]].sum(1) - 0.8 * x[:, 5] + 1.2 * np.abs(x[:, 1]) + 1.2 * (sex == "m")
+    score = (
+        0.8 * x[:, [0, 2, 3, 4]].sum(1) - 0.8 * x[:, 5] + 1.2 * np.abs(x[:, 1]) + 1.2 * (sex == "m")
+    )
     death, end = rng.exponential(np.exp(-score)), rng.exponential(0.6, size=rows)
     X = pd.DataFrame(x, columns=NAMES).assign(sex=sex)
     X.loc[rng.random(rows) < 0.1, "gene 4"] = np.nan
@@ -51,7 +55,9 @@ def test_the_target_in_words(fitted: KnockoffSelector) -> None:
     _, y = patients()
     settings = fitted.selection_.settings()
     assert (settings["task"], settings["target"]) == ("survival", "time to died")
-    assert settings["target_kind"].startswith(f"{y['died'].sum()} of 300 rows have the event, median follow-up ")
+    assert settings["target_kind"].startswith(
+        f"{y['died'].sum()} of 300 rows have the event, median follow-up "
+    )
     assert {"gene 0", "gene 2", "gene 3", "gene 5", "sex"} <= set(fitted.selection_.discoveries)
 
 
@@ -60,7 +66,8 @@ def test_effects_are_hazard_ratios(fitted: KnockoffSelector) -> None:
     for name, truth in (("gene 0", np.exp(0.8)), ("gene 5", np.exp(-0.8)), ("sex", np.exp(1.2))):
         ratio = effects[name].hazard
         assert ratio is not None
-        # other features are adjusted for by lines that are shrunk, so ratios are somewhat closer to 1
+        # other features are adjusted for by lines that are shrunk, so ratios are somewhat closer to
+        # 1
         assert abs(np.log(ratio.ratio / truth)) < 0.35
         assert (ratio.low > 1) == (truth > 1)
         assert ratio.low < ratio.ratio < ratio.high
@@ -77,15 +84,29 @@ def test_a_ratio_of_correlated_features_is_that_of_coxs_model() -> None:
         rng = np.random.default_rng(seed)
         x = LAW.sample(400, random_state=rng)
         x[:, 1] = 0.7 * x[:, 0] + 0.51**0.5 * x[:, 1]
-        death, end = rng.exponential(np.exp(-0.6 * x[:, [0, 1, 6]].sum(1))), rng.exponential(size=400)
+        death, end = (
+            rng.exponential(np.exp(-0.6 * x[:, [0, 1, 6]].sum(1))),
+            rng.exponential(size=400),
+        )
         y = pd.DataFrame({"days": np.minimum(death, end), "died": death <= end})
         table = read_table(x, who="test")
         target = Target.read(y, "auto", rows=400, who="test")
         effects = describe_effects(
-            table, table, target, [0, 1, 6], names=NAMES, selected=[False] * 12, draws=np.zeros((1, 12))
+            table,
+            table,
+            target,
+            [0, 1, 6],
+            names=NAMES,
+            selected=[False] * 12,
+            draws=np.zeros((1, 12)),
         )
         truths = np.exp(0.6 * x[:, [0, 1, 6]].std(0))
-        held.append([e.hazard.low <= truth <= e.hazard.high for e, truth in zip(effects, truths, strict=True)])
+        held.append(
+            [
+                e.hazard.low <= truth <= e.hazard.high
+                for e, truth in zip(effects, truths, strict=True)
+            ]
+        )
     assert np.mean(held) > 0.88
     assert np.mean(held, axis=0).min() > 0.8
 
@@ -93,13 +114,19 @@ def test_a_ratio_of_correlated_features_is_that_of_coxs_model() -> None:
 def test_the_ratio_maximises_the_partial_likelihood_of_all_columns() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(size=(300, 4))
-    times = Times(np.round(rng.exponential(np.exp(-z @ [0.5, -0.5, 0.2, 0])), 1), rng.random(300) < 0.7)
+    times = Times(
+        np.round(rng.exponential(np.exp(-z @ [0.5, -0.5, 0.2, 0])), 1), rng.random(300) < 0.7
+    )
     risk_sets = RiskSets(times)
 
     def loss(b: Any) -> float:
         score = z @ b
         at_risk = times.time >= times.time[times.event][:, None]
-        return np.log(at_risk @ np.exp(score)).sum() - score[times.event].sum() + (b[1:] ** 2).sum() / 2
+        return (
+            np.log(at_risk @ np.exp(score)).sum()
+            - score[times.event].sum()
+            + (b[1:] ** 2).sum() / 2
+        )
 
     solved = minimize(loss, np.zeros(4))
     found = cox_fit(z[:, :1], times, z[:, 1:])
@@ -118,7 +145,9 @@ def test_copies_of_rows_make_no_ratio_surer() -> None:
     times = Times(rng.exponential(np.exp(-z @ [0.5, -0.5, 0.2])), rng.random(200) < 0.7)
     groups = np.repeat(np.arange(200), 10)
     once = cox_fit(z[:, :1], times, z[:, 1:])
-    naive, known = (cox_fit(z[groups, :1], times.rows(groups), z[groups, 1:], by) for by in (None, groups))
+    naive, known = (
+        cox_fit(z[groups, :1], times.rows(groups), z[groups, 1:], by) for by in (None, groups)
+    )
     assert once is not None
     assert naive is not None
     assert known is not None
@@ -127,7 +156,9 @@ def test_copies_of_rows_make_no_ratio_surer() -> None:
 
 
 def test_a_likelihood_without_a_maximum_has_no_ratio() -> None:
-    """All events come before the first row of the other half; the interval would leave the floating numbers."""
+    """All events come before the first row of the other half;
+    the interval would leave the floating numbers.
+    """
     half = np.repeat([0.0, 1.0], 10)
     times = Times(np.arange(20.0), half == 0)
     bins = bins_of(Column("f", "continuous"), half, half)
@@ -175,13 +206,32 @@ def test_a_hazard_ratio_names_the_levels_that_it_compares() -> None:
         ("has no clear direction", 1.3, None, "hazard rises (hazard ratio 1.3"),
         ("has no clear direction", 0.9, None, "hazard has no clear direction (hazard ratio 0.9"),
         ("falls, then rises", 0.9, None, "hazard falls, then rises"),
-        ("is higher at 'II' than at 'I'", 1.3, ("II", "I"), "hazard is higher at 'II' than at 'I' (haz"),
-        ("is higher at 'II' than at 'I'", 0.9, ("II", "I"), "hazard has no direction that two models agree on"),
-        ("is higher at 'II' than at 'missing'", 0.9, ("II", "I"), "hazard is higher at 'II' than at 'missing'"),
+        (
+            "is higher at 'II' than at 'I'",
+            1.3,
+            ("II", "I"),
+            "hazard is higher at 'II' than at 'I' (haz",
+        ),
+        (
+            "is higher at 'II' than at 'I'",
+            0.9,
+            ("II", "I"),
+            "hazard has no direction that two models agree on",
+        ),
+        (
+            "is higher at 'II' than at 'missing'",
+            0.9,
+            ("II", "I"),
+            "hazard is higher at 'II' than at 'missing'",
+        ),
     ],
 )
 def test_a_sentence_has_no_direction_where_coxs_model_says_the_opposite(
-    fitted: KnockoffSelector, shape: str, ratio: float, levels: tuple[str, str] | None, expected: str
+    fitted: KnockoffSelector,
+    shape: str,
+    ratio: float,
+    levels: tuple[str, str] | None,
+    expected: str,
 ) -> None:
     effect = fitted.selection_.effects["gene 0"]
     per = "standard deviation" if levels is None else "'II' against 'I'"
@@ -195,8 +245,13 @@ def test_a_sentence_has_no_direction_where_coxs_model_says_the_opposite(
 
 def test_what_a_shape_says_of_missing_cells_is_not_said_twice(fitted: KnockoffSelector) -> None:
     effect = fitted.selection_.effects["gene 0"]
-    for shape, expected in (("is higher at 'missing' than at 'I'", 1), ("has no clear direction", 0)):
-        curve = replace(effect.curves[0], shape=shape, missing=0.5, missing_low=0.3, missing_high=0.7)
+    for shape, expected in (
+        ("is higher at 'missing' than at 'I'", 1),
+        ("has no clear direction", 0),
+    ):
+        curve = replace(
+            effect.curves[0], shape=shape, missing=0.5, missing_low=0.3, missing_high=0.7
+        )
         for survival in (effect.survival, ()):
             said = replace(effect, curves=(curve,), survival=survival).said
             assert said.count("'missing'") == expected
@@ -223,10 +278,14 @@ def test_curves_step_where_events_are_and_end_at_the_last_observation(rows: int)
         exact = kaplan_meier(mine)
         assert time[-1] == mine.time.max()
         assert set(time[:-1]) <= set(mine.time[mine.event])
-        np.testing.assert_allclose(step(time, share, np.array(time)), step(*exact, np.array(time)), rtol=1e-5)
+        np.testing.assert_allclose(
+            step(time, share, np.array(time)), step(*exact, np.array(time)), rtol=1e-5
+        )
         above = step(time, share, exact.time) - exact.survival
         assert above.min() > -1e-6
-        assert above.max() < 1.001e-3 if len(set(mine.time[mine.event])) > 1000 else above.max() < 1e-6
+        assert (
+            above.max() < 1.001e-3 if len(set(mine.time[mine.event])) > 1000 else above.max() < 1e-6
+        )
         assert len(time) <= 1001
 
 
@@ -246,7 +305,9 @@ def test_curves_are_shares_that_fall(fitted: KnockoffSelector) -> None:
     assert [curve.of for curve in fitted.selection_.effects["sex"].survival] == ["f", "m"]
 
 
-def test_all_of_it_survives_json_and_is_in_the_report(fitted: KnockoffSelector, tmp_path: Path) -> None:
+def test_all_of_it_survives_json_and_is_in_the_report(
+    fitted: KnockoffSelector, tmp_path: Path
+) -> None:
     found = fitted.selection_.to_dict()
     assert json.loads(json.dumps(found)) == found
     write_report(fitted, tmp_path / "report.html")
@@ -278,13 +339,16 @@ def test_simulated_times_have_the_share_of_events_seen() -> None:
     assert times is not None
     assert times.event.mean() == pytest.approx(0.3, abs=0.002)
     seen = times.event
-    assert (np.argsort(times.time[seen]) == np.argsort(-y[seen])).all()  # the largest response comes first
+    # the largest response comes first
+    assert (np.argsort(times.time[seen]) == np.argsort(-y[seen])).all()
     assert abs(np.corrcoef(y[~seen], times.time[~seen])[0, 1]) < 0.5
 
 
 def test_exact_knockoffs_pass_the_check() -> None:
     x = LAW.sample(300, random_state=0)
-    certificate = check_swap((x, LAW.knockoffs(x, 1)), task="survival", statistic=None, random_state=0)
+    certificate = check_swap(
+        (x, LAW.knockoffs(x, 1)), task="survival", statistic=None, random_state=0
+    )
     assert certificate.validity == "pass"
 
 
@@ -318,7 +382,9 @@ def test_p_values_of_features() -> None:
 def test_real_patients() -> None:
     table = pd.read_parquet(folder_with("support2") / "support2" / "support2.parquet")[:400]
     assert {"d.time", "death"} <= set(table.columns)
-    X = table[["age", "meanbp", "hrt", "resp", "temp", "crea", "sod", "scoma", "num.co", "ca", "dzgroup"]]
+    X = table[
+        ["age", "meanbp", "hrt", "resp", "temp", "crea", "sod", "scoma", "num.co", "ca", "dzgroup"]
+    ]
     selector = KnockoffSelector("gaussian", "lasso", fdr=0.5, certify=False, random_state=0)
     found = selector.fit(X, table[["d.time", "death"]]).selection_
     assert found.target == "time to death"

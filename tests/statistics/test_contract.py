@@ -17,7 +17,13 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from knockoffs import HoldoutStatistic, ImportanceStatistic, LassoStatistic, MidpointStatistic, SumStatistic
+from knockoffs import (
+    HoldoutStatistic,
+    ImportanceStatistic,
+    LassoStatistic,
+    MidpointStatistic,
+    SumStatistic,
+)
 from knockoffs.datasets import AutoregressiveGaussian
 
 Task = Literal["number", "classes", "survival"]
@@ -28,14 +34,15 @@ Flip = Literal["exact", "random", "about", "loses"]
 class Promise(NamedTuple):
     """A statistic, and what a swap of a feature does to its w.
 
-    "exact": the sign changes and nothing else, up to rounding. "random": the same, as another seed would have it.
-    "about": w is about minus w. "loses": a relevant feature wins no longer.
+    "exact": the sign changes and nothing else, up to rounding. "random": the same, as another seed
+    would have it. "about": w is about minus w. "loses": a relevant feature wins no longer.
     """
 
     make: Callable[[Task], Any]
     flip: Flip
     seeded: bool = True  # whether another seed gives another w beyond rounding
-    linear: bool = False  # whether nothing but folds is random, so that the order of columns does not matter
+    # whether nothing but folds is random, so that the order of columns does not matter
+    linear: bool = False
 
 
 def line(task: Task) -> Any:
@@ -46,17 +53,22 @@ SMALL: dict[str, Any] = {"folds": 2, "blocks": 1}
 STATISTICS = {
     "lasso": Promise(lambda _: LassoStatistic(cv=3), "exact", linear=True),
     "importance": Promise(lambda _: ImportanceStatistic(), "random"),
-    "importance of a line": Promise(lambda t: ImportanceStatistic(line(t)), "exact", seeded=False, linear=True),
+    "importance of a line": Promise(
+        lambda t: ImportanceStatistic(line(t)), "exact", seeded=False, linear=True
+    ),
     "mixture": Promise(lambda _: HoldoutStatistic(**SMALL), "about"),
     "holdout": Promise(lambda _: HoldoutStatistic(mixture=0, folds=2), "loses"),
     "boosting": Promise(lambda _: HoldoutStatistic("boosting", **SMALL), "about"),
     "linear+boosting": Promise(lambda _: HoldoutStatistic("linear+boosting", **SMALL), "about"),
     "lightgbm": Promise(lambda _: HoldoutStatistic("lightgbm", **SMALL), "about"),
     "midpoint": Promise(lambda _: MidpointStatistic(folds=2), "exact"),
-    "midpoint of a line": Promise(lambda t: MidpointStatistic(line(t), folds=2), "exact", linear=True),
+    "midpoint of a line": Promise(
+        lambda t: MidpointStatistic(line(t), folds=2), "exact", linear=True
+    ),
     "midpoint with trees": Promise(lambda _: MidpointStatistic("boosting", folds=2), "exact"),
     "sum": Promise(
-        lambda _: SumStatistic([MidpointStatistic("boosting", folds=2), LassoStatistic(cv=3)]), "exact"
+        lambda _: SumStatistic([MidpointStatistic("boosting", folds=2), LassoStatistic(cv=3)]),
+        "exact",
     ),
 }
 # What solvers that stop early leave, as a share of the largest |w|.
@@ -82,7 +94,9 @@ ALIKE = 0.1  # share of the largest |w| within which networks and trees agree wh
 
 every_statistic = pytest.mark.parametrize("name", STATISTICS)
 every_task = pytest.mark.parametrize("task", TASKS)
-those_exact = pytest.mark.parametrize("name", [name for name, p in STATISTICS.items() if p.flip == "exact"])
+those_exact = pytest.mark.parametrize(
+    "name", [name for name, p in STATISTICS.items() if p.flip == "exact"]
+)
 those_linear = pytest.mark.parametrize("name", [name for name, p in STATISTICS.items() if p.linear])
 
 
@@ -207,13 +221,18 @@ def test_names_of_classes_change_no_bit(name: str) -> None:
 @every_statistic
 def test_the_order_of_classes_does_not_matter(name: str, names: tuple[Any, ...]) -> None:
     w = make(name, "classes").compute(X, X_TILDE, with_classes_called(*names))
-    assert_close(w, plain(name, "classes"), ROUNDING["classes"] if STATISTICS[name].linear else ALIKE)
+    assert_close(
+        w, plain(name, "classes"), ROUNDING["classes"] if STATISTICS[name].linear else ALIKE
+    )
 
 
 @every_statistic
 def test_which_of_two_classes_is_the_first_does_not_matter(name: str) -> None:
     y = Y["number"] > 0.5
-    w, other = (make(name, "classes").compute(X, X_TILDE, own) for own in (y, np.where(y, "absent", "present")))
+    w, other = (
+        make(name, "classes").compute(X, X_TILDE, own)
+        for own in (y, np.where(y, "absent", "present"))
+    )
     assert_close(other, w, ROUNDING["classes"] if STATISTICS[name].linear else ALIKE)
 
 
@@ -278,11 +297,15 @@ def test_more_cores_give_the_same_bits(name: str) -> None:
 
 
 @every_statistic
-def test_the_names_of_groups_change_no_bit_and_fewer_of_them_than_folds_are_refused(name: str) -> None:
+def test_the_names_of_groups_change_no_bit_and_fewer_of_them_than_folds_are_refused(
+    name: str,
+) -> None:
     groups = np.random.default_rng(3).permutation(np.repeat(np.arange(ROWS // 5), 5))
     expected = make(name).compute(X, X_TILDE, Y["number"], groups=groups)
     labels = [f"patient {label}" for label in (7 * groups + 3) % 40]
-    np.testing.assert_array_equal(make(name).compute(X, X_TILDE, Y["number"], groups=labels), expected)
+    np.testing.assert_array_equal(
+        make(name).compute(X, X_TILDE, Y["number"], groups=labels), expected
+    )
     if any(make(name).get_params().get(count) for count in ("folds", "cv")):
         with pytest.raises(ValueError, match="needs as many groups; there are 1"):
             make(name).compute(X, X_TILDE, Y["number"], groups=np.zeros(ROWS))
@@ -311,7 +334,9 @@ WARDS = np.array(["a", "b", "c", "d"])
 
 
 def mixed_tables() -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray]:
-    """A ward, a quantity that matters where it is missing, and two quantities; knockoffs are independent."""
+    """A ward, a quantity that matters where it is missing, and two quantities;
+    knockoffs are independent.
+    """
     rng = np.random.default_rng(5)
     one, other = (
         pd.DataFrame(rng.normal(size=(ROWS, 3)), columns=["dose", "age", "height"])
@@ -320,7 +345,12 @@ def mixed_tables() -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray]:
         for _ in range(2)
     )
     effect = {"a": -1.0, "b": 2.0, "c": -1.0, "d": 0.5}
-    y = one["ward"].map(effect).fillna(0) + 2 * one["dose"].isna() + one["age"] + 0.3 * rng.normal(size=ROWS)
+    y = (
+        one["ward"].map(effect).fillna(0)
+        + 2 * one["dose"].isna()
+        + one["age"]
+        + 0.3 * rng.normal(size=ROWS)
+    )
     return one, other, y.to_numpy()
 
 
@@ -346,15 +376,22 @@ def test_names_and_order_of_levels_change_no_bit(name: str) -> None:
     w = make(name).compute(x, x_tilde, y)
     names = dict(zip(WARDS, ("zebra", "ape", "newt", "bee"), strict=True))
     known = ["newt", "ape", "bee", "zebra", "nobody"]
-    tables = [table.assign(ward=pd.Categorical(table["ward"].map(names), known)) for table in (x, x_tilde)]
+    tables = [
+        table.assign(ward=pd.Categorical(table["ward"].map(names), known)) for table in (x, x_tilde)
+    ]
     np.testing.assert_array_equal(make(name).compute(*tables, y), w)
 
 
-@pytest.mark.xfail(strict=True, reason="of levels that are equally frequent the first 30 by name are seen")
+@pytest.mark.xfail(
+    strict=True, reason="of levels that are equally frequent the first 30 by name are seen"
+)
 def test_names_of_many_levels_that_are_equally_frequent_do_not_matter() -> None:
     rng = np.random.default_rng(0)
     levels = np.repeat(np.char.add("level ", np.arange(100, 140).astype(str)), 5)
-    x, x_tilde = (pd.DataFrame({"ward": rng.permutation(levels), "age": rng.normal(size=ROWS)}) for _ in range(2))
+    x, x_tilde = (
+        pd.DataFrame({"ward": rng.permutation(levels), "age": rng.normal(size=ROWS)})
+        for _ in range(2)
+    )
     effect = dict(zip(levels[::5], rng.normal(size=40), strict=True))
     y = (x["ward"].map(effect) + x["age"]).to_numpy()
     turned = dict(zip(levels[::5], levels[::-5], strict=True))
@@ -366,7 +403,9 @@ def test_names_of_many_levels_that_are_equally_frequent_do_not_matter() -> None:
 @pytest.mark.parametrize("grouped", [False, True], ids=["rows apart", "copies of rows"])
 @every_statistic
 def test_the_signs_of_nulls_are_fair(name: str, grouped: bool) -> None:
-    """With exact knockoffs; copies of rows that are not kept together let held-out rows be known by heart."""
+    """With exact knockoffs; copies of rows that are not kept together let held-out rows be known by
+    heart.
+    """
     law = AutoregressiveGaussian(features=40, rho=0.4)
     signs: list[float] = []
     for seed in range(20):
@@ -391,10 +430,14 @@ class ByClassCodes(LassoStatistic):
     """What a careless author writes: the codes of classes are a quantity."""
 
     def compute(self, X: Any, X_tilde: Any, y: Any, **kwargs: Any) -> np.ndarray:
-        return LassoStatistic(cv=3, random_state=0).compute(X, X_tilde, np.unique(y, return_inverse=True)[1] + 0.5)
+        return LassoStatistic(cv=3, random_state=0).compute(
+            X, X_tilde, np.unique(y, return_inverse=True)[1] + 0.5
+        )
 
 
 def test_a_statistic_that_uses_class_codes_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(STATISTICS, "naive", Promise(lambda _: ByClassCodes(), "exact", linear=True))
+    monkeypatch.setitem(
+        STATISTICS, "naive", Promise(lambda _: ByClassCodes(), "exact", linear=True)
+    )
     with pytest.raises(AssertionError):
         test_the_order_of_classes_does_not_matter("naive", ("b", "c", "a"))

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 
-from knockoffs.statistics.group_effects import subtract_group_means, variance_ratio, without_group_effects
+from knockoffs.statistics.group_effects import (
+    subtract_group_means,
+    variance_ratio,
+    without_group_effects,
+)
 
 SIZES = np.array([1, 4, 2, 7])
 
@@ -16,7 +20,8 @@ def test_what_is_left_of_a_random_intercept_is_white_noise(ratio: float) -> None
     """T Σ T' = I for the covariance Σ = I + r 11' of each group, T the map without its centring."""
     groups = np.repeat(np.arange(4), SIZES)
     rows = len(groups)
-    # Columns of the identity beside their negatives have mean zero, so that centring changes nothing.
+    # Columns of the identity beside their negatives have mean zero, so that centring changes
+    # nothing.
     table = np.hstack([np.eye(rows), -np.eye(rows)])
     doubled, twice = np.vstack([table, -table]), np.concatenate([groups, groups + 4])
     matrix = subtract_group_means(doubled, twice, ratio)[:rows, :rows]
@@ -55,7 +60,9 @@ def test_a_swap_of_a_feature_with_its_knockoff_swaps_what_is_left_of_them() -> N
 
 
 def test_a_swap_changes_no_bit_of_what_is_left() -> None:
-    """Trees divide values that are equal but for rounding errors, so these would turn their splits."""
+    """Trees divide values that are equal but for rounding errors,
+    so these would turn their splits.
+    """
     for seed in range(5):
         x, x_tilde, y, groups = simulated(seed, 2.0)
         coins = np.random.default_rng(seed).random(x.shape[1]) < 0.5
@@ -69,5 +76,7 @@ def test_a_swap_changes_no_bit_of_what_is_left() -> None:
 def test_without_any_effect_of_groups_nothing_is_changed() -> None:
     x, x_tilde, y, groups = simulated(0, 0.0)
     lonely = np.arange(len(groups))
-    for left, given in zip(without_group_effects(x, x_tilde, y, lonely), (x, x_tilde, y), strict=True):
+    for left, given in zip(
+        without_group_effects(x, x_tilde, y, lonely), (x, x_tilde, y), strict=True
+    ):
         assert left is given

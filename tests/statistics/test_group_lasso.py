@@ -7,7 +7,14 @@ import pytest
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.model_selection import KFold
 
-from knockoffs.statistics.group_lasso import Groups, Hazard, _largest_penalty, _path, group_lasso, read_response
+from knockoffs.statistics.group_lasso import (
+    Groups,
+    Hazard,
+    _largest_penalty,
+    _path,
+    group_lasso,
+    read_response,
+)
 from knockoffs.targets.survival import Times
 
 OF = np.array([0, 0, 0, 1, 2, 2, 3, 4, 4, 4])
@@ -21,12 +28,16 @@ TARGETS = {
     "three classes": (np.digitize(Y, [-1, 1]).astype(float), "classification"),
 }
 TIMES = Times(np.round(np.exp(-Y), 1), RNG.random(250) < 0.6)
-RESPONSES = {name: read_response(*target) for name, target in TARGETS.items()} | {"times": Hazard(TIMES)}
+RESPONSES = {name: read_response(*target) for name, target in TARGETS.items()} | {
+    "times": Hazard(TIMES)
+}
 
 
 def with_constant(groups: Groups) -> tuple[np.ndarray, Groups]:
     count = len(groups.weight)
-    return np.column_stack([Z, np.ones(250)]), Groups(np.append(groups.of, count), np.append(groups.weight, 0))
+    return np.column_stack([Z, np.ones(250)]), Groups(
+        np.append(groups.of, count), np.append(groups.weight, 0)
+    )
 
 
 @pytest.mark.parametrize("target", RESPONSES)
@@ -59,7 +70,9 @@ def test_groups_of_one_column_give_the_lasso() -> None:
         ("quantity", Lasso(alpha=0.1, tol=1e-10)),
         (
             "two classes",
-            LogisticRegression(C=1 / (250 * 0.02), l1_ratio=1.0, solver="saga", tol=1e-8, max_iter=9999),
+            LogisticRegression(
+                C=1 / (250 * 0.02), l1_ratio=1.0, solver="saga", tol=1e-8, max_iter=9999
+            ),
         ),
     ):
         y, task = TARGETS[target]

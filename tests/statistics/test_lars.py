@@ -20,7 +20,9 @@ def problem(rows: int, columns: int, rho: float) -> tuple[Array, Array, list[tup
     return x, y, [*KFold(5, shuffle=True, random_state=0).split(x)]
 
 
-@pytest.mark.parametrize(("rows", "columns", "rho"), [(200, 30, 0.5), (400, 100, 0.9), (60, 150, 0.5)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "rho"), [(200, 30, 0.5), (400, 100, 0.9), (60, 150, 0.5)]
+)
 def test_it_finds_what_the_whole_paths_find(rows: int, columns: int, rho: float) -> None:
     x, y, cv = problem(rows, columns, rho)
     whole = LassoLarsCV(cv=cv, max_iter=1000).fit(x, y).coef_

@@ -46,8 +46,13 @@ def mixed(seed: int, rows: int = ROWS) -> pd.DataFrame:
 
 
 X, X_TILDE = mixed(0), mixed(1)
-# neither increasing nor decreasing in the number of the level, and of the dose only whether it is missing
-SIGNAL = X["ward"].map({"a": 1, "b": -1, "c": 1, "d": -1}) + 2.0 * X["dose"].isna() + (X["age"] - 50) / 10
+# neither increasing nor decreasing in the number of the level, and of the dose only whether it is
+# missing
+SIGNAL = (
+    X["ward"].map({"a": 1, "b": -1, "c": 1, "d": -1})
+    + 2.0 * X["dose"].isna()
+    + (X["age"] - 50) / 10
+)
 Y = (SIGNAL + 0.5 * np.random.default_rng(2).normal(size=ROWS)).to_numpy()
 CLASSES = np.array(["low", "middle", "high"])[np.digitize(Y, [0, 1.2])]
 
@@ -70,7 +75,9 @@ OTHERS = [
 ]
 
 
-def swap(x: pd.DataFrame, x_tilde: pd.DataFrame, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def swap(
+    x: pd.DataFrame, x_tilde: pd.DataFrame, names: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     one, other = x.copy(), x_tilde.copy()
     for name in names:
         one[name], other[name] = x_tilde[name], x[name]
@@ -79,10 +86,14 @@ def swap(x: pd.DataFrame, x_tilde: pd.DataFrame, names: list[str]) -> tuple[pd.D
 
 @pytest.mark.parametrize("statistic", EXACT, ids=repr)
 @pytest.mark.parametrize("target", ["real", "three classes", "two classes"])
-def test_swapping_a_feature_of_any_kind_flips_its_sign_and_nothing_else(statistic: Statistic, target: str) -> None:
+def test_swapping_a_feature_of_any_kind_flips_its_sign_and_nothing_else(
+    statistic: Statistic, target: str
+) -> None:
     y = {"real": Y, "three classes": CLASSES, "two classes": Y > 0.6}[target]
     if target != "real" and isinstance(statistic, ImportanceStatistic):
-        statistic = ImportanceStatistic(LogisticRegression(tol=1e-10, max_iter=1000), random_state=0)
+        statistic = ImportanceStatistic(
+            LogisticRegression(tol=1e-10, max_iter=1000), random_state=0
+        )
     w = statistic.compute(X, X_TILDE, y)
     names = ["ward", "dose", "site", "smoker", "pulse"]
     expected = np.where(np.isin(FEATURES, names), -w, w)
@@ -96,7 +107,10 @@ def test_swapping_a_feature_of_any_kind_flips_its_sign_and_nothing_else(statisti
 def test_with_groups_of_rows_too() -> None:
     groups = np.random.default_rng(3).permutation(np.repeat(np.arange(24), 10))
     y = Y + np.random.default_rng(4).normal(size=24)[groups]
-    for statistic in (LassoStatistic(cv=3, random_state=0), MidpointStatistic(Ridge(), folds=2, random_state=0)):
+    for statistic in (
+        LassoStatistic(cv=3, random_state=0),
+        MidpointStatistic(Ridge(), folds=2, random_state=0),
+    ):
         w = statistic.compute(X, X_TILDE, y, groups=groups)
         swapped = statistic.compute(*swap(X, X_TILDE, ["ward", "weight"]), y, groups=groups)
         sign = np.where(np.isin(FEATURES, ["ward", "weight"]), -1, 1)
@@ -133,7 +147,8 @@ def test_names_and_order_of_levels_do_not_matter(statistic: Statistic) -> None:
     renamed = [table.assign(ward=table["ward"].map(names)) for table in (X, X_TILDE)]
     np.testing.assert_array_equal(statistic.compute(*renamed, Y), w)
     reordered = [
-        table.assign(ward=pd.Categorical(table["ward"], categories=list("dbac?"))) for table in (X, X_TILDE)
+        table.assign(ward=pd.Categorical(table["ward"], categories=list("dbac?")))
+        for table in (X, X_TILDE)
     ]
     np.testing.assert_array_equal(statistic.compute(*reordered, Y), w)
 
@@ -141,12 +156,19 @@ def test_names_and_order_of_levels_do_not_matter(statistic: Statistic) -> None:
 def test_permuted_features_permute_w() -> None:
     order = [6, 0, 3, 7, 5, 1, 4, 2]
     names = [FEATURES[j] for j in order]
-    for statistic in (LassoStatistic(cv=3, random_state=0), ImportanceStatistic(Ridge(), random_state=0)):
+    for statistic in (
+        LassoStatistic(cv=3, random_state=0),
+        ImportanceStatistic(Ridge(), random_state=0),
+    ):
         w = statistic.compute(X, X_TILDE, Y)
-        np.testing.assert_allclose(statistic.compute(X[names], X_TILDE[names], Y), w[order], atol=1e-7 * w.max())
+        np.testing.assert_allclose(
+            statistic.compute(X[names], X_TILDE[names], Y), w[order], atol=1e-7 * w.max()
+        )
 
 
-@pytest.mark.parametrize("statistic", [*EXACT[1:], HoldoutStatistic(folds=2, blocks=2, random_state=0)], ids=repr)
+@pytest.mark.parametrize(
+    "statistic", [*EXACT[1:], HoldoutStatistic(folds=2, blocks=2, random_state=0)], ids=repr
+)
 def test_an_array_gives_the_numbers_of_a_frame(statistic: Statistic) -> None:
     names = ["dose", "age", "weight", "pulse"]
     frames = X[names], X_TILDE[names]
@@ -197,11 +219,15 @@ def problem_of(x: pd.DataFrame, x_tilde: pd.DataFrame, y: np.ndarray) -> Problem
 def test_trees_see_missing_values_as_such() -> None:
     problem = problem_of(X, X_TILDE, Y)
     with_gaps = problem.in_standard_units().with_gaps()
-    for filled, found, table in ((problem.x, with_gaps.x, X), (problem.x_tilde, with_gaps.x_tilde, X_TILDE)):
+    for filled, found, table in (
+        (problem.x, with_gaps.x, X),
+        (problem.x_tilde, with_gaps.x_tilde, X_TILDE),
+    ):
         assert np.isfinite(filled).all()
         (value,) = np.flatnonzero(np.isnan(found).any(0) & (problem.unit == 1))
         np.testing.assert_array_equal(np.isnan(found[:, value]), table["dose"].isna())
-        assert set(problem.unit[np.isnan(found).any(0)]) == {1, 5, 6}  # dose, site (of two levels) and weight
+        # dose, site (of two levels) and weight
+        assert set(problem.unit[np.isnan(found).any(0)]) == {1, 5, 6}
 
 
 def test_columns_and_features() -> None:
@@ -244,7 +270,9 @@ def test_a_rare_level_or_a_rare_missing_cell_harms_no_other_feature(statistic: S
 
 def test_tables_of_different_types_are_refused_with_a_remedy() -> None:
     statistic = LassoStatistic()
-    with pytest.raises(ValueError, match=r"column 'ward': text in one of X and X_tilde.*same column types"):
+    with pytest.raises(
+        ValueError, match=r"column 'ward': text in one of X and X_tilde.*same column types"
+    ):
         statistic.compute(X, X_TILDE.assign(ward=1.0), Y)
     turned = pd.CategoricalDtype(["low", "high", "middle"], ordered=True)
     with pytest.raises(ValueError, match="column 'grade': ordered categories in different orders"):
@@ -252,13 +280,19 @@ def test_tables_of_different_types_are_refused_with_a_remedy() -> None:
 
 
 def any_selected(statistic: Statistic, seed: int, q: float, rows: int) -> bool:
-    """Whether anything is selected where y has nothing to do with X: two mixed tables side by side."""
+    """Whether anything is selected where y has nothing to do with X:
+    two mixed tables side by side.
+    """
     x, x_tilde = (
-        pd.concat([mixed(start + seed, rows), mixed(start + 5000 + seed, rows).add_suffix("2")], axis=1)
+        pd.concat(
+            [mixed(start + seed, rows), mixed(start + 5000 + seed, rows).add_suffix("2")], axis=1
+        )
         for start in (10_000, 20_000)
     )
     y = np.random.default_rng(30_000 + seed).normal(size=rows)
-    return bool(knockoff_select(statistic.set_params(random_state=seed).compute(x, x_tilde, y), q).any())
+    return bool(
+        knockoff_select(statistic.set_params(random_state=seed).compute(x, x_tilde, y), q).any()
+    )
 
 
 @pytest.mark.parametrize(
@@ -269,7 +303,9 @@ def any_selected(statistic: Statistic, seed: int, q: float, rows: int) -> bool:
         pytest.param(LassoStatistic(), 400, id="lasso, long", marks=pytest.mark.slow),
         pytest.param(MidpointStatistic(), 200, id="midpoint", marks=pytest.mark.slow),
         pytest.param(HoldoutStatistic(), 100, id="mixture", marks=pytest.mark.slow),
-        pytest.param(MidpointStatistic("boosting"), 100, id="midpoint, boosting", marks=pytest.mark.slow),
+        pytest.param(
+            MidpointStatistic("boosting"), 100, id="midpoint, boosting", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_global_null(statistic: Statistic, runs: int) -> None:

@@ -34,13 +34,17 @@ def make_problem(rows: int, columns: int, unit: Array | None = None, seed: int =
     law = AutoregressiveGaussian(features=columns, rho=0.6)
     x = law.sample(rows, random_state=seed)
     y = np.zeros(rows)
-    return Problem(x, law.knockoffs(x, random_state=seed + 1), y, "regression", unit=unit).in_standard_units()
+    return Problem(
+        x, law.knockoffs(x, random_state=seed + 1), y, "regression", unit=unit
+    ).in_standard_units()
 
 
 def responses(problem: Problem, count: int = 3) -> Array:
     """Several, with units and origins of their own."""
     rng = np.random.default_rng(7)
-    signal = problem.x @ rng.normal(size=(problem.x.shape[1], count)) + rng.normal(size=(len(problem.x), count))
+    signal = problem.x @ rng.normal(size=(problem.x.shape[1], count)) + rng.normal(
+        size=(len(problem.x), count)
+    )
     return 5 + signal * 10.0 ** np.arange(count)
 
 
@@ -79,9 +83,15 @@ def test_lassos_are_those_of_scikit_learn(rows: int, columns: int) -> None:
 
 @pytest.mark.parametrize("rows", [60, 6])
 def test_lassos_with_groups_fulfil_the_conditions_of_their_minimum(rows: int) -> None:
-    """The gradient of a group in use points along its coefficients, as long as the penalty; else it is shorter."""
+    """The gradient of a group in use points along its coefficients, as long as the penalty;
+    else it is shorter.
+    """
     problem = make_problem(rows, 8, UNITS)
-    y, penalty, weight = responses(problem), np.array([0.2, 3.0, 10.0]), np.array([1.0, 2.0, 0.5, 1.0, 1.0])
+    y, penalty, weight = (
+        responses(problem),
+        np.array([0.2, 3.0, 10.0]),
+        np.array([1.0, 2.0, 0.5, 1.0, 1.0]),
+    )
     b = solved(problem.x, y, Penalised.of_units(UNITS, weight), penalty)
     x = problem.x - problem.x.mean(0)
     gradient = x.T @ (y - y.mean(0) - x @ b) / rows
@@ -110,7 +120,9 @@ def test_a_start_at_the_solution_stays_there() -> None:
 
 
 def best_lines(x: Array, y: Array, kept: Flags) -> Lasso:
-    """The lasso with the networks' penalty, in units of what the best ridge regression leaves of kept rows."""
+    """The lasso with the networks' penalty, in units of what the best ridge regression leaves of
+    kept rows.
+    """
     ridges = [Ridge(penalty * (~kept).sum()).fit(x[~kept], y[~kept]) for penalty in PENALTIES]
     left = min(((y[kept] - ridge.predict(x[kept])) ** 2).mean() for ridge in ridges)
     return Lasso(PENALTY * np.sqrt(left), tol=1e-9, max_iter=100_000).fit(x, y)
@@ -128,7 +140,9 @@ def held_out_one_at_a_time(problem: Problem, y: Array, rng: np.random.Generator)
         for block in np.array_split(rng.permutation(features), min(USUAL.blocks, features)):
             coins = rng.random((count, features)) < 0.5
             mixed = problem.x[train]
-            mixed[:, block] = np.where(coins[:, block], problem.x_tilde[train][:, block], mixed[:, block])
+            mixed[:, block] = np.where(
+                coins[:, block], problem.x_tilde[train][:, block], mixed[:, block]
+            )
             for k in range(y.shape[1]):
                 lines = best_lines(mixed, y[train, k], kept)
                 x, x_tilde = problem.x[test], problem.x_tilde[test]
@@ -152,9 +166,13 @@ def test_held_out_lines_are_the_loss_with_the_knockoff_minus_the_loss_with_the_f
 
 @pytest.mark.parametrize("law", [AutoregressiveGaussian(30), AutoregressiveMixture(30)])
 @pytest.mark.parametrize("compute", [held_out_lines, lasso_coefficients, ridge_coefficients])
-def test_few_steps_rank_the_features_as_many_do(law, compute, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_steps_rank_the_features_as_many_do(
+    law, compute, monkeypatch: pytest.MonkeyPatch
+) -> None:
     x = law.sample(400, random_state=0)
-    problem = Problem(x, law.knockoffs(x, random_state=1), x[:, 0], "regression").in_standard_units()
+    problem = Problem(
+        x, law.knockoffs(x, random_state=1), x[:, 0], "regression"
+    ).in_standard_units()
     y = responses(problem, 8)
     few = compute(problem, y, np.random.default_rng(0))
     monkeypatch.setattr(quick, "USUAL", USUAL._replace(steps=20 * USUAL.steps))
@@ -183,11 +201,15 @@ def coefficients_one_at_a_time(problem: Problem, y: Array) -> Array:
     for target in ((y - y.mean(0)) / y.std(0)).T:
         models = [Ridge(penalty * rows).fit(both, target) for penalty in RIDGE_PENALTIES]
         scores = [
-            ((target - model.predict(both)) ** 2).sum() / (1 - (values / (values + model.alpha)).sum() / rows) ** 2
+            ((target - model.predict(both)) ** 2).sum()
+            / (1 - (values / (values + model.alpha)).sum() / rows) ** 2
             for model in models
         ]
         sizes = (models[int(np.argmin(scores))].coef_ * both.std(0)).reshape(2, columns // 2)
-        norms = [np.linalg.norm(sizes[:, own_columns(problem, j)], axis=1) for j in range(problem.features)]
+        norms = [
+            np.linalg.norm(sizes[:, own_columns(problem, j)], axis=1)
+            for j in range(problem.features)
+        ]
         differences.append([own - other for own, other in norms])
     return np.array(differences)
 
@@ -213,7 +235,8 @@ def test_swapping_a_feature_with_its_knockoff_turns_the_sign_of_its_coefficient_
         swapped = rng.random(problem.features) < 0.5
         columns = problem.per_column(swapped)
         other = problem._replace(
-            x=np.where(columns, problem.x_tilde, problem.x), x_tilde=np.where(columns, problem.x, problem.x_tilde)
+            x=np.where(columns, problem.x_tilde, problem.x),
+            x_tilde=np.where(columns, problem.x, problem.x_tilde),
         )
         again = compute(other, y, np.random.default_rng(0))
         np.testing.assert_allclose(again, np.where(swapped, -w, w), rtol=1e-7, atol=1e-10)
@@ -245,7 +268,9 @@ def test_rows_of_a_group_are_never_on_both_sides() -> None:
 def test_few_rows_and_constant_responses_give_numbers(rows: int, compute) -> None:
     problem = make_problem(40, 5)
     few = problem._replace(x=problem.x[:rows], x_tilde=problem.x_tilde[:rows])
-    assert np.isfinite(compute(few, np.arange(2.0 * rows).reshape(rows, 2), np.random.default_rng(0))).all()
+    assert np.isfinite(
+        compute(few, np.arange(2.0 * rows).reshape(rows, 2), np.random.default_rng(0))
+    ).all()
     assert (compute(problem, np.ones((40, 2)), np.random.default_rng(0)) == 0).all()
     one_group = problem._replace(groups=np.zeros(40, dtype=int))
     assert np.isfinite(compute(one_group, responses(problem), np.random.default_rng(0))).all()

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from knockoffs import HoldoutStatistic, LassoStatistic, MidpointStatistic, fdp, knockoff_select, power
+from knockoffs import (
+    HoldoutStatistic,
+    LassoStatistic,
+    MidpointStatistic,
+    fdp,
+    knockoff_select,
+    power,
+)
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)
@@ -17,7 +24,11 @@ pytestmark = pytest.mark.slow
     [
         pytest.param(LassoStatistic(random_state=0), 100, id="lasso"),
         pytest.param(MidpointStatistic(random_state=0), 60, id="midpoint, five folds"),
-        pytest.param(HoldoutStatistic(mixture=0, folds=2, random_state=0), 60, id="held-out network, two folds"),
+        pytest.param(
+            HoldoutStatistic(mixture=0, folds=2, random_state=0),
+            60,
+            id="held-out network, two folds",
+        ),
         pytest.param(HoldoutStatistic(random_state=0), 20, id="mixture of networks, five folds"),
     ],
 )

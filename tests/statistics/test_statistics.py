@@ -19,7 +19,12 @@ from sklearn.preprocessing import StandardScaler
 
 from knockoffs import KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
-from knockoffs.density.response_networks import ResponseNetworks, cross_entropy, squared_error, swap_differences
+from knockoffs.density.response_networks import (
+    ResponseNetworks,
+    cross_entropy,
+    squared_error,
+    swap_differences,
+)
 from knockoffs.density.ridge import Line
 from knockoffs.runtime.progress import heard_by
 from knockoffs.runtime.randomness import random_generator
@@ -57,7 +62,9 @@ APPROXIMATE = [
     HoldoutStatistic(mixture=0, folds=2, random_state=0),
     HoldoutStatistic(random_state=0),
     HoldoutStatistic(LinearRegression(), mixture=0.5, folds=3, random_state=0),
-    HoldoutStatistic(make_pipeline(StandardScaler(), Ridge()), mixture=0, folds=None, random_state=0),
+    HoldoutStatistic(
+        make_pipeline(StandardScaler(), Ridge()), mixture=0, folds=None, random_state=0
+    ),
     HoldoutStatistic("linear+boosting", blocks=2, folds=2, random_state=0),
 ]
 ALL = [*EXACT, ImportanceStatistic(random_state=0), *APPROXIMATE]
@@ -65,7 +72,9 @@ ALL = [*EXACT, ImportanceStatistic(random_state=0), *APPROXIMATE]
 
 @pytest.mark.parametrize("statistic", EXACT, ids=repr)
 @pytest.mark.parametrize("target", ["real", "classes"])
-def test_swapping_a_feature_flips_its_sign_and_nothing_else(statistic: Statistic, target: str) -> None:
+def test_swapping_a_feature_flips_its_sign_and_nothing_else(
+    statistic: Statistic, target: str
+) -> None:
     y = Y if target == "real" else CLASSES
     if target == "classes" and isinstance(statistic, ImportanceStatistic):
         statistic = ImportanceStatistic(LogisticRegression(), random_state=0)
@@ -111,15 +120,21 @@ def test_the_same_seed_gives_the_same_numbers_and_nothing_is_touched(statistic: 
 
 
 def test_the_plain_statistic_is_the_difference_of_held_out_losses() -> None:
-    statistic = HoldoutStatistic(LinearRegression(), mixture=0, folds=None, test_size=0.3, random_state=0)
+    statistic = HoldoutStatistic(
+        LinearRegression(), mixture=0, folds=None, test_size=0.3, random_state=0
+    )
     data = Problem(X, X_TILDE, Y, "regression")
     ((train, test),) = statistic._splits(data, np.random.default_rng(0))
     split = Split(train, test)
     model = LinearRegression().fit(X[train], Y[train])
     swapped = X[test].copy()
     swapped[:, 1] = X_TILDE[test, 1]
-    expected = ((model.predict(swapped) - Y[test]) ** 2).mean() - ((model.predict(X[test]) - Y[test]) ** 2).mean()
-    (found,) = statistic._model_differences(LinearRegression(), data, split, np.random.default_rng(0))
+    expected = ((model.predict(swapped) - Y[test]) ** 2).mean() - (
+        (model.predict(X[test]) - Y[test]) ** 2
+    ).mean()
+    (found,) = statistic._model_differences(
+        LinearRegression(), data, split, np.random.default_rng(0)
+    )
     np.testing.assert_array_equal(found.features, np.arange(X.shape[1]))
     assert found.values[:, 1].mean() == pytest.approx(expected)
 
@@ -139,7 +154,9 @@ class Counted(LinearRegression):
 def test_every_feature_is_mixed_in_one_model_of_each_fold(blocks: int | None, models: int) -> None:
     Counted.mixed.clear()
     reports = []
-    statistic = HoldoutStatistic(Counted(), blocks=blocks, folds=2, standardise=False, random_state=0)
+    statistic = HoldoutStatistic(
+        Counted(), blocks=blocks, folds=2, standardise=False, random_state=0
+    )
     with heard_by(lambda *args: reports.append(args)):
         w = statistic.compute(X, X_TILDE, Y)
     assert len(Counted.mixed) == 2 * models
@@ -151,7 +168,9 @@ def test_every_feature_is_mixed_in_one_model_of_each_fold(blocks: int | None, mo
 
 def test_blocks_find_what_single_models_find() -> None:
     single, blocks = (
-        HoldoutStatistic(LinearRegression(), blocks=b, folds=2, random_state=0).compute(X, X_TILDE, Y)
+        HoldoutStatistic(LinearRegression(), blocks=b, folds=2, random_state=0).compute(
+            X, X_TILDE, Y
+        )
         for b in (None, 3)
     )
     assert blocks[RELEVANT].min() > blocks[~RELEVANT].max()
@@ -189,7 +208,9 @@ def test_the_mixture_gives_power_away() -> None:
 def test_groups_stay_together(folds: int | None) -> None:
     groups = np.repeat(np.arange(100), 4)
     statistic = HoldoutStatistic(folds=folds)
-    for train, test in statistic._splits(Problem(X, X_TILDE, Y, "regression", groups), np.random.default_rng(0)):
+    for train, test in statistic._splits(
+        Problem(X, X_TILDE, Y, "regression", groups), np.random.default_rng(0)
+    ):
         assert not set(groups[train]) & set(groups[test])
 
 
@@ -202,7 +223,10 @@ BLOCKS = {
 
 def some_networks(blocks: list[torch.Tensor], generator: torch.Generator) -> ResponseNetworks:
     """With hidden units that have a say."""
-    lines = [Line(torch.randn(3, 5, generator=generator), torch.randn(3, generator=generator)) for _ in blocks]
+    lines = [
+        Line(torch.randn(3, 5, generator=generator), torch.randn(3, generator=generator))
+        for _ in blocks
+    ]
     networks = ResponseNetworks(blocks, 3, lines, width=7, generator=generator).double()
     with torch.no_grad():
         networks.last.weight.normal_(generator=generator)
@@ -211,7 +235,9 @@ def some_networks(blocks: list[torch.Tensor], generator: torch.Generator) -> Res
 
 @pytest.mark.parametrize("blocks", BLOCKS.values(), ids=BLOCKS)
 @pytest.mark.parametrize("loss", [squared_error, cross_entropy])
-def test_swap_differences_are_those_of_one_network_at_a_time(blocks: list[torch.Tensor], loss: Any) -> None:
+def test_swap_differences_are_those_of_one_network_at_a_time(
+    blocks: list[torch.Tensor], loss: Any
+) -> None:
     generator = torch.Generator().manual_seed(0)
     networks = some_networks(blocks, generator)
     x, x_tilde = torch.randn(2, 20, 5, generator=generator, dtype=torch.float64)
@@ -257,15 +283,21 @@ def test_networks_find_a_product_that_lines_miss(task: str) -> None:
 
 
 def test_few_rows_are_no_reason_to_stop_at_straight_lines() -> None:
-    """An epoch of 300 rows has two steps: patience that counts epochs would end where training began."""
+    """An epoch of 300 rows has two steps: patience that counts epochs would end where training
+    began.
+    """
     rng = np.random.default_rng(5)
     x, x_tilde = rng.normal(size=(2, 300, 6))
-    w = HoldoutStatistic(folds=2, random_state=0).compute(x, x_tilde, 2 * x[:, 0] ** 2 + rng.normal(size=300))
+    w = HoldoutStatistic(folds=2, random_state=0).compute(
+        x, x_tilde, 2 * x[:, 0] ** 2 + rng.normal(size=300)
+    )
     assert w[0] > 50 * np.abs(w[1:]).max()
 
 
 def test_a_strong_curve_does_not_hide_a_weaker_one() -> None:
-    """A penalty for noise as large as all that straight lines leave would silence the second feature."""
+    """A penalty for noise as large as all that straight lines leave would silence the second
+    feature.
+    """
     rng = np.random.default_rng(6)
     x, x_tilde = rng.normal(size=(2, 1000, 6))
     y = 2 * x[:, 0] ** 2 + 2 * np.abs(x[:, 1]) + rng.normal(size=1000)
@@ -274,7 +306,8 @@ def test_a_strong_curve_does_not_hide_a_weaker_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "statistic", [HoldoutStatistic(folds=2, random_state=0), MidpointStatistic(folds=2, random_state=0)]
+    "statistic",
+    [HoldoutStatistic(folds=2, random_state=0), MidpointStatistic(folds=2, random_state=0)],
 )
 def test_a_column_that_is_constant_but_for_a_row_or_rounding_harms_no_other(statistic: Any) -> None:
     """The mean of equal numbers is not always that number: a deviation of 1e-17 is none."""
@@ -289,7 +322,9 @@ def test_a_column_that_is_constant_but_for_a_row_or_rounding_harms_no_other(stat
 def test_a_target_that_is_constant_but_for_a_row_gives_numbers() -> None:
     y = np.full(len(X), 0.1)
     y[5] = 3.0
-    assert np.isfinite(HoldoutStatistic(folds=2, task="regression", random_state=0).compute(X, X_TILDE, y)).all()
+    assert np.isfinite(
+        HoldoutStatistic(folds=2, task="regression", random_state=0).compute(X, X_TILDE, y)
+    ).all()
 
 
 def test_a_single_group_to_learn_from_is_split() -> None:
@@ -300,7 +335,9 @@ def test_a_single_group_to_learn_from_is_split() -> None:
 
 def test_the_unit_of_y_does_not_matter() -> None:
     """w of 1000 y + 5 is w of y, up to rounding, which training can enlarge a little."""
-    one, other = (HoldoutStatistic(folds=2, random_state=0).compute(X, X_TILDE, y) for y in (Y, 1000 * Y + 5))
+    one, other = (
+        HoldoutStatistic(folds=2, random_state=0).compute(X, X_TILDE, y) for y in (Y, 1000 * Y + 5)
+    )
     np.testing.assert_allclose(other, one, rtol=0.02, atol=1e-3 * np.abs(one).max())
 
 
@@ -355,7 +392,9 @@ def test_targets_of_all_types(y: Any, task: str) -> None:
         (["0", "1", "2"], [600, 398, 2], "classification"),
     ],
 )
-def test_whole_numbers_that_become_rare_are_counts(values: list[Any], counts: list[int], task: str) -> None:
+def test_whole_numbers_that_become_rare_are_counts(
+    values: list[Any], counts: list[int], task: str
+) -> None:
     y = np.repeat(values, counts)
     assert Target.read(y, "auto", rows=len(y), who="T").task == task
 
@@ -373,7 +412,17 @@ def test_whole_numbers_that_become_rare_are_counts(values: list[Any], counts: li
         ([0.0, 1.0, np.inf] * 10, "infinite values"),
         ([[1, 2], [3]] * 15, "y is no array"),
     ],
-    ids=["masked", "masked text", "NA", "arrow NA", "mixed", "complex", "dates", "infinite", "ragged"],
+    ids=[
+        "masked",
+        "masked text",
+        "NA",
+        "arrow NA",
+        "mixed",
+        "complex",
+        "dates",
+        "infinite",
+        "ragged",
+    ],
 )
 def test_targets_that_are_refused(y: Any, said: str) -> None:
     with pytest.raises(ValueError, match=f"^T: .*{said}"):
@@ -388,7 +437,9 @@ def test_rows_and_columns_in_another_order_are_refused() -> None:
     expected = statistic.compute(X, X_TILDE, Y, groups=groups.to_numpy())
     np.testing.assert_array_equal(statistic.compute(x, x_tilde, y, groups=groups), expected)
     numbered, numbered_groups = x_tilde.reset_index(drop=True), groups.reset_index(drop=True)
-    np.testing.assert_array_equal(statistic.compute(x, numbered, y, groups=numbered_groups), expected)
+    np.testing.assert_array_equal(
+        statistic.compute(x, numbered, y, groups=numbered_groups), expected
+    )
     for (bad_x_tilde, bad_y, bad_groups), said in (
         ((x_tilde, y[::-1], groups), "y has the row labels"),
         ((x_tilde, y, groups[::-1]), "groups has the row labels"),
@@ -411,7 +462,9 @@ def test_rows_and_columns_in_another_order_are_refused() -> None:
 )
 def test_bad_targets(y: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        LassoStatistic(task="auto" if said == "one class only" else "regression").compute(X, X_TILDE, y)
+        LassoStatistic(task="auto" if said == "one class only" else "regression").compute(
+            X, X_TILDE, y
+        )
 
 
 def test_bad_arguments() -> None:
@@ -424,12 +477,16 @@ def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match=r"folds=1 is not valid"):
         HoldoutStatistic(folds=1).compute(X, X_TILDE, Y)
     for cv in (1, "5"):
-        with pytest.raises(ValueError, match=rf"cv={cv!r} is not valid: pass a whole number of at least 2"):
+        with pytest.raises(
+            ValueError, match=rf"cv={cv!r} is not valid: pass a whole number of at least 2"
+        ):
             LassoStatistic(cv=cv).compute(X, X_TILDE, Y)
     with pytest.raises(ValueError, match="has no predict_proba"):
         HoldoutStatistic(Ridge()).compute(X, X_TILDE, CLASSES)
     in_one_group, groups = np.arange(400) < 10, np.arange(400) // 10
-    with pytest.raises(ValueError, match="'boosting' has one class alone to learn from in some fold"):
+    with pytest.raises(
+        ValueError, match="'boosting' has one class alone to learn from in some fold"
+    ):
         HoldoutStatistic("boosting").compute(X, X_TILDE, in_one_group, groups=groups)
 
 
@@ -442,7 +499,12 @@ def test_the_linear_response_is_the_papers() -> None:
 
 @pytest.mark.parametrize(
     "statistic",
-    [*EXACT, ImportanceStatistic(random_state=0), MidpointStatistic(Ridge(), folds=2), HoldoutStatistic(Ridge())],
+    [
+        *EXACT,
+        ImportanceStatistic(random_state=0),
+        MidpointStatistic(Ridge(), folds=2),
+        HoldoutStatistic(Ridge()),
+    ],
     ids=repr,
 )
 def test_a_feature_whose_knockoff_is_a_copy_has_a_statistic_of_zero(statistic: Statistic) -> None:
@@ -454,12 +516,15 @@ def test_a_feature_whose_knockoff_is_a_copy_has_a_statistic_of_zero(statistic: S
     assert w[1] > 0
 
 
-# held-out statistics --------------------------------------------------------------------------------------------
+# held-out statistics
+# --------------------------------------------------------------------------------------------
 
 HALF = slice(0, 160)
 MIDPOINT = [
     pytest.param(MidpointStatistic(folds=2, random_state=0), id="network"),
-    pytest.param(MidpointStatistic(folds=None, test_size=0.3, random_state=0), id="network, one split"),
+    pytest.param(
+        MidpointStatistic(folds=None, test_size=0.3, random_state=0), id="network, one split"
+    ),
     pytest.param(MidpointStatistic("boosting", folds=2, random_state=0), id="boosting"),
     pytest.param(MidpointStatistic("lightgbm", folds=2, random_state=0), id="lightgbm"),
     pytest.param(MidpointStatistic(LogisticRegression(), folds=5, random_state=0), id="logistic"),
@@ -467,14 +532,23 @@ MIDPOINT = [
 
 
 @pytest.mark.parametrize("statistic", MIDPOINT)
-@pytest.mark.parametrize("y", [Y[HALF], CLASSES[HALF], Y[HALF] > 0], ids=["real", "three classes", "two classes"])
-def test_the_midpoint_statistic_flips_its_own_sign_bit_by_bit(statistic: MidpointStatistic, y: Any) -> None:
+@pytest.mark.parametrize(
+    "y", [Y[HALF], CLASSES[HALF], Y[HALF] > 0], ids=["real", "three classes", "two classes"]
+)
+def test_the_midpoint_statistic_flips_its_own_sign_bit_by_bit(
+    statistic: MidpointStatistic, y: Any
+) -> None:
     if isinstance(statistic.estimator, LogisticRegression) and y.dtype.kind == "f":
         statistic = MidpointStatistic(Ridge(), folds=5, random_state=0)
     x, x_tilde = X[HALF], X_TILDE[HALF]
     w = statistic.compute(x, x_tilde, y)
     assert (w != 0).all()
-    for mask in (np.arange(8) == 0, np.arange(8) == 5, np.arange(8) % 3 == 1, np.ones(8, dtype=bool)):
+    for mask in (
+        np.arange(8) == 0,
+        np.arange(8) == 5,
+        np.arange(8) % 3 == 1,
+        np.ones(8, dtype=bool),
+    ):
         swapped = statistic.compute(np.where(mask, x_tilde, x), np.where(mask, x, x_tilde), y)
         np.testing.assert_array_equal(swapped, np.where(mask, -w, w))
 
@@ -493,7 +567,9 @@ def test_the_midpoint_statistic_by_hand() -> None:
     given = MidpointStatistic(LinearRegression(), folds=3, standardise=False, random_state=4)
     np.testing.assert_allclose(given.compute(X, X_TILDE, Y), total / len(Y), rtol=1e-9)
     # least squares do not depend on units, and squared errors come in units of the variance of y
-    np.testing.assert_allclose(statistic.compute(X, X_TILDE, Y), total / len(Y) / Y.var(), rtol=1e-9)
+    np.testing.assert_allclose(
+        statistic.compute(X, X_TILDE, Y), total / len(Y) / Y.var(), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", ["boosting", "lightgbm"])
@@ -509,7 +585,8 @@ def test_other_names_of_estimators_are_refused() -> None:
     for kind in (HoldoutStatistic, MidpointStatistic):
         with pytest.raises(
             ValueError,
-            match=r"estimator='xgboost' is not valid: pass one of 'boosting', 'linear\+boosting', 'lightgbm'",
+            match=r"estimator='xgboost' is not valid: pass one of 'boosting', 'linear\+boosting', "
+            r"'lightgbm'",
         ):
             kind("xgboost").compute(X, X_TILDE, Y)
 
@@ -535,7 +612,9 @@ def test_area_under_the_curve_by_hand(midpoint: bool) -> None:
     statistic = kind(LogisticRegression(), scoring="roc_auc", folds=2, random_state=4, **settings)
     base = (Z + Z_TILDE) / 2 if midpoint else Z
     expected = np.zeros(8)
-    for train, test in statistic._splits(Problem(X, X_TILDE, y, "classification"), random_generator(4)):
+    for train, test in statistic._splits(
+        Problem(X, X_TILDE, y, "classification"), random_generator(4)
+    ):
         model = LogisticRegression().fit(base[train], y[train])
         for j in range(8):
             for table, sign in ((Z, 1), (Z_TILDE, -1)):  # a score: larger is better
@@ -559,7 +638,9 @@ def test_absolute_error_by_hand(folds: int | None) -> None:
         for j in range(8):
             swapped = Z[test].copy()
             swapped[:, j] = Z_TILDE[test, j]
-            errors = np.abs(model.predict(swapped) - Y[test]) - np.abs(model.predict(Z[test]) - Y[test])
+            errors = np.abs(model.predict(swapped) - Y[test]) - np.abs(
+                model.predict(Z[test]) - Y[test]
+            )
             expected[j] += errors.sum()
     if folds == 3:
         with pytest.warns(KnockoffWarning, match="folds=3"):
@@ -573,7 +654,9 @@ def test_absolute_error_by_hand(folds: int | None) -> None:
 def test_a_scorer_is_as_good_as_its_name(mixture: float) -> None:
     scorer = make_scorer(mean_absolute_error, greater_is_better=False)
     named, given = (
-        HoldoutStatistic(Ridge(), mixture=mixture, folds=2, scoring=scoring, random_state=0).compute(X, X_TILDE, Y)
+        HoldoutStatistic(
+            Ridge(), mixture=mixture, folds=2, scoring=scoring, random_state=0
+        ).compute(X, X_TILDE, Y)
         for scoring in ("neg_mean_absolute_error", scorer)
     )
     np.testing.assert_array_equal(named, given)
@@ -615,10 +698,16 @@ def test_reports_count_up_to_their_total(statistic: Statistic, total: int) -> No
 
 def test_the_plain_statistic_with_many_folds_is_warned_of() -> None:
     for folds in (3, 5):
-        with pytest.warns(KnockoffWarning, match=f"mixture=0 with folds={folds} exceeds its level") as caught:
+        with pytest.warns(
+            KnockoffWarning, match=f"mixture=0 with folds={folds} exceeds its level"
+        ) as caught:
             HoldoutStatistic(Ridge(), mixture=0, folds=folds).compute(X, X_TILDE, Y)
         assert [warning.filename for warning in caught] == [__file__]
-    for settings in ({"mixture": 0, "folds": 2}, {"mixture": 0, "folds": None}, {"mixture": 0.1, "folds": 5}):
+    for settings in (
+        {"mixture": 0, "folds": 2},
+        {"mixture": 0, "folds": None},
+        {"mixture": 0.1, "folds": 5},
+    ):
         HoldoutStatistic(Ridge(), **settings).compute(X, X_TILDE, Y)  # a warning would be an error
 
 
@@ -626,13 +715,19 @@ def test_the_plain_statistic_with_many_folds_is_warned_of() -> None:
 def test_a_rare_class_is_named_with_its_remedy(kind: Any) -> None:
     y = pd.Series(np.where(np.arange(400) < 4, "rare", CLASSES), name="dose")
     said = (
-        r"folds=5 needs as many rows of each class of y \('dose'\), but 'rare' has 4 rows\. .*, or pass folds=4 in"
+        r"folds=5 needs as many rows of each class of y \('dose'\), but 'rare' has 4 rows\. "
+        r".*, or pass folds=4 in"
     )
     with pytest.raises(ValueError, match=said):
         kind(LogisticRegression(), folds=5).compute(X, X_TILDE, y)
-    said = r"of y, but 'rarest' has 1 row, 'rare' has 3 rows\. Join rare classes or drop.* is a quantity\.$"
+    said = (
+        r"of y, but 'rarest' has 1 row, 'rare' has 3 rows\. Join rare classes or drop.* is a "
+        r"quantity\.$"
+    )
     with pytest.raises(ValueError, match=said):
-        kind(LogisticRegression(), folds=5).compute(X, X_TILDE, np.where(np.arange(400) < 1, "rarest", y))
+        kind(LogisticRegression(), folds=5).compute(
+            X, X_TILDE, np.where(np.arange(400) < 1, "rarest", y)
+        )
     assert np.isfinite(kind(LogisticRegression(), folds=4).compute(X, X_TILDE, y)).all()
 
 
@@ -650,7 +745,8 @@ def test_few_counts_are_told_of_the_other_task() -> None:
 def test_fewer_groups_than_folds(kind: Any, y: Any) -> None:
     model = Ridge() if y is Y else LogisticRegression()
     with pytest.raises(
-        ValueError, match=r"folds=5 needs as many groups; there are 4\. Collect more, or pass folds=4"
+        ValueError,
+        match=r"folds=5 needs as many groups; there are 4\. Collect more, or pass folds=4",
     ):
         kind(model, folds=5).compute(X, X_TILDE, y, groups=np.arange(400) % 4)
     assert np.isfinite(kind(model, folds=4).compute(X, X_TILDE, y, groups=np.arange(400) % 4)).all()
@@ -661,7 +757,8 @@ def test_fewer_rows_than_folds() -> None:
         MidpointStatistic(Ridge(), folds=9).compute(X[:8], X_TILDE[:8], Y[:8])
 
 
-# lasso with groups ----------------------------------------------------------------------------------------------
+# lasso with groups
+# ----------------------------------------------------------------------------------------------
 
 GROUPS = np.random.default_rng(3).permutation(np.repeat(np.arange(50), 8))
 
@@ -691,16 +788,22 @@ def test_groups_stay_together_in_the_cross_validation_of_the_lasso(
     for train, test in splits:
         assert not set(GROUPS[train]) & set(GROUPS[test])
         assert len(train) + len(test) == 400
-    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in splits])), np.arange(400))
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([test for _, test in splits])), np.arange(400)
+    )
 
 
 def test_the_lasso_with_groups_is_exact_and_does_not_care_for_their_names() -> None:
     statistic = LassoStatistic(random_state=0)
     w = statistic.compute(X, X_TILDE, Y, groups=GROUPS)
     mask = np.arange(8) % 2 == 0
-    swapped = statistic.compute(np.where(mask, X_TILDE, X), np.where(mask, X, X_TILDE), Y, groups=GROUPS)
+    swapped = statistic.compute(
+        np.where(mask, X_TILDE, X), np.where(mask, X, X_TILDE), Y, groups=GROUPS
+    )
     np.testing.assert_allclose(swapped, np.where(mask, -w, w), atol=1e-8)
-    np.testing.assert_array_equal(statistic.compute(X, X_TILDE, Y, groups=GROUPS.astype(float) + 0.5), w)
+    np.testing.assert_array_equal(
+        statistic.compute(X, X_TILDE, Y, groups=GROUPS.astype(float) + 0.5), w
+    )
 
 
 def test_the_lasso_with_fewer_groups_than_folds() -> None:
@@ -710,14 +813,20 @@ def test_the_lasso_with_fewer_groups_than_folds() -> None:
 
 @pytest.mark.parametrize("statistic", [*ALL, LassoStatistic(cv=3)], ids=repr)
 def test_groups_of_the_wrong_length(statistic: Statistic) -> None:
-    with pytest.raises(ValueError, match="groups has 399 entries; pass one for each of the 400 rows"):
+    with pytest.raises(
+        ValueError, match="groups has 399 entries; pass one for each of the 400 rows"
+    ):
         statistic.compute(X, X_TILDE, Y, groups=np.arange(399))
 
 
 @pytest.mark.parametrize("kind", [HoldoutStatistic, MidpointStatistic])
-def test_folds_side_by_side_give_the_same_statistic(kind: type[HoldoutStatistic | MidpointStatistic]) -> None:
+def test_folds_side_by_side_give_the_same_statistic(
+    kind: type[HoldoutStatistic | MidpointStatistic],
+) -> None:
     rng = np.random.default_rng(0)
     x, x_tilde = rng.normal(size=(2, 120, 4))
     y = x[:, 0] + rng.normal(size=120)
-    one, two = (kind(folds=3, n_jobs=jobs, random_state=0).compute(x, x_tilde, y) for jobs in (None, 2))
+    one, two = (
+        kind(folds=3, n_jobs=jobs, random_state=0).compute(x, x_tilde, y) for jobs in (None, 2)
+    )
     assert np.array_equal(one, two)

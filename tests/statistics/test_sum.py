@@ -1,4 +1,6 @@
-"""The sum of statistics: exact where its terms are, in units of none, and about as good as the better term."""
+"""The sum of statistics: exact where its terms are, in units of none,
+and about as good as the better term.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,8 @@ def test_it_is_exact_only_where_all_terms_are() -> None:
 
 
 def test_a_term_that_says_nothing_leaves_the_others_as_they_are() -> None:
-    y = np.abs(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=400)  # a lasso sees nothing here
+    # a lasso sees nothing here
+    y = np.abs(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=400)
     lasso = LassoStatistic(cv=2, random_state=0)
     networks = HoldoutStatistic(folds=2, random_state=0)
     assert networks.compute(X, X_TILDE, y).argmax() == 0
@@ -72,12 +75,16 @@ def test_a_term_that_says_nothing_leaves_the_others_as_they_are() -> None:
 def test_the_predictions_are_those_of_the_networks() -> None:
     networks = HoldoutStatistic(folds=2, random_state=5)
     _, expected = networks.compute_with_predictions(X, X_TILDE, Y)
-    _, found = SumStatistic([LassoStatistic(), networks], random_state=0).compute_with_predictions(X, X_TILDE, Y)
+    _, found = SumStatistic([LassoStatistic(), networks], random_state=0).compute_with_predictions(
+        X, X_TILDE, Y
+    )
     assert expected is not None
     np.testing.assert_array_equal(found, expected)
 
 
-def test_a_selection_by_the_command_lines_name_is_the_same_twice_and_finds_the_relevant_ones() -> None:
+def test_a_selection_by_the_command_lines_name_is_the_same_twice_and_finds_the_relevant_ones() -> (
+    None
+):
     selector = KnockoffSelector("gaussian", "sum", fdr=0.4, random_state=0).fit(X, Y)
     again = KnockoffSelector("gaussian", SumStatistic(), fdr=0.4, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(selector.w_, again.w_)
@@ -114,7 +121,9 @@ def test_what_is_no_sum_is_refused(statistics: Any) -> None:
 def test_a_term_of_another_task_is_refused() -> None:
     """All terms explain the same y: a task of one of them had no effect."""
     terms = [LassoStatistic(task="regression"), ImportanceStatistic()]
-    with pytest.raises(ValueError, match=r"not that of the sum, task='auto'. Pass task='regression' to Sum"):
+    with pytest.raises(
+        ValueError, match=r"not that of the sum, task='auto'. Pass task='regression' to Sum"
+    ):
         SumStatistic(terms).compute(X, X_TILDE, Y > 0)
     found = SumStatistic(terms, task="regression", random_state=0).compute(X, X_TILDE, Y > 0)
     terms = [LassoStatistic(), ImportanceStatistic()]

@@ -1,4 +1,6 @@
-"""Selected columns have the cells and the types that they have in the table, whatever these types are."""
+"""Selected columns have the cells and the types that they have in the table,
+whatever these types are.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,13 @@ def fitted(table: Any) -> KnockoffSelector:
 
 
 @pytest.mark.filterwarnings("ignore::knockoffs.KnockoffWarning")
-@pytest.mark.parametrize("fills", [(0.0, 0.0), (np.nan, np.nan), (0.0, np.nan), (1.0, None), (0.0, None)])
+@pytest.mark.parametrize(
+    "fills", [(0.0, 0.0), (np.nan, np.nan), (0.0, np.nan), (1.0, None), (0.0, None)]
+)
 def test_sparse_columns_come_back_whatever_they_leave_out(fills: tuple[float | None, ...]) -> None:
-    """With zeros left out they are a sparse matrix, as before; None stands for a column that is not sparse."""
+    """With zeros left out they are a sparse matrix, as before;
+    None stands for a column that is not sparse.
+    """
     frame = pd.DataFrame(CELLS, columns=["a", "b", "c"]).mask(lambda table: table > 1)
     for name, fill in zip(frame, fills, strict=False):
         if fill is not None:
@@ -55,5 +61,9 @@ def test_intervals_of_pyarrow_go_all_the_way() -> None:
     assert selector.selection_.discoveries == ["cut", "b"]
     assert selector.schema_[0].kind == "ordinal"
     knockoffs = selector.generator_.sample(pa.Table.from_pandas(frame), random_state=0)
-    assert knockoffs.schema.field("cut").type == pa.Table.from_pandas(frame).schema.field("cut").type
-    np.testing.assert_array_equal(selector.transform(pa.Table.from_pandas(frame))[:, 1].astype(float), CELLS[:, 1])
+    assert (
+        knockoffs.schema.field("cut").type == pa.Table.from_pandas(frame).schema.field("cut").type
+    )
+    np.testing.assert_array_equal(
+        selector.transform(pa.Table.from_pandas(frame))[:, 1].astype(float), CELLS[:, 1]
+    )

@@ -40,7 +40,9 @@ def test_the_columns_of_each_kind() -> None:
     assert np.isfinite(x).all()
     # indicators of the levels that are kept, the most frequent ones, and of missing cells
     kept = pd.concat([X, X_TILDE])["town"].value_counts().iloc[MOST_INDICATORS - 1]
-    np.testing.assert_array_less(kept - 1, np.concatenate(design.tables)[:, design.unit == 0].sum(0))
+    np.testing.assert_array_less(
+        kept - 1, np.concatenate(design.tables)[:, design.unit == 0].sum(0)
+    )
     np.testing.assert_array_equal(x[:, design.unit == 2].sum(1), 1)
     np.testing.assert_array_equal(x[:, design.unit == 3][:, 0], X["count"])
     value, gap = x[:, design.unit == 1].T
@@ -62,7 +64,9 @@ def test_a_table_of_numbers_stays_as_it_is() -> None:
     np.testing.assert_array_equal(design.unit, [0, 1])
 
 
-@pytest.mark.parametrize("names", [["town"], ["length", "flag"], ["colour", "count"], list(X.columns)], ids=str)
+@pytest.mark.parametrize(
+    "names", [["town"], ["length", "flag"], ["colour", "count"], list(X.columns)], ids=str
+)
 def test_a_swap_of_features_swaps_their_columns_bit_by_bit(names: list[str]) -> None:
     one, other = X.copy(), X_TILDE.copy()
     one[names], other[names] = X_TILDE[names], X[names]
@@ -74,7 +78,10 @@ def test_a_swap_of_features_swaps_their_columns_bit_by_bit(names: list[str]) -> 
 
 
 def levels_of(one: list[str], other: list[str], *, ordered: bool) -> tuple[str, ...]:
-    tables = (pd.DataFrame({"a": pd.Categorical(levels, levels, ordered=ordered)}) for levels in (one, other))
+    tables = (
+        pd.DataFrame({"a": pd.Categorical(levels, levels, ordered=ordered)})
+        for levels in (one, other)
+    )
     x, x_tilde = aligned(*(read_table(table, who="T") for table in tables), who="T")
     assert x.levels == x_tilde.levels
     assert x.levels[0] is not None
@@ -90,7 +97,9 @@ def test_levels_are_numbered_alike_whichever_table_they_come_from() -> None:
             assert levels_of(one, other, ordered=ordered) == expected
             assert levels_of(other, one, ordered=ordered) == expected
     assert levels_of(["c", "a"], ["a", "b"], ordered=False) == ("a", "b", "c")
-    with pytest.raises(ValueError, match=r"T: X and X_tilde differ.*ordered categories in different orders"):
+    with pytest.raises(
+        ValueError, match=r"T: X and X_tilde differ.*ordered categories in different orders"
+    ):
         levels_of(["c", "a"], ["a", "c"], ordered=True)
 
 

@@ -57,7 +57,10 @@ def test_spellings_of_one_level(labels: list[str], same: list[list[str]]) -> Non
 
 
 def test_categories_that_do_not_occur_are_no_spellings() -> None:
-    assert said_of(pd.DataFrame({"x": pd.Categorical(["a one", "b"] * 9, ["a one", "A one", "b"])})) is None
+    assert (
+        said_of(pd.DataFrame({"x": pd.Categorical(["a one", "b"] * 9, ["a one", "A one", "b"])}))
+        is None
+    )
 
 
 MARKED: dict[str, tuple[np.ndarray, float]] = {
@@ -76,7 +79,8 @@ MARKED: dict[str, tuple[np.ndarray, float]] = {
 def test_numbers_that_stand_for_missing_cells(column: np.ndarray, mark: float) -> None:
     marks, counts = number_marks(with_mark(column, mark))
     assert (marks.tolist(), counts.tolist()) == ([mark], [5])
-    assert not len(number_marks(with_mark(column, mark, cells=2))[0])  # a value that hardly repeats is an outlier
+    # a value that hardly repeats is an outlier
+    assert not len(number_marks(with_mark(column, mark, cells=2))[0])
     assert not len(number_marks(column)[0])
     said = said_of(pd.DataFrame({"x": with_mark(column, mark)}))
     assert said is not None
@@ -118,7 +122,12 @@ def test_codes_of_categories_are_no_marks() -> None:
     codes = with_mark(RNG.integers(1, 5, size=ROWS).astype(float), 99)
     assert said_of(pd.DataFrame({"x": codes})) is not None
     assert said_of(pd.DataFrame({"x": codes}), kinds={"x": "nominal"}) is None
-    assert said_of(pd.DataFrame({"x": pd.Categorical(["b", "a"] * 9, [*map(str, range(9)), "a", "b"])})) is None
+    assert (
+        said_of(
+            pd.DataFrame({"x": pd.Categorical(["b", "a"] * 9, [*map(str, range(9)), "a", "b"])})
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize("mark", ["?", ".", "unknown", "Unknown", "n/a", "NA", " ", "", "missing"])
@@ -155,12 +164,17 @@ def test_patients_seen_several_times_are_groups() -> None:
         assert said is not None
         assert f"column {name!r}: looks like an identifier whose values repeat" in said
         assert "groups=" in said
-    assert said_of(pd.DataFrame({"site_id": visits % 8, "subject": ["art", "chemistry"] * 150})) is None
+    assert (
+        said_of(pd.DataFrame({"site_id": visits % 8, "subject": ["art", "chemistry"] * 150}))
+        is None
+    )
     assert said_of(pd.DataFrame({"age": visits, "town": [f"t{k}" for k in visits]})) is None
 
 
 def seen_four_times(name: str) -> pd.DataFrame:
-    """Rows of 75 persons whose sex and birthplace do not change, whose age rises, and who are measured anew."""
+    """Rows of 75 persons whose sex and birthplace do not change, whose age rises,
+    and who are measured anew.
+    """
     rng = np.random.default_rng(3)
     person = np.repeat(rng.permutation(ROWS // 4), 4)
     sex, place = rng.integers(2, size=ROWS // 4), rng.integers(9, size=ROWS // 4)
@@ -171,7 +185,10 @@ def seen_four_times(name: str) -> pd.DataFrame:
 def test_codes_of_groups_are_known_by_what_their_rows_have_in_common() -> None:
     said = said_of(seen_four_times("nr"))
     assert said is not None
-    assert "column 'nr': rows with the same value also agree in column 'sex', column 'birthplace'" in said
+    assert (
+        "column 'nr': rows with the same value also agree in column 'sex', column 'birthplace'"
+        in said
+    )
     assert "--groups" in said
     by_name = said_of(seen_four_times("patient_id"))  # said once
     assert by_name is not None
@@ -187,26 +204,43 @@ def test_names_of_groups_are_not_told_to_be_nominal() -> None:
 
 
 def test_what_two_studies_did_not_measure_is_not_in_common() -> None:
-    """Rows of a study lack the columns of the other one, and so agree in that, whatever their values."""
+    """Rows of a study lack the columns of the other one, and so agree in that,
+    whatever their values.
+    """
     rng = np.random.default_rng(5)
     first = np.arange(ROWS) < ROWS // 2
-    scores = {f"score{j}": np.where(first == (j < 2), rng.integers(0, 40, size=ROWS), np.nan) for j in range(4)}
-    assert said_of(pd.DataFrame({"study": np.where(first, "a", "b"), "x": MEASURED} | scores)) is None
-    table = seen_four_times("nr")  # what a person has in common also counts where half of the persons lack it
+    scores = {
+        f"score{j}": np.where(first == (j < 2), rng.integers(0, 40, size=ROWS), np.nan)
+        for j in range(4)
+    }
+    assert (
+        said_of(pd.DataFrame({"study": np.where(first, "a", "b"), "x": MEASURED} | scores)) is None
+    )
+    # what a person has in common also counts where half of the persons lack it
+    table = seen_four_times("nr")
     table.loc[table["nr"] % 2 == 0, ["sex", "birthplace"]] = np.nan
     said = said_of(table)
     assert said is not None
-    assert "column 'nr': rows with the same value also agree in column 'sex', column 'birthplace'" in said
+    assert (
+        "column 'nr': rows with the same value also agree in column 'sex', column 'birthplace'"
+        in said
+    )
 
 
 def test_steps_of_a_quantity_and_rare_levels_are_no_groups() -> None:
     rng = np.random.default_rng(4)
     age = np.sort(rng.integers(20, 80, size=ROWS)).astype(float)
     steps = pd.DataFrame({"age": rng.permutation(age)})
-    steps["born"], steps["decade"], steps["square"] = 2020 - steps["age"], steps["age"] // 10, steps["age"] ** 2
+    steps["born"], steps["decade"], steps["square"] = (
+        2020 - steps["age"],
+        steps["age"] // 10,
+        steps["age"] ** 2,
+    )
     rare = rng.random((ROWS, 20)) < 0.01  # hardly any two rows differ in them
     counts = pd.DataFrame(rng.poisson(30, size=(ROWS, 5))).add_prefix("count")
-    assert said_of(pd.concat([steps, counts, pd.DataFrame(rare).add_prefix("rare")], axis=1)) is None
+    assert (
+        said_of(pd.concat([steps, counts, pd.DataFrame(rare).add_prefix("rare")], axis=1)) is None
+    )
 
 
 def test_a_code_of_places_that_decides_on_prices_is_named() -> None:
@@ -220,8 +254,12 @@ def test_a_code_of_places_that_decides_on_prices_is_named() -> None:
 
 
 def test_null_and_nan_become_one() -> None:
-    column = pl.Series([None, float("nan"), *np.random.default_rng(0).normal(size=18)], dtype=pl.Float64)
-    said = said_of(pl.DataFrame({"x": column, "y": column.fill_nan(None), "z": column.fill_null(0.5)}))
+    column = pl.Series(
+        [None, float("nan"), *np.random.default_rng(0).normal(size=18)], dtype=pl.Float64
+    )
+    said = said_of(
+        pl.DataFrame({"x": column, "y": column.fill_nan(None), "z": column.fill_null(0.5)})
+    )
     assert said is not None
     assert "column 'x': holds null and NaN, which are both read as missing" in said
     assert "'y'" not in said
@@ -232,7 +270,9 @@ def test_one_caution_names_all_and_is_kept_with_the_selection() -> None:
     X = pd.DataFrame(RNG.normal(size=(ROWS, 12)), columns=[f"x{j}" for j in range(12)])
     X["sex"] = ["Male", "male", "Female"] * (ROWS // 3)
     X["age"] = with_mark(AGES, 999)
-    selector = KnockoffSelector(GaussianKnockoffs(), LassoStatistic(), fdr=0.5, certify=False, random_state=0)
+    selector = KnockoffSelector(
+        GaussianKnockoffs(), LassoStatistic(), fdr=0.5, certify=False, random_state=0
+    )
     with pytest.warns(KnockoffWarning, match="may not mean what they say"):
         selector.fit(X, X[["x0", "x1", "x2", "x3", "x4"]].sum(axis=1) + RNG.normal(size=ROWS))
     (said,) = [caution for caution in selector.selection_.cautions if "may not mean" in caution]
@@ -256,12 +296,16 @@ def test_silence_on_tables_of_scikit_learn(name: str) -> None:
     ],
 )
 def test_silence_on_real_tables(folder: str, load: Any) -> None:
-    """Mixed types, missing cells, mutations, intensive care and gene expression, as the experiments take them."""
+    """Mixed types, missing cells, mutations, intensive care and gene expression,
+    as the experiments take them.
+    """
     assert said_of(load(folder_with(folder))) is None
 
 
 def test_tails_that_reach_below_zero_are_no_marks() -> None:
-    """Whole numbers and decimals around a small mean: the lowest value is -1 now and then, and repeats."""
+    """Whole numbers and decimals around a small mean: the lowest value is -1 now and then,
+    and repeats.
+    """
     rng = np.random.default_rng(1)
     columns = [np.rint(rng.normal(10, 4, size=1000)) for _ in range(100)]
     columns += [rng.poisson(rng.uniform(3, 12), size=1000) - 1.0 for _ in range(100)]

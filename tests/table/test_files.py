@@ -1,4 +1,6 @@
-"""Tables from and to files: what was written comes back, and a file that holds no table is named."""
+"""Tables from and to files: what was written comes back,
+and a file that holds no table is named.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ from knockoffs.runtime import memory
 from knockoffs.runtime.cautions import KnockoffWarning
 from knockoffs.table.files import TableFileError, read_frame, without_mark, write_frame
 
-FRAME = pd.DataFrame({"age": [30, 41, 52], "dose, in mg": [0.1, 1e-300, -2.5e17], "smoker": [True, False, True]})
+FRAME = pd.DataFrame(
+    {"age": [30, 41, 52], "dose, in mg": [0.1, 1e-300, -2.5e17], "smoker": [True, False, True]}
+)
 Read = Callable[..., pd.DataFrame]
 
 
@@ -87,12 +91,16 @@ def test_the_delimiter_is_found_out(read: Read, separator: str) -> None:
 
 @pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS.keys())
 @pytest.mark.parametrize("content", [text(), parquet()], ids=["text", "parquet"])
-def test_compression_is_known_by_content(read: Read, content: bytes, compress: Callable[[bytes], bytes]) -> None:
+def test_compression_is_known_by_content(
+    read: Read, content: bytes, compress: Callable[[bytes], bytes]
+) -> None:
     pd.testing.assert_frame_equal(read(compress(content)), FRAME)
 
 
 def test_a_zip_may_hold_a_folder(read: Read) -> None:
-    pd.testing.assert_frame_equal(read(zipped(**{"folder/": b"", "folder/table.csv": text()})), FRAME)
+    pd.testing.assert_frame_equal(
+        read(zipped(**{"folder/": b"", "folder/table.csv": text()})), FRAME
+    )
 
 
 def test_a_delimiter_that_is_given_wins(read: Read) -> None:
@@ -101,7 +109,9 @@ def test_a_delimiter_that_is_given_wins(read: Read) -> None:
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"], ids=["unix", "windows", "old mac"])
-@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b"\n\n"], ids=["plain", "BOM", "blank lines"])
+@pytest.mark.parametrize(
+    "start", [b"", b"\xef\xbb\xbf", b"\n\n"], ids=["plain", "BOM", "blank lines"]
+)
 def test_marks_of_other_systems_do_not_matter(read: Read, line_end: bytes, start: bytes) -> None:
     pd.testing.assert_frame_equal(read((start + text()).replace(b"\n", line_end)), FRAME)
 
@@ -127,7 +137,9 @@ def test_names_may_hold_more_marks_than_there_are_delimiters(read: Read) -> None
 
 @pytest.mark.parametrize("separator", [",", "\t", ";", "|"])
 def test_a_wide_table_is_read(read: Read, separator: str) -> None:
-    """15,000 names are longer than the longest cell that Python's csv module takes (131,072 characters)."""
+    """15,000 names are longer than the longest cell that Python's csv module takes (131,072
+    characters).
+    """
     wide = pd.DataFrame(np.arange(30_000).reshape(2, 15_000)).add_prefix("expression ")
     pd.testing.assert_frame_equal(read(text(wide, separator)), wide)
 
@@ -143,7 +155,9 @@ def test_names_are_text(read: Read) -> None:
     assert read(parquet(pd.DataFrame({7: [1], 8: [2]}))).columns.tolist() == ["7", "8"]
 
 
-@pytest.mark.parametrize("content", [text(), parquet(), gzip.compress(text())], ids=["text", "parquet", "gz"])
+@pytest.mark.parametrize(
+    "content", [text(), parquet(), gzip.compress(text())], ids=["text", "parquet", "gz"]
+)
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     pd.testing.assert_frame_equal(read_frame("-"), FRAME)
@@ -170,7 +184,14 @@ def test_text_booleans_and_empty_cells_come_through(read: Read) -> None:
     assert frame["sex"].tolist()[::3] == ["f", "f"]
     assert frame["smoker"].tolist()[::3] == [True, True]
     assert frame["ward"].tolist()[2] == "medicine, general"
-    assert frame.isna().sum().to_dict() == {"id": 0, "sex": 1, "ward": 2, "smoker": 1, "dose": 2, "grade": 1}
+    assert frame.isna().sum().to_dict() == {
+        "id": 0,
+        "sex": 1,
+        "ward": 2,
+        "smoker": 1,
+        "dose": 2,
+        "grade": 1,
+    }
     assert [column.kind for column in infer_schema(frame)] == [
         *("ordinal", "binary", "binary", "binary", "binary", "ordinal")
     ]
@@ -178,7 +199,9 @@ def test_text_booleans_and_empty_cells_come_through(read: Read) -> None:
 
 def test_dates_in_text_files_are_refused_by_whoever_reads_the_table(read: Read) -> None:
     frame = read(b"seen,age\n2020-01-31,1\n2020-02-01,2\n2020-01-31,3\n")
-    with pytest.raises(ValueError, match=r"column 'seen': dates as text.*--kind at the command line"):
+    with pytest.raises(
+        ValueError, match=r"column 'seen': dates as text.*--kind at the command line"
+    ):
         infer_schema(frame)
 
 
@@ -215,7 +238,11 @@ def test_text_files_keep_levels_numbers_and_gaps(tmp_path: Path, name: str) -> N
 def test_parquet_of_other_programs_has_categories(read: Read) -> None:
     """Dictionaries of Arrow, as polars writes them, without the marks of pandas."""
     table = pa.table(
-        {"d": pa.array(["a", None, "b"]).dictionary_encode(), "b": [True, None, False], "n": [1, 2, 3]}
+        {
+            "d": pa.array(["a", None, "b"]).dictionary_encode(),
+            "b": [True, None, False],
+            "n": [1, 2, 3],
+        }
     )
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
@@ -251,17 +278,44 @@ BAD = {
     "BOM alone": (b"\xef\xbb\xbf", r"is empty\. Pass"),
     "empty gzip": (gzip.compress(b""), r"is empty\. Pass"),
     "names alone": (b"a,b\n", r"has 0 rows and 2 columns\. Pass a table with data"),
-    "Parquet without rows": (parquet(FRAME[:0]), r"has 0 rows and 3 columns\. Pass a table with data"),
-    "not UTF-8": ("é,b\n1,2\n".encode("latin-1"), r"not text in UTF-8 \(byte 0xe9 at position 0\)\. Save it as"),
+    "Parquet without rows": (
+        parquet(FRAME[:0]),
+        r"has 0 rows and 3 columns\. Pass a table with data",
+    ),
+    "not UTF-8": (
+        "é,b\n1,2\n".encode("latin-1"),
+        r"not text in UTF-8 \(byte 0xe9 at position 0\)\. Save it as",
+    ),
     "UTF-16": ("a,b\n1,2\n".encode("utf-16")[:-1], r"not text in UTF-16 .*Save it as UTF-8"),
-    "columns without names": (b"a,,b,,\n1,2,3,,4\n", r"columns without a name \(number 2, 5\)\. Name them"),
-    "lines above the names": (b"Exported\n\na,b\n1,2\n", r"single column, 'Exported'.*lines above the one"),
-    "one column": (b"a b\n1 2\n", r"has a single column, 'a b', when split at ','\. Pass the right delimiter"),
-    "name twice": (b"a,b,a,b,c\n1,2,3,4,5\n", r"several columns named 'a', 'b'\. Give each its own name"),
-    "Parquet name twice": (parquet_with_a_name_twice(), r"several columns named 'a'\. Give each its own name"),
+    "columns without names": (
+        b"a,,b,,\n1,2,3,,4\n",
+        r"columns without a name \(number 2, 5\)\. Name them",
+    ),
+    "lines above the names": (
+        b"Exported\n\na,b\n1,2\n",
+        r"single column, 'Exported'.*lines above the one",
+    ),
+    "one column": (
+        b"a b\n1 2\n",
+        r"has a single column, 'a b', when split at ','\. Pass the right delimiter",
+    ),
+    "name twice": (
+        b"a,b,a,b,c\n1,2,3,4,5\n",
+        r"several columns named 'a', 'b'\. Give each its own name",
+    ),
+    "Parquet name twice": (
+        parquet_with_a_name_twice(),
+        r"several columns named 'a'\. Give each its own name",
+    ),
     "open quote": (b'a,b\n1,"2\n3,4\n', r"is not a table split at ','"),
-    "several in a zip": (zipped(a=b"a,b\n1,2\n", b=b"a,b\n1,2\n"), r"holds 2 files\. Unpack it and pass one"),
-    "zip with a password": (with_the_encrypted_flag(zipped(a=text())), r"table.*(encrypted|password)"),
+    "several in a zip": (
+        zipped(a=b"a,b\n1,2\n", b=b"a,b\n1,2\n"),
+        r"holds 2 files\. Unpack it and pass one",
+    ),
+    "zip with a password": (
+        with_the_encrypted_flag(zipped(a=text())),
+        r"table.*(encrypted|password)",
+    ),
     "zip of a folder": (zipped(**{"folder/": b""}), r"holds 0 files\. Unpack it"),
     "truncated Parquet": (parquet()[:-20], r"is not a complete Parquet file .*copy it again"),
     "head of Parquet": (b"PAR1", r"is not a complete Parquet file .*copy it again"),
@@ -279,7 +333,9 @@ def test_what_holds_no_table_is_refused_with_the_files_name_and_a_remedy(
 
 @pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS.keys())
 @pytest.mark.parametrize("keep", [0.3, 0.7, -1])
-def test_a_truncated_archive_is_refused(read: Read, compress: Callable[[bytes], bytes], keep: float) -> None:
+def test_a_truncated_archive_is_refused(
+    read: Read, compress: Callable[[bytes], bytes], keep: float
+) -> None:
     whole = compress(text(LONG))
     with pytest.raises(TableFileError, match=r"damaged or truncated archive .*Copy it again"):
         read(whole[: keep if keep == -1 else int(keep * len(whole))])
@@ -292,16 +348,22 @@ def test_a_damaged_archive_is_refused(read: Read) -> None:
         read(bytes(whole))
 
 
-def test_a_parquet_that_no_memory_holds_is_refused(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parquet_that_no_memory_holds_is_refused(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A column of one value takes the same few bytes, whatever the number of rows."""
     content = parquet(pd.DataFrame({"a": np.zeros(1_000_000), "b": 1.0}))
     assert len(content) < 50_000
     monkeypatch.setattr(os, "sysconf", lambda _: 2_000)  # a page and their number: 4 MB
-    with pytest.raises(TableFileError, match=r"1,000,000 rows and 2 columns.* 16\.0 MB.* 4\.0 MB of memory"):
+    with pytest.raises(
+        TableFileError, match=r"1,000,000 rows and 2 columns.* 16\.0 MB.* 4\.0 MB of memory"
+    ):
         read(content)
 
 
-def test_the_memory_of_a_container_counts(read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_of_a_container_counts(
+    read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "limit").write_text("4000000")
     monkeypatch.setattr(memory, "_CGROUP_LIMITS", (tmp_path / "limit",))
     with pytest.raises(TableFileError, match=r"16\.0 MB.* 4\.0 MB of memory"):
@@ -319,7 +381,9 @@ def test_a_name_twice_among_many_is_found_in_a_moment(read: Read) -> None:
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(TableFileError, match=r"no\.csv does not exist\. Check the path"):
         read_frame(str(tmp_path / "no.csv"))
-    with pytest.raises(TableFileError, match=r"is a folder without files that end in \.parquet\. Pass one file"):
+    with pytest.raises(
+        TableFileError, match=r"is a folder without files that end in \.parquet\. Pass one file"
+    ):
         read_frame(str(tmp_path))
     (tmp_path / "file").write_bytes(text())
     with pytest.raises(TableFileError, match=r"table\.csv cannot be read: Not a directory"):
@@ -367,7 +431,14 @@ def test_fewer_cells_than_names_are_missing_at_the_end(read: Read) -> None:
 
 # writing
 
-NAMES = ["table.csv", "table.tsv", "table.parquet", "table.csv.gz", "table.tsv.gz", "table.parquet.gz"]
+NAMES = [
+    "table.csv",
+    "table.tsv",
+    "table.parquet",
+    "table.csv.gz",
+    "table.tsv.gz",
+    "table.parquet.gz",
+]
 
 
 @pytest.mark.parametrize("name", [*NAMES, "table", "table.gz"])
@@ -431,9 +502,15 @@ def test_a_write_that_fails_leaves_the_old_file_alone(
 
 
 def test_formulas_are_escaped_where_asked(tmp_path: Path) -> None:
-    """In names and texts of files that spreadsheets open as text; numbers, and Parquet, stay what they are."""
+    """In names and texts of files that spreadsheets open as text; numbers, and Parquet,
+    stay what they are.
+    """
     frame = pd.DataFrame(
-        {"=a": ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "x", "'x"], "b": -1.5, "c": [None, *"=bcdefg"]}
+        {
+            "=a": ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "x", "'x"],
+            "b": -1.5,
+            "c": [None, *"=bcdefg"],
+        }
     )
     write_frame(frame, tmp_path / "t.csv", escape_formulas=True)
     back = pd.read_csv(tmp_path / "t.csv")
@@ -478,7 +555,9 @@ def frames(draw: st.DrawFn) -> pd.DataFrame:
             unique=True,
         )
     )
-    row = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=len(names), max_size=len(names))
+    row = st.lists(
+        st.floats(allow_nan=False, allow_infinity=False), min_size=len(names), max_size=len(names)
+    )
     return pd.DataFrame(draw(st.lists(row, min_size=1, max_size=5)), columns=names)
 
 
@@ -495,26 +574,39 @@ def test_any_table_comes_back_to_the_bit(
 
 
 def test_decimal_commas(tmp_path: Path) -> None:
-    """As spreadsheets write them where the comma is the decimal sign; the delimiter is then another."""
+    """As spreadsheets write them where the comma is the decimal sign;
+    the delimiter is then another.
+    """
     frame = pd.DataFrame(
-        {"dose": [0.5, 1.25, 1000.0, None], "weight": [70, 65, 80, 81], "name": ["a,b", "c", "d", "e"]}
+        {
+            "dose": [0.5, 1.25, 1000.0, None],
+            "weight": [70, 65, 80, 81],
+            "name": ["a,b", "c", "d", "e"],
+        }
     )
     for delimiter in (";", "\t"):
         frame.to_csv(tmp_path / "t.csv", index=False, sep=delimiter, decimal=",")
         pd.testing.assert_frame_equal(read_frame(str(tmp_path / "t.csv")), frame, check_dtype=False)
     # Commas that may mark thousands are not guessed at, and numbers with points are read as ever.
     for cells in (["1,234", "12,500", "999"], ["0,5", "x", "1,5"]):
-        pd.DataFrame({"x": cells, "y": [1.5, 2.5, 3.5]}).to_csv(tmp_path / "t.csv", index=False, sep=";")
+        pd.DataFrame({"x": cells, "y": [1.5, 2.5, 3.5]}).to_csv(
+            tmp_path / "t.csv", index=False, sep=";"
+        )
         assert read_frame(str(tmp_path / "t.csv"))["x"].tolist() == cells
         assert read_frame(str(tmp_path / "t.csv"))["y"].tolist() == [1.5, 2.5, 3.5]
 
 
 def test_decimal_commas_beside_marks_of_missing_cells(tmp_path: Path) -> None:
-    """A table is the same with commas as with points: a mark of missing cells keeps no numbers from being read."""
+    """A table is the same with commas as with points:
+    a mark of missing cells keeps no numbers from being read.
+    """
     dose = [f"{value:.2f}" for value in np.arange(30) / 4]
-    points = pd.DataFrame({"dose": [*dose, "?"], "ldl": [*dose, "-99.9"], "name": ["a,b", *["c"] * 30]})
+    points = pd.DataFrame(
+        {"dose": [*dose, "?"], "ldl": [*dose, "-99.9"], "name": ["a,b", *["c"] * 30]}
+    )
     commas = points.assign(**{name: points[name].str.replace(".", ",") for name in ("dose", "ldl")})
-    for names in (["dose", "ldl", "name"], ["dose", "name"]):  # also where no column holds numbers alone
+    # also where no column holds numbers alone
+    for names in (["dose", "ldl", "name"], ["dose", "name"]):
         tables = []
         for frame, far in ((points, "-99.9"), (commas, "-99,9")):
             frame[names].to_csv(tmp_path / "t.csv", index=False, sep=";")
@@ -523,7 +615,9 @@ def test_decimal_commas_beside_marks_of_missing_cells(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(*tables, check_exact=True)
         assert tables[0].isna().sum().tolist() == [1] * (len(names) - 1) + [0]
     # Where another column has points, commas beside a mark are no decimals.
-    pd.DataFrame({"x": ["0,5", "?", "1,5"], "y": [1.5, 2.5, 3.5]}).to_csv(tmp_path / "t.csv", index=False, sep=";")
+    pd.DataFrame({"x": ["0,5", "?", "1,5"], "y": [1.5, 2.5, 3.5]}).to_csv(
+        tmp_path / "t.csv", index=False, sep=";"
+    )
     found = read_frame(str(tmp_path / "t.csv"))
     assert found["x"].tolist() == ["0,5", "?", "1,5"]
     assert found["y"].tolist() == [1.5, 2.5, 3.5]
@@ -564,7 +658,9 @@ def test_empty_columns_without_names_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_first_column_that_pandas_has_named_holds_row_names(tmp_path: Path) -> None:
-    """It is what becomes of row names when a file is read and written again; no row number is a feature."""
+    """It is what becomes of row names when a file is read and written again;
+    no row number is a feature.
+    """
     (tmp_path / "t.csv").write_text("Unnamed: 0,a,b\n7,1,2\n3,3,4\n4,5,6\n")
     frame = read_frame(str(tmp_path / "t.csv"))
     pd.testing.assert_frame_equal(
@@ -575,7 +671,8 @@ def test_a_first_column_that_pandas_has_named_holds_row_names(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("suffix", "kind"), [("xlsx", "a spreadsheet program"), ("dta", "Stata"), ("RDS", "R"), ("sav", "SPSS")]
+    ("suffix", "kind"),
+    [("xlsx", "a spreadsheet program"), ("dta", "Stata"), ("RDS", "R"), ("sav", "SPSS")],
 )
 def test_files_of_other_programs_are_named(tmp_path: Path, suffix: str, kind: str) -> None:
     (tmp_path / f"t.{suffix}").write_bytes(b"PK\x03\x04")
@@ -585,7 +682,9 @@ def test_files_of_other_programs_are_named(tmp_path: Path, suffix: str, kind: st
 
 def test_numbers_instead_of_names_are_warned_of(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("0.5,1.5,7\n1,2,3\n")
-    with pytest.warns(KnockoffWarning, match=r"has numbers in its first line.*Add a line of names above it"):
+    with pytest.warns(
+        KnockoffWarning, match=r"has numbers in its first line.*Add a line of names above it"
+    ):
         read_frame(str(tmp_path / "t.csv"))
     for names in ("0,1,2", "3,1,2", "400.5,401,y"):
         (tmp_path / "t.csv").write_text(f"{names}\n1,2,3\n")
@@ -635,28 +734,39 @@ def with_lines(changed: dict[int, str], end: str = "\n") -> bytes:
 
 
 @pytest.mark.parametrize(
-    "stray", [{9: '9,"red,18', 49: '49,"blue,98'}, {9: '"9,red,18', 49: '"49,blue,98'}], ids=["within", "first"]
+    "stray",
+    [{9: '9,"red,18', 49: '49,"blue,98'}, {9: '"9,red,18', 49: '"49,blue,98'}],
+    ids=["within", "first"],
 )
-def test_quotes_that_do_not_parse_are_refused_with_their_lines(read: Read, stray: dict[int, str]) -> None:
+def test_quotes_that_do_not_parse_are_refused_with_their_lines(
+    read: Read, stray: dict[int, str]
+) -> None:
     """They would make one row of 40."""
-    with pytest.raises(TableFileError, match=r"table: .*begin on line 11 and end on line 51.*Remove the stray"):
+    with pytest.raises(
+        TableFileError, match=r"table: .*begin on line 11 and end on line 51.*Remove the stray"
+    ):
         read(with_lines(stray))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_quotes_that_join_lines_are_told(read: Read, end: str) -> None:
-    said = r"200 lines below the names, but 160 rows: quotes join lines 11 to 51 to one row\. Remove"
+    said = (
+        r"200 lines below the names, but 160 rows: quotes join lines 11 to 51 to one row\. Remove"
+    )
     with pytest.warns(KnockoffWarning, match=said):
         assert len(read(with_lines({9: '9,"red,18', 49: '49,blue",98'}, end))) == 160
     with pytest.warns(
-        KnockoffWarning, match=r"202 lines .* 200 rows: quotes join lines 11 to 12 .*\(2 cells in all"
+        KnockoffWarning,
+        match=r"202 lines .* 200 rows: quotes join lines 11 to 12 .*\(2 cells in all",
     ):
         frame = read(with_lines({9: f'9,"red{end}""or"" blue",18', 11: f'11,"{end}",5'}, end))
     assert frame["colour"][9] == f'red{end}"or" blue'
 
 
 @pytest.mark.parametrize(
-    "row", ['9,"red, or ""blue""",18', '9,5" or 6",18', '9, "red",18', '9,"red" ,18', '"9","","18"'], ids=str
+    "row",
+    ['9,"red, or ""blue""",18', '9,5" or 6",18', '9, "red",18', '9,"red" ,18', '"9","","18"'],
+    ids=str,
 )
 @pytest.mark.filterwarnings("error")
 def test_quotes_within_a_line_are_no_news(read: Read, row: str) -> None:
@@ -672,7 +782,9 @@ def test_a_file_that_is_cut_off_within_a_line_is_refused(
 ) -> None:
     cells, line = len(next(csv.reader([last]))), 201 + ("\r\n" in last)
     whole = with_lines({199: last}, end)
-    with pytest.raises(TableFileError, match=rf"table ends within line {line}, which has {cells} of 3 cells"):
+    with pytest.raises(
+        TableFileError, match=rf"table ends within line {line}, which has {cells} of 3 cells"
+    ):
         read(compress(whole.removesuffix(end.encode())))
 
 
@@ -680,7 +792,8 @@ def test_a_file_that_is_cut_off_within_a_line_is_refused(
 def test_a_last_line_needs_no_end(read: Read, end: str) -> None:
     whole = with_lines({}, end)
     pd.testing.assert_frame_equal(read(whole.removesuffix(end.encode())), read(whole))
-    assert read(b"a,b,\n1,2,\n3,4").to_numpy().tolist() == [[1, 2], [3, 4]]  # a name is empty, as its cells are
+    # a name is empty, as its cells are
+    assert read(b"a,b,\n1,2,\n3,4").to_numpy().tolist() == [[1, 2], [3, 4]]
 
 
 # identifiers
@@ -693,7 +806,9 @@ def test_long_identifiers_beside_gaps_are_exact(read: Read) -> None:
     cells = [*map(str, IDENTIFIERS), ""]
     for mark, delimiter in (("", ","), ("NA", ";"), ("?", "\t")):
         lines = [delimiter.join((cell or mark, "1.5")) for cell in cells]
-        frame = without_mark(read("\n".join([f"id{delimiter}x", *lines, ""]).encode()), "?", ["id", "x"])
+        frame = without_mark(
+            read("\n".join([f"id{delimiter}x", *lines, ""]).encode()), "?", ["id", "x"]
+        )
         assert frame["id"].tolist()[:-1] == IDENTIFIERS.tolist()
         assert frame["id"].isna().tolist() == [False] * 50 + [True]
         with pytest.raises(ValueError, match=r"column 'id': holds whole numbers beyond 2\*\*53"):

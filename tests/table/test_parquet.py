@@ -35,11 +35,15 @@ def folder_of(frame: pd.DataFrame, folder: Path, files: int) -> Path:
 
 @settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(rows=st.integers(1, 60), files=st.integers(1, 5), size=st.integers(1, 70))
-def test_batches_are_the_table_in_order(tmp_path_factory: pytest.TempPathFactory, rows, files, size):
+def test_batches_are_the_table_in_order(
+    tmp_path_factory: pytest.TempPathFactory, rows, files, size
+):
     frame = table(rows)
     folder = folder_of(frame, tmp_path_factory.mktemp("table") / "folder", min(files, rows))
     batches = list(ParquetTable(folder).batches(size))
-    pd.testing.assert_frame_equal(pd.concat(batches, ignore_index=True), frame, check_categorical=False)
+    pd.testing.assert_frame_equal(
+        pd.concat(batches, ignore_index=True), frame, check_categorical=False
+    )
     assert [len(batch) for batch in batches[:-1]] == [size] * (len(batches) - 1)
 
 
@@ -57,7 +61,9 @@ def test_rows_are_drawn_at_random_without_repeats_and_in_order(tmp_path):
 
 
 def test_knockoffs_in_parts_are_those_of_the_table(tmp_path, monkeypatch):
-    """A row's knockoff depends on the row, its position and the seed, not on how the rows are read."""
+    """A row's knockoff depends on the row, its position and the seed,
+    not on how the rows are read.
+    """
     monkeypatch.setattr(base, "ROWS_AT_A_TIME", 64)
     frame = table(300)
     model = GaussianKnockoffs(random_state=0).fit(frame)
@@ -94,13 +100,18 @@ def test_a_table_with_many_rows_is_drawn_from(tmp_path):
     frame = table(500)
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False)
-    with pytest.warns(KnockoffWarning, match=r"has 500 rows, of which 50 are looked at, drawn at random"):
+    with pytest.warns(
+        KnockoffWarning, match=r"has 500 rows, of which 50 are looked at, drawn at random"
+    ):
         some = read_frame(str(path), max_rows=50, random_state=3)
     assert len(some) == 50
     assert some.a.isin(read_frame(str(path)).a).all()
-    assert len(read_frame(str(path), max_rows=500)) == 500  # all of them, so that there is nothing to say
+    # all of them, so that there is nothing to say
+    assert len(read_frame(str(path), max_rows=500)) == 500
     with pytest.warns(KnockoffWarning, match="has 500 rows, of which 50"):
-        in_parts = read_frame(str(folder_of(frame, tmp_path / "folder", 2)), max_rows=50, random_state=3)
+        in_parts = read_frame(
+            str(folder_of(frame, tmp_path / "folder", 2)), max_rows=50, random_state=3
+        )
     assert in_parts.a.tolist() == some.a.tolist()
 
 
@@ -123,7 +134,9 @@ def test_bad_folders_and_columns_are_named(tmp_path):
     with pytest.raises(TableFileError, match=r"is a folder without files that end in \.parquet"):
         ParquetTable(tmp_path)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(TableFileError, match=r"broken\.parquet is not a complete Parquet file .*copy it again"):
+    with pytest.raises(
+        TableFileError, match=r"broken\.parquet is not a complete Parquet file .*copy it again"
+    ):
         ParquetTable(tmp_path)
     folder = folder_of(table(10), tmp_path / "folder", 2)
     with pytest.raises(TableFileError, match=r"'d'.*a, b, c"):
@@ -152,13 +165,22 @@ def put(table: pa.Table | pd.DataFrame, *path: str | Path) -> None:
 def column(*parts: object, folder: Path) -> Path:
     """A folder of one file for each part of a column."""
     for number, cells in enumerate(parts):
-        put(pa.table({"x": cells, "n": pa.nulls(len(cells), pa.int8())}), folder, f"{number}.parquet")
+        put(
+            pa.table({"x": cells, "n": pa.nulls(len(cells), pa.int8())}),
+            folder,
+            f"{number}.parquet",
+        )
     return folder
 
 
 def test_hidden_and_unfinished_files_are_no_data(tmp_path: Path) -> None:
     put(pa.table({"x": [1, 2]}), tmp_path, "a", "1.parquet")
-    for name in ("_temporary/0/1.parquet", ".ipynb_checkpoints/1.parquet", "a/_1.parquet", "a/.1.parquet"):
+    for name in (
+        "_temporary/0/1.parquet",
+        ".ipynb_checkpoints/1.parquet",
+        "a/_1.parquet",
+        "a/.1.parquet",
+    ):
         put(pa.table({"x": [3, 4]}), tmp_path, name)
     (tmp_path / "folder.parquet").mkdir()
     assert ParquetTable(tmp_path).read().x.tolist() == [1, 2]
@@ -181,7 +203,9 @@ def test_folders_with_a_value_are_columns(tmp_path: Path) -> None:
     assert pd.concat(found.batches(3)).site.tolist() == found.read().site.tolist()
     assert ParquetTable(root, columns=["site"]).read().site.tolist() == found.read().site.tolist()
     put(pa.table({"x": [5]}), root, "site=3", "part.parquet")
-    with pytest.raises(TableFileError, match=r"part\.parquet is not in folders of 'code', 'dose', 'ward'"):
+    with pytest.raises(
+        TableFileError, match=r"part\.parquet is not in folders of 'code', 'dose', 'ward'"
+    ):
         ParquetTable(root)
 
 
@@ -231,19 +255,27 @@ def test_columns_of_different_types_are_refused_by_file_and_column(
         "levels, others",
     ],
 )
-def test_a_type_holds_the_cells_of_all_files(tmp_path: Path, parts: tuple[list[object], list[object]]) -> None:
+def test_a_type_holds_the_cells_of_all_files(
+    tmp_path: Path, parts: tuple[list[object], list[object]]
+) -> None:
     """In either order of the files, and in parts."""
     for number, ordered in enumerate((parts, parts[::-1])):
         folder = column(*map(pa.array, ordered), folder=tmp_path / str(number))
         expected = [cell for part in ordered for cell in pa.array(part).to_pylist()]
         for frames in ([ParquetTable(folder).read()], ParquetTable(folder).batches(3)):
-            cells = [cell for frame in frames for cell in frame.x.astype(object).where(frame.x.notna(), None)]
+            cells = [
+                cell
+                for frame in frames
+                for cell in frame.x.astype(object).where(frame.x.notna(), None)
+            ]
             assert cells == expected
 
 
 def test_types_of_pandas_give_way_where_files_differ(tmp_path: Path) -> None:
     put(
-        pd.DataFrame({"x": pd.array([1, None], "Int32"), "y": pd.array([1, None], "Int32")}), tmp_path, "1.parquet"
+        pd.DataFrame({"x": pd.array([1, None], "Int32"), "y": pd.array([1, None], "Int32")}),
+        tmp_path,
+        "1.parquet",
     )
     put(pd.DataFrame({"x": [2.5, 3.0], "y": pd.array([5, None], "Int32")}), tmp_path, "2.parquet")
     found = ParquetTable(tmp_path).read()
@@ -254,7 +286,9 @@ def test_types_of_pandas_give_way_where_files_differ(tmp_path: Path) -> None:
 def test_what_no_common_type_holds_is_refused_by_file_and_column(tmp_path: Path) -> None:
     folder = column(pa.array([0.5]), pa.array([2**60 + 1]), folder=tmp_path)
     for read in (ParquetTable(folder).read, lambda: list(ParquetTable(folder).batches(10))):
-        with pytest.raises(TableFileError, match=r"1\.parquet: column 'x' cannot be read as double .*range"):
+        with pytest.raises(
+            TableFileError, match=r"1\.parquet: column 'x' cannot be read as double .*range"
+        ):
             read()
 
 
@@ -272,13 +306,17 @@ def damaged(path: Path) -> None:
 def test_checksums_of_pages_are_verified(tmp_path: Path) -> None:
     folder = folder_of(table(10), tmp_path / "folder", 1)
     damaged(tmp_path / "file.parquet")
-    with pytest.raises(TableFileError, match=r"file\.parquet: column 'c' cannot be read .*checksum.* copy"):
+    with pytest.raises(
+        TableFileError, match=r"file\.parquet: column 'c' cannot be read .*checksum.* copy"
+    ):
         read_frame(str(tmp_path / "file.parquet"))
     (folder / "part-000.parquet").rename(folder / "0.parquet")
     table(10).assign(d=0.0, e=0.0, f=0.0, c=0.5).to_parquet(folder / "0.parquet")
     damaged(folder / "1.parquet")
     for read in (ParquetTable(folder).read, lambda: list(ParquetTable(folder).batches(500))):
-        with pytest.raises(TableFileError, match=r"1\.parquet: column 'c' cannot be read .*checksum"):
+        with pytest.raises(
+            TableFileError, match=r"1\.parquet: column 'c' cannot be read .*checksum"
+        ):
             read()
 
 
@@ -295,7 +333,15 @@ def test_row_names_of_a_folder_are_kept(tmp_path: Path) -> None:
     some = source.read(10, random_state=0)
     pd.testing.assert_frame_equal(some, frame.loc[some.index], check_categorical=False)
     out = tmp_path / "knockoffs.parquet"
-    arguments = ["sample", str(tmp_path / "folder"), "--generator", "gaussian", "--out", str(out), "--quiet"]
+    arguments = [
+        "sample",
+        str(tmp_path / "folder"),
+        "--generator",
+        "gaussian",
+        "--out",
+        str(out),
+        "--quiet",
+    ]
     assert CliRunner().invoke(main, arguments).exit_code == 0
     assert pd.read_parquet(out).index.tolist() == [*frame.index]
 
@@ -309,8 +355,12 @@ def test_numbers_of_rows_are_no_row_names(tmp_path: Path) -> None:
     assert [part.index.tolist() for part in ParquetTable(folder).batches(4)] == [[0, 1, 2, 3]] * 2
 
 
-@pytest.mark.parametrize("first", [pa.nulls(70), pa.nulls(70, pa.string())], ids=["no type", "no cells"])
-def test_a_column_that_is_empty_at_first_is_written(tmp_path: Path, monkeypatch, first: pa.Array) -> None:
+@pytest.mark.parametrize(
+    "first", [pa.nulls(70), pa.nulls(70, pa.string())], ids=["no type", "no cells"]
+)
+def test_a_column_that_is_empty_at_first_is_written(
+    tmp_path: Path, monkeypatch, first: pa.Array
+) -> None:
     """Its type is known from the other files, before the first of its cells comes."""
     monkeypatch.setattr(base, "ROWS_AT_A_TIME", 64)
     rng = np.random.default_rng(0)
@@ -328,14 +378,19 @@ def test_a_column_that_is_empty_at_first_is_written(tmp_path: Path, monkeypatch,
 
 
 def test_categories_may_come_later(tmp_path: Path) -> None:
-    parts = [pd.DataFrame({"x": pd.Categorical([f"{j % most}" for j in range(300)])}) for most in (2, 300)]
+    parts = [
+        pd.DataFrame({"x": pd.Categorical([f"{j % most}" for j in range(300)])})
+        for most in (2, 300)
+    ]
     assert write_batches(parts, tmp_path / "x.parquet") == 600
     assert pd.read_parquet(tmp_path / "x.parquet").x.nunique() == 300
 
 
 def test_types_that_change_are_refused_by_column(tmp_path: Path) -> None:
     parts = [pd.DataFrame({"a": [1.0], "x": [1]}), pd.DataFrame({"a": [1.0], "x": ["one"]})]
-    with pytest.raises(ValueError, match=r"x\.parquet' cannot be written: the types of 'x' \((large_)?string\)"):
+    with pytest.raises(
+        ValueError, match=r"x\.parquet' cannot be written: the types of 'x' \((large_)?string\)"
+    ):
         write_batches(parts, tmp_path / "x.parquet")
     assert not [*tmp_path.iterdir()]
 
@@ -344,16 +399,28 @@ def test_ordered_categories_keep_their_order(tmp_path: Path) -> None:
     """Pandas puts those that come in a later file behind all others."""
     orders = [["low", "high"], ["low", "mid", "high"], ["mid"]]
     for number, levels in enumerate(orders):
-        put(pd.DataFrame({"x": pd.Categorical(levels, levels, ordered=True)}), tmp_path, f"{number}.parquet")
+        put(
+            pd.DataFrame({"x": pd.Categorical(levels, levels, ordered=True)}),
+            tmp_path,
+            f"{number}.parquet",
+        )
     found = ParquetTable(tmp_path).read().x
     assert found.cat.ordered
     assert found.cat.categories.tolist() == ["low", "mid", "high"]
     assert found.tolist() == ["low", "high", "low", "mid", "high", "mid"]
-    put(pd.DataFrame({"x": pd.Categorical(["low"], ["mid", "low"], ordered=True)}), tmp_path, "3.parquet")
-    with pytest.raises(TableFileError, match=r"column 'x' has the ordered categories 'mid', 'low' in one"):
+    put(
+        pd.DataFrame({"x": pd.Categorical(["low"], ["mid", "low"], ordered=True)}),
+        tmp_path,
+        "3.parquet",
+    )
+    with pytest.raises(
+        TableFileError, match=r"column 'x' has the ordered categories 'mid', 'low' in one"
+    ):
         ParquetTable(tmp_path).read()
 
 
 def test_names_are_text_in_each_part(tmp_path: Path) -> None:
     put(pd.DataFrame({7: [1, 2], 8: [3, 4]}), tmp_path, "1.parquet")
-    assert [frame.columns.tolist() for frame in ParquetTable(tmp_path).batches(1)] == [["7", "8"]] * 2
+    assert [frame.columns.tolist() for frame in ParquetTable(tmp_path).batches(1)] == [
+        ["7", "8"]
+    ] * 2

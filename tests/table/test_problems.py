@@ -1,4 +1,6 @@
-"""Tables that cannot be read: one error that names every column, what is wrong with it, and the remedy."""
+"""Tables that cannot be read: one error that names every column, what is wrong with it,
+and the remedy.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ MARKED = [*map(str, range(ROWS - 1)), "?"]
 
 def said_of(X: Any, **options: Any) -> str:
     """What the error says of a table that cannot be read."""
-    with pytest.raises(ValueError, match=r"^Test: some columns cannot be used as they are") as error:
+    with pytest.raises(
+        ValueError, match=r"^Test: some columns cannot be used as they are"
+    ) as error:
         read_table(X, who="Test", **options)
     return str(error.value)
 
@@ -32,27 +36,61 @@ BAD: dict[str, tuple[Any, str]] = {
         NUMBERED,
         r"60 different texts or categories in 60 cells, as free text.*Drop the column \(--drop",
     ),
-    "categories of free text": (pd.Categorical(NUMBERED), r"60 different texts or categories in 60 cells"),
-    "dates": (pd.date_range("2020", periods=ROWS), r"has type datetime64\[.*only numbers.*days since a date"),
-    "dates as text": ([f"2020-01-{i % 9 + 1:02d}" for i in range(ROWS)], r"dates as text.*days since a date"),
+    "categories of free text": (
+        pd.Categorical(NUMBERED),
+        r"60 different texts or categories in 60 cells",
+    ),
+    "dates": (
+        pd.date_range("2020", periods=ROWS),
+        r"has type datetime64\[.*only numbers.*days since a date",
+    ),
+    "dates as text": (
+        [f"2020-01-{i % 9 + 1:02d}" for i in range(ROWS)],
+        r"dates as text.*days since a date",
+    ),
     "dates with the day first": (["1.2.2020", "13.2.2020"] * 30, r"dates as text"),
-    "dates in other forms": (["17-08-1984", "25-4-85", "2012/01/01", "2012/1/2"] * 15, r"dates as text"),
-    "months by name": (["17 Aug 1984", "3-sep-84", "17AUG1984", "September 3, 1984"] * 15, r"dates as text"),
+    "dates in other forms": (
+        ["17-08-1984", "25-4-85", "2012/01/01", "2012/1/2"] * 15,
+        r"dates as text",
+    ),
+    "months by name": (
+        ["17 Aug 1984", "3-sep-84", "17AUG1984", "September 3, 1984"] * 15,
+        r"dates as text",
+    ),
     "codes of digits and letters": (
         [*map(str, range(ROWS - 1)), "136A"],
-        r"numbers, but for '136A' \(row 60\).*If these are codes, pass the kind \"nominal\" in kinds= \(--kind\)",
+        r"numbers, but for '136A' \(row 60\).*If these are codes, pass the kind \"nominal\" in "
+        r"kinds= \(--kind\)",
     ),
     "times as text": (["2020-01-01T10:00:00Z", None] * 30, r"dates as text"),
-    "durations": (pd.to_timedelta(range(ROWS), unit="D"), r"has type timedelta64.*Encode it as numbers"),
+    "durations": (
+        pd.to_timedelta(range(ROWS), unit="D"),
+        r"has type timedelta64.*Encode it as numbers",
+    ),
     "periods": (pd.period_range("2020", periods=ROWS, freq="D"), r"has type period\[D\]"),
-    "dates as objects": ([*pd.date_range("2020", periods=ROWS).date], r"has type date; only numbers"),
+    "dates as objects": (
+        [*pd.date_range("2020", periods=ROWS).date],
+        r"has type date; only numbers",
+    ),
     "complex": ([1j] * ROWS, r"has type complex128; only numbers"),
     "complex objects": (pd.Series([1j] * ROWS, dtype=object), r"has type complex; only numbers"),
-    "text and numbers": ([1, "a"] * 30, r"holds cells of several types \(int, str\)\. Convert it by \.astype"),
-    "booleans and numbers": (pd.Series([1, True] * 30, dtype=object), r"several types \(bool, int\)"),
+    "text and numbers": (
+        [1, "a"] * 30,
+        r"holds cells of several types \(int, str\)\. Convert it by \.astype",
+    ),
+    "booleans and numbers": (
+        pd.Series([1, True] * 30, dtype=object),
+        r"several types \(bool, int\)",
+    ),
     "bytes": (pd.Series([b"a"] * ROWS, dtype=object), r"has type bytes; only numbers"),
-    "infinite": ([np.inf, -np.inf, *range(ROWS - 2)], r"\(2\): infinite values\. Replace them by finite"),
-    "marks": (MARKED, r"numbers, but for '\?' \(row 60\)\. Replace what is no number by missing cells"),
+    "infinite": (
+        [np.inf, -np.inf, *range(ROWS - 2)],
+        r"\(2\): infinite values\. Replace them by finite",
+    ),
+    "marks": (
+        MARKED,
+        r"numbers, but for '\?' \(row 60\)\. Replace what is no number by missing cells",
+    ),
     "marks among few numbers": (
         ["1", "2", "3", " ? "] * 15,
         r"numbers, but for ' \? ' \(15 cells, first in row 4\)\. Replace",
@@ -61,14 +99,24 @@ BAD: dict[str, tuple[Any, str]] = {
         ["1", "2", "N/A", "unknown", "3"] * 12,
         r"'N/A' \(12 cells, first in row 3\), 'unknown' \(12 cells, first in row 4\)\.",
     ),
-    "numbers as text": ([str(1000 * i) for i in range(ROWS)], r"numbers as text.*pd\.to_numeric.*--drop"),
+    "numbers as text": (
+        [str(1000 * i) for i in range(ROWS)],
+        r"numbers as text.*pd\.to_numeric.*--drop",
+    ),
     "thousands": (
         [f"{1000 * i:,}" for i in range(ROWS)],
-        r"numbers with signs that keep them from being read \('1,000', '10,000', '11,000' and \d+ more\)\. Take",
+        r"numbers with signs that keep them from being read \('1,000', '10,000', '11,000' and \d+ "
+        r"more\)\. Take",
     ),
-    "currency": ([*(f"${i}.50" for i in range(ROWS - 1)), "n/a"], r"numbers with signs.*'\$0\.50'.*numbers"),
+    "currency": (
+        [*(f"${i}.50" for i in range(ROWS - 1)), "n/a"],
+        r"numbers with signs.*'\$0\.50'.*numbers",
+    ),
     "per cent": ([f"{i} %" for i in range(ROWS)], r"numbers with signs.*'0 %'"),
-    "decimal commas": ([*map(str, range(ROWS - 20)), *(f"{i},5" for i in range(20))], r"numbers, but for '0,5'"),
+    "decimal commas": (
+        [*map(str, range(ROWS - 20)), *(f"{i},5" for i in range(20))],
+        r"numbers, but for '0,5'",
+    ),
 }
 
 
@@ -76,7 +124,9 @@ BAD: dict[str, tuple[Any, str]] = {
 def test_a_column_that_cannot_be_read_is_named(column: Any, said: str) -> None:
     table = pd.DataFrame({"good": np.arange(float(ROWS))})
     table["bad"] = column
-    assert re.search(rf"^Test: some columns cannot be used as they are\. column 'bad'.*{said}", said_of(table))
+    assert re.search(
+        rf"^Test: some columns cannot be used as they are\. column 'bad'.*{said}", said_of(table)
+    )
 
 
 GOOD: dict[str, tuple[Any, str, int]] = {
@@ -115,7 +165,9 @@ def test_a_table_in_which_every_row_has_a_gap_is_read() -> None:
 
 
 def test_all_problems_are_in_one_message() -> None:
-    table = pd.DataFrame({name: column for name, (column, _) in BAD.items()} | {"good": range(ROWS)})
+    table = pd.DataFrame(
+        {name: column for name, (column, _) in BAD.items()} | {"good": range(ROWS)}
+    )
     table["good too"] = ["a", None] * 30
     table.insert(0, "good", 1, allow_duplicates=True)
     said = said_of(table)
@@ -137,13 +189,17 @@ def test_a_long_list_of_columns_is_cut() -> None:
     assert "column 'x4' (4) and 7 more: infinite values" in said_of(np.full((4, 12), np.inf))
 
 
-@pytest.mark.parametrize("cell", [{"a": 1}, [1], {1}, (1, 2), object()], ids=lambda cell: type(cell).__name__)
+@pytest.mark.parametrize(
+    "cell", [{"a": 1}, [1], {1}, (1, 2), object()], ids=lambda cell: type(cell).__name__
+)
 def test_objects_are_refused_by_a_type_error(cell: Any) -> None:
     """scikit-learn asks for that type and these words."""
     column = np.empty(3, dtype=object)
     column[:] = [1.0, 2.0, None]
     column[2] = cell
-    with pytest.raises(TypeError, match=r"column 'x'.*argument must be a string or a number.*drop it"):
+    with pytest.raises(
+        TypeError, match=r"column 'x'.*argument must be a string or a number.*drop it"
+    ):
         read_table(pd.DataFrame({"x": [cell] * 3}), who="Test")
     if type(cell) is not object:
         with pytest.raises(TypeError, match=r"column 'x1': holds objects \(.*float"):
@@ -179,9 +235,15 @@ def test_columns_of_other_tables_are_named(table: Any) -> None:
 HASHES = [2**60 + 3 * row + 1 for row in range(9)]  # floats have steps of 256 there
 OF_HASHES = {
     "pandas": pd.DataFrame({"good": range(9), "bad": HASHES}),
-    "pandas with gaps": pd.DataFrame({"good": range(9), "bad": pd.array([*HASHES[1:], None], dtype="Int64")}),
-    "pyarrow in pandas": pd.DataFrame({"good": range(9), "bad": pd.array(HASHES, dtype="uint64[pyarrow]")}),
-    "objects": pd.DataFrame({"good": range(9), "bad": pd.Series([2.5, None, *HASHES[2:]], dtype=object)}),
+    "pandas with gaps": pd.DataFrame(
+        {"good": range(9), "bad": pd.array([*HASHES[1:], None], dtype="Int64")}
+    ),
+    "pyarrow in pandas": pd.DataFrame(
+        {"good": range(9), "bad": pd.array(HASHES, dtype="uint64[pyarrow]")}
+    ),
+    "objects": pd.DataFrame(
+        {"good": range(9), "bad": pd.Series([2.5, None, *HASHES[2:]], dtype=object)}
+    ),
     "polars": pl.DataFrame({"good": range(9), "bad": [*HASHES[1:], None]}),
     "pyarrow": pa.table({"good": [*range(9)], "bad": [*HASHES[1:], None]}),
 }
@@ -189,16 +251,26 @@ OF_HASHES = {
 
 @pytest.mark.parametrize("table", OF_HASHES.values(), ids=OF_HASHES.keys())
 def test_whole_numbers_that_floats_would_round_are_refused(table: Any) -> None:
-    assert re.search(r"column 'bad': holds whole numbers beyond 2\*\*53.*Drop it if it is an", said_of(table))
+    assert re.search(
+        r"column 'bad': holds whole numbers beyond 2\*\*53.*Drop it if it is an", said_of(table)
+    )
     with pytest.raises(ValueError, match=r"column 'x1': holds whole numbers beyond"):
         infer_schema(np.column_stack([np.arange(9), HASHES]))
 
 
 def test_large_whole_numbers_that_floats_hold_come_back() -> None:
     days = [day * 86_400 * 10**9 for day in (18_000, 18_001, 19_000)]  # in nanoseconds since 1970
-    for table in (pd.DataFrame({"x": days}), pl.DataFrame({"x": [*days, None]}), pa.table({"x": [*days, None]})):
+    for table in (
+        pd.DataFrame({"x": days}),
+        pl.DataFrame({"x": [*days, None]}),
+        pa.table({"x": [*days, None]}),
+    ):
         back = read_table(table, who="Test").to_native()["x"]
-        assert back.dtype == table["x"].dtype if not isinstance(table, pa.Table) else back.type == table["x"].type
+        assert (
+            back.dtype == table["x"].dtype
+            if not isinstance(table, pa.Table)
+            else back.type == table["x"].type
+        )
         assert (back.to_pylist() if isinstance(table, pa.Table) else back.to_list())[:3] == days
 
 
@@ -209,16 +281,22 @@ def test_a_shared_name_among_many_columns_is_found_at_once() -> None:
 
 
 def test_a_name_that_repeats_in_pyarrow_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^Test: X has several columns of one name\. Give each its own name"):
+    with pytest.raises(
+        ValueError, match=r"^Test: X has several columns of one name\. Give each its own name"
+    ):
         read_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), who="Test")
 
 
 def test_a_query_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"Test: X is a query that has not been run\. Pass X\.collect\(\)"):
+    with pytest.raises(
+        ValueError, match=r"Test: X is a query that has not been run\. Pass X\.collect\(\)"
+    ):
         read_table(pl.LazyFrame({"a": [1]}), who="Test")
 
 
-@pytest.mark.parametrize("X", [None, 3.0, np.zeros(4), np.zeros((2, 2, 2)), "text", {"a": [1]}, [[1, 2], [3]]])
+@pytest.mark.parametrize(
+    "X", [None, 3.0, np.zeros(4), np.zeros((2, 2, 2)), "text", {"a": [1]}, [[1, 2], [3]]]
+)
 def test_what_is_no_table_is_refused(X: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
         read_table(X, who="Test")
@@ -228,7 +306,9 @@ def test_what_is_no_table_is_refused(X: Any) -> None:
 def test_an_empty_table_has_no_schema(rows: int, columns: int) -> None:
     for X in (np.zeros((rows, columns)), pd.DataFrame(np.zeros((rows, columns)))):
         assert read_table(X, who="Test").shape == (rows, columns)
-        with pytest.raises(ValueError, match=rf"^infer_schema: X has {rows} rows and {columns} columns\. Pass a"):
+        with pytest.raises(
+            ValueError, match=rf"^infer_schema: X has {rows} rows and {columns} columns\. Pass a"
+        ):
             infer_schema(X)
 
 
@@ -258,7 +338,13 @@ TABLE = pd.DataFrame(
 )
 def test_kinds_are_those_asked_for(kinds: dict[Any, Any], expected: dict[str, str]) -> None:
     schema = infer_schema(TABLE, kinds={"day": "nominal", "code": "nominal"} | kinds)
-    inferred = {"ward": "ordinal", "day": "nominal", "size": "nominal", "weight": "continuous", "code": "nominal"}
+    inferred = {
+        "ward": "ordinal",
+        "day": "nominal",
+        "size": "nominal",
+        "weight": "continuous",
+        "code": "nominal",
+    }
     assert {column.name: column.kind for column in schema} == inferred | expected
 
 
@@ -271,11 +357,16 @@ def test_kinds_are_those_asked_for(kinds: dict[Any, Any], expected: dict[str, st
             r"column 'size': kinds asks for \"continuous\", but the column holds text",
         ),
         ({"day": "ordinal"}, r"column 'day': kinds asks for \"ordinal\", but text has no order"),
-        ({"weight": "nominal"}, r"column 'weight': kinds asks for \"nominal\", but there are 60 different values"),
+        (
+            {"weight": "nominal"},
+            r"column 'weight': kinds asks for \"nominal\", but there are 60 different values",
+        ),
     ],
     ids=str,
 )
-def test_kinds_that_will_not_do_are_refused_with_all_other_problems(kinds: dict[Any, Any], said: str) -> None:
+def test_kinds_that_will_not_do_are_refused_with_all_other_problems(
+    kinds: dict[Any, Any], said: str
+) -> None:
     found = said_of(TABLE, kinds=kinds)
     assert re.search(said, found)
     assert "column 'code': numbers, but for '?'" in found
@@ -284,14 +375,18 @@ def test_kinds_that_will_not_do_are_refused_with_all_other_problems(kinds: dict[
 @pytest.mark.parametrize(
     ("kinds", "said"),
     [
-        ({"wards": "nominal"}, r"Test: kinds names 'wards', which is no column of X\. Pass one of 'ward', 'day'"),
+        (
+            {"wards": "nominal"},
+            r"Test: kinds names 'wards', which is no column of X\. Pass one of 'ward', 'day'",
+        ),
         ({9: "nominal"}, r"Test: kinds names 9, which is no column of X"),
         ({-1: "nominal"}, r"Test: kinds names -1, which is no column of X"),
         ({"ward": "text"}, r"kinds\['ward'\]='text' is not valid: pass one of 'continuous'"),
         ({"ward": "constant"}, r"kinds\['ward'\]='constant' is not valid"),
         (
             ["ward"],
-            r"Test: kinds=\['ward'\] is not valid: pass a dict of columns to kinds, such as \{'ward': 'nominal'",
+            r"Test: kinds=\['ward'\] is not valid: pass a dict of columns to kinds, such as "
+            r"\{'ward': 'nominal'",
         ),
         ("nominal", r"Test: kinds='nominal' is not valid: pass a dict"),
     ],
@@ -306,4 +401,8 @@ def test_the_error_travels_between_processes() -> None:
     with pytest.raises(UnusableColumnsError) as caught:
         read_table(pd.DataFrame({"good": range(ROWS), "bad": NUMBERED}), who="Test")
     error = pickle.loads(pickle.dumps(caught.value))
-    assert (type(error), str(error), error.columns) == (UnusableColumnsError, str(caught.value), (1,))
+    assert (type(error), str(error), error.columns) == (
+        UnusableColumnsError,
+        str(caught.value),
+        (1,),
+    )

@@ -1,4 +1,6 @@
-"""Rows that are equal by chance are no copies, however columns depend on each other; copies are found."""
+"""Rows that are equal by chance are no copies, however columns depend on each other;
+copies are found.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,16 @@ def scale(rng: np.random.Generator, rows: int) -> Array:
 
 
 def items(rng: np.random.Generator, rows: int, count: int) -> Array:
-    return np.clip(np.rint(3 + rng.normal(size=(rows, 1)) + 0.4 * rng.normal(size=(rows, count))), 1, 5)
+    return np.clip(
+        np.rint(3 + rng.normal(size=(rows, 1)) + 0.4 * rng.normal(size=(rows, count))), 1, 5
+    )
 
 
 def heaped(rng: np.random.Generator, rows: int) -> Array:
     """Amounts of which half are round."""
-    return np.where(rng.random(rows) < 0.5, rng.choice([10, 20, 50, 100.0], rows), rng.lognormal(3, 1, rows))
+    return np.where(
+        rng.random(rows) < 0.5, rng.choice([10, 20, 50, 100.0], rows), rng.lognormal(3, 1, rows)
+    )
 
 
 def detected(rng: np.random.Generator, rows: int, decimals: int) -> Array:
@@ -50,7 +56,9 @@ def body(rng: np.random.Generator, rows: int) -> Array:
 
 
 BY_CHANCE: dict[str, Rows] = {
-    "a scale and rare flags": lambda rng, n: np.column_stack([scale(rng, n), flags(rng, n, 0.03, 2)]),
+    "a scale and rare flags": lambda rng, n: np.column_stack(
+        [scale(rng, n), flags(rng, n, 0.03, 2)]
+    ),
     "an age and an age group": lambda rng, n: np.column_stack([a := ages(rng, n), a > 50]),
     "an age three times": lambda rng, n: np.column_stack([a := ages(rng, n), 2 * a, a**2]),
     "an age and flags that follow it": lambda rng, n: np.column_stack(
@@ -58,8 +66,12 @@ BY_CHANCE: dict[str, Rows] = {
     ),
     "a laboratory value with a limit": lambda rng, n: detected(rng, n, 1)[:, None],
     "two limits": lambda rng, n: np.column_stack([np.maximum(rng.lognormal(0, 1, (n, 2)), 0.5)]),
-    "decimals and a flag": lambda rng, n: np.column_stack([detected(rng, n, 2), flags(rng, n, 0.1)]),
-    "counts with many zeros": lambda rng, n: np.rint(rng.lognormal(3, 1, (n, 5)) * flags(rng, n, 0.3, 5)),
+    "decimals and a flag": lambda rng, n: np.column_stack(
+        [detected(rng, n, 2), flags(rng, n, 0.1)]
+    ),
+    "counts with many zeros": lambda rng, n: np.rint(
+        rng.lognormal(3, 1, (n, 5)) * flags(rng, n, 0.3, 5)
+    ),
     "round amounts": lambda rng, n: np.column_stack([heaped(rng, n), heaped(rng, n)]),
     "items of a questionnaire": lambda rng, n: items(rng, n, 8),
     "columns that nearly agree": lambda rng, n: np.rint(
@@ -79,7 +91,9 @@ BY_CHANCE: dict[str, Rows] = {
 
 COPIED: dict[str, Rows] = {
     "one quantity": lambda rng, n: rng.normal(size=(n, 1)),
-    "a quantity and a flag": lambda rng, n: np.column_stack([rng.normal(size=n), flags(rng, n, 0.3)]),
+    "a quantity and a flag": lambda rng, n: np.column_stack(
+        [rng.normal(size=n), flags(rng, n, 0.3)]
+    ),
     "quantities": lambda rng, n: rng.normal(size=(n, 5)),
     "zero or a quantity, twice": lambda rng, n: rng.lognormal(3, 1, (n, 2)) * flags(rng, n, 0.6, 2),
     "a quantity, an age and flags": lambda rng, n: np.column_stack(
@@ -136,7 +150,10 @@ def test_one_copy_among_quantities_is_found() -> None:
 
 def test_units_and_the_order_of_columns_do_not_matter() -> None:
     rng = np.random.default_rng(0)
-    chance, copied = BY_CHANCE["a scale and rare flags"](rng, 300), COPIED["rounded numbers"](rng, 300)
+    chance, copied = (
+        BY_CHANCE["a scale and rare flags"](rng, 300),
+        COPIED["rounded numbers"](rng, 300),
+    )
     copied = COPIES["a tenth"](rng, copied)
     for change in (lambda x: x[:, ::-1], lambda x: 0.1 * x + 3, lambda x: -1e6 * x):
         assert count_distinct(change(chance)) is None
@@ -146,7 +163,9 @@ def test_units_and_the_order_of_columns_do_not_matter() -> None:
 def test_a_single_feature_of_two_values_is_refused_for_want_of_others() -> None:
     """60 rows are enough of them."""
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match=r"X has 1 column .*at least 2 are needed. Add the other features"):
+    with pytest.raises(
+        ValueError, match=r"X has 1 column .*at least 2 are needed. Add the other features"
+    ):
         RandomizationTest(random_state=0).fit(flags(rng, 60, 0.5), rng.normal(size=60))
 
 
@@ -156,11 +175,15 @@ def test_a_single_feature_of_two_values_is_refused_for_want_of_others() -> None:
     "name", ["a scale and rare flags", "an age and an age group", "a laboratory value with a limit"]
 )
 def test_p_values_of_discrete_columns_hold_their_level(name: str) -> None:
-    """The density is that of all rows: where distinct rows alone count, p <= .05 in up to .30 of the tables."""
+    """The density is that of all rows: where distinct rows alone count,
+    p <= .05 in up to .30 of the tables.
+    """
     found = []
     for seed in range(150):
         rng = np.random.default_rng(seed)
         table = np.column_stack([BY_CHANCE[name](rng, 300), flags(rng, 300, 0.3)])
-        test = RandomizationTest(statistic="linear", resamples=199, exceedances=200, random_state=seed)
+        test = RandomizationTest(
+            statistic="linear", resamples=199, exceedances=200, random_state=seed
+        )
         found.append(test.fit(table, rng.normal(size=300)).pvalues_[0])
     assert np.mean(np.array(found) <= 0.05) < 0.05 + 3.5 * np.sqrt(0.05 * 0.95 / len(found))

@@ -1,4 +1,6 @@
-"""Tables that are paired by position: rows and columns under the same labels in another order are refused."""
+"""Tables that are paired by position: rows and columns under the same labels in another order are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,19 @@ def test_row_labels_in_another_order_are_refused(labels: pd.Index, other: str) -
 @pytest.mark.parametrize("others", LABELS.values(), ids=LABELS)
 def test_labels_of_unrelated_sets_are_ignored(labels: pd.Index, others: pd.Index) -> None:
     if labels is not others:
-        require_same_order(pd.DataFrame(np.eye(5), index=labels), y=pd.Series(range(5), index=others), who="Test")
+        require_same_order(
+            pd.DataFrame(np.eye(5), index=labels), y=pd.Series(range(5), index=others), who="Test"
+        )
 
 
 def test_labels_that_occur_twice() -> None:
-    """In one order they pass; in another they are refused, though they cannot say which rows belong together."""
+    """In one order they pass; in another they are refused,
+    though they cannot say which rows belong together.
+    """
     X = pd.DataFrame(np.eye(4), index=["a", "a", "b", "c"])
     require_same_order(X, y=pd.Series(range(4), index=["a", "a", "b", "c"]), who="Test")
-    require_same_order(X, y=pd.Series(range(4), index=["a", "b", "b", "c"]), who="Test")  # another set
+    # another set
+    require_same_order(X, y=pd.Series(range(4), index=["a", "b", "b", "c"]), who="Test")
     with pytest.raises(
         ValueError, match=r"row 1 is 'a' in X and 'b' in y\. Bring both into one order.*y\.to_numpy"
     ):
@@ -72,7 +79,11 @@ def test_columns_in_another_order_are_refused(kind: str) -> None:
     said = r"another order: 'a', 'c', 'b' instead of 'a', 'b', 'c'\. Pass X_tilde\[list"
     with pytest.raises(ValueError, match=said):
         require_same_order(X, X_tilde=reordered, who="Test")
-    for unlabelled in (np.eye(3), np.eye(3).tolist(), KINDS[kind](pd.DataFrame(np.eye(3), columns=[*"xyz"]))):
+    for unlabelled in (
+        np.eye(3),
+        np.eye(3).tolist(),
+        KINDS[kind](pd.DataFrame(np.eye(3), columns=[*"xyz"])),
+    ):
         require_same_order(X, X_tilde=unlabelled, who="Test")
         require_same_order(unlabelled, X_tilde=X, who="Test")
 
@@ -95,13 +106,18 @@ NOT_SHIFTED = {
         pd.Index(np.random.default_rng(0).permutation(310)[:299]),
     ),
     "new labels of the last rows": (pd.RangeIndex(299), pd.RangeIndex(100, 399)),
-    "one label differs": (pd.RangeIndex(1, 300), pd.RangeIndex(1, 300).delete(-1).append(pd.Index([1000]))),
+    "one label differs": (
+        pd.RangeIndex(1, 300),
+        pd.RangeIndex(1, 300).delete(-1).append(pd.Index([1000])),
+    ),
     "labels that occur twice": (pd.Index([1, *range(1, 299)]), pd.Index([*range(1, 299), 299])),
 }
 
 
 @pytest.mark.parametrize("labels", SHIFTED.values(), ids=SHIFTED)
-def test_nearly_the_same_labels_in_other_rows_are_warned_of(labels: tuple[pd.Index, pd.Index]) -> None:
+def test_nearly_the_same_labels_in_other_rows_are_warned_of(
+    labels: tuple[pd.Index, pd.Index],
+) -> None:
     X, y = pd.DataFrame(np.eye(299), index=labels[0]), pd.Series(np.arange(299.0), index=labels[1])
     with pytest.warns(
         KnockoffWarning, match=r"^y has 29[28] of the 299 row labels of X, in other rows: row "
@@ -119,15 +135,20 @@ def test_nearly_the_same_labels_in_other_rows_are_warned_of(labels: tuple[pd.Ind
 def test_labels_that_say_nothing_of_a_shift(labels: tuple[pd.Index, pd.Index]) -> None:
     for first, second in (labels, labels[::-1]):
         require_same_order(
-            pd.DataFrame(np.eye(299), index=first), y=pd.Series(range(299), index=second), who="Test"
+            pd.DataFrame(np.eye(299), index=first),
+            y=pd.Series(range(299), index=second),
+            who="Test",
         )
 
 
 def test_a_shifted_target_is_among_the_cautions_of_a_fit() -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(61, 4)), columns=[*"abcd"])
-    test = RandomizationTest(lambda codes, feature, n, rng: rng.normal(size=(n, 60)), "linear", resamples=99)
+    test = RandomizationTest(
+        lambda codes, feature, n, rng: rng.normal(size=(n, 60)), "linear", resamples=99
+    )
     with pytest.warns(
-        KnockoffWarning, match="y has 59 of the 60 row labels of X, in other rows: row 0 is 1 in X and 0"
+        KnockoffWarning,
+        match="y has 59 of the 60 row labels of X, in other rows: row 0 is 1 in X and 0",
     ):
         test.fit(frame[["a", "b", "c"]].iloc[1:], frame["d"].iloc[:-1])
     assert any("59 of the 60" in said for said in test.result_.cautions)

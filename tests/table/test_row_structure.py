@@ -53,7 +53,9 @@ def test_equal_rows_of_discrete_columns_are_no_surprise() -> None:
 
 
 def test_rows_that_are_all_equal_are_refused_as_such() -> None:
-    with pytest.raises(ValueError, match=r"^test: every column of X is constant \(all 30 rows are equal\)"):
+    with pytest.raises(
+        ValueError, match=r"^test: every column of X is constant \(all 30 rows are equal\)"
+    ):
         structure(np.ones((30, 3)))
 
 

@@ -1,4 +1,6 @@
-"""Reading a table and writing one like it: nothing is lost, and the caller's table stays as it was."""
+"""Reading a table and writing one like it: nothing is lost,
+and the caller's table stays as it was.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from knockoffs.table.table import Table, group_labels, read_table
 nan = np.nan
 DICTIONARY = pa.dictionary(pa.int8(), pa.string())
 INTERVALS = pd.cut(pd.Series([0.5, np.nan, 2.5, 1.5]), [0, 1, 2, 3, 4]).array
-GRADES = pa.DictionaryArray.from_arrays([2, None, 1, 2], ["none", "mid", "high", "low"], ordered=True)
+GRADES = pa.DictionaryArray.from_arrays(
+    [2, None, 1, 2], ["none", "mid", "high", "low"], ordered=True
+)
 
 
 def read(X: Any, **options: Any) -> Table:
@@ -48,7 +52,9 @@ PANDAS: dict[str, Any] = {
     "bool[pyarrow]": pd.array([True, None, False, True], dtype="bool[pyarrow]"),
     "string[pyarrow] of Arrow": pd.Series(["b", None, "a", "b"], dtype=pd.ArrowDtype(pa.string())),
     "dictionary of Arrow": pd.Series(["b", None, "a", "b"], dtype=pd.ArrowDtype(DICTIONARY)),
-    "ordered dictionary of Arrow": pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([GRADES]))),
+    "ordered dictionary of Arrow": pd.Series(
+        pd.arrays.ArrowExtensionArray(pa.chunked_array([GRADES]))
+    ),
     "null of Arrow": pd.Series([None] * 4, dtype=pd.ArrowDtype(pa.null())),
     "str": pd.Series(["b", None, "a", "b"], dtype="str"),
     "string": pd.Series(["b", None, "a", "b"], dtype="string"),
@@ -59,8 +65,12 @@ PANDAS: dict[str, Any] = {
     "empty text": pd.Series(["", " ", "a", "b"], dtype="str"),
     "bool objects": pd.Series([True, None, False, True], dtype=object),
     "category": pd.Categorical(["b", None, "a", "b"]),
-    "category with unused ones": pd.Categorical(["b", "a", "a", "b"], categories=["z", "b", "a", "y"]),
-    "ordered category": pd.Categorical(["low", None, "high", "low"], categories=["low", "high"], ordered=True),
+    "category with unused ones": pd.Categorical(
+        ["b", "a", "a", "b"], categories=["z", "b", "a", "y"]
+    ),
+    "ordered category": pd.Categorical(
+        ["low", None, "high", "low"], categories=["low", "high"], ordered=True
+    ),
     "category of numbers": pd.Categorical([3, 1, None, 3]),
     "category of booleans": pd.Categorical([True, False, None, True]),
     "category of intervals": pd.cut([1.0, 5.0, 9.0, nan], [0, 3, 6, 10]),
@@ -95,9 +105,12 @@ ARROW = {
     "intervals in parts": pa.chunked_array([pa.array(INTERVALS[:2]), pa.array(INTERVALS[2:])]),
     "intervals without an order": pa.array(INTERVALS.as_unordered()),
     "months": pa.DictionaryArray.from_arrays(
-        pa.array([1, None, 0, 1], pa.int8()), pa.array(pd.period_range("2020-01", periods=2, freq="M"))
+        pa.array([1, None, 0, 1], pa.int8()),
+        pa.array(pd.period_range("2020-01", periods=2, freq="M")),
     ),
-    "dictionaries in parts": pa.chunked_array([pa.array(own, DICTIONARY) for own in (["b", None], ["a", "b"])]),
+    "dictionaries in parts": pa.chunked_array(
+        [pa.array(own, DICTIONARY) for own in (["b", None], ["a", "b"])]
+    ),
     "bool": pa.array([True, None, False, True]),
     "int8": pa.array([1, None, 127, 4], pa.int8()),
     "float": pa.array([0.5, None, 3, 4], pa.float32()),
@@ -168,7 +181,10 @@ def test_categories_of_pyarrow_keep_their_order_and_their_list() -> None:
 def test_intervals_are_the_same_levels_in_pandas_and_pyarrow() -> None:
     frame = pd.DataFrame({"number": [1.0, 2.0, 3.0, 4.0], "x": pd.Series(INTERVALS)})
     expected = read(frame)
-    for X in (pa.Table.from_pandas(frame), pa.Table.from_pandas(frame).to_pandas(types_mapper=pd.ArrowDtype)):
+    for X in (
+        pa.Table.from_pandas(frame),
+        pa.Table.from_pandas(frame).to_pandas(types_mapper=pd.ArrowDtype),
+    ):
         found = read(X)
         np.testing.assert_array_equal(found.codes, expected.codes)
         assert found.levels == expected.levels
@@ -180,7 +196,9 @@ def test_intervals_are_the_same_levels_in_pandas_and_pyarrow() -> None:
 
 def test_categories_that_are_records_are_refused_by_name() -> None:
     records = pa.DictionaryArray.from_arrays([0, 1, 0], pa.array([{"a": 1}, {"a": 2}]))
-    with pytest.raises(UnusableColumnsError, match=r"column .x.: has type struct<a: int64>; only numbers"):
+    with pytest.raises(
+        UnusableColumnsError, match=r"column .x.: has type struct<a: int64>; only numbers"
+    ):
         read(pa.table({"number": [1.0, 2.0, 3.0], "x": records}))
 
 
@@ -236,7 +254,11 @@ def test_lists_and_objects_are_read_cell_by_cell(make: Callable[[Any], Any]) -> 
 
 def test_lists_and_objects_of_numbers_become_numbers() -> None:
     rows = [[1, 2.5], [3, 4]]
-    for table in (rows, np.array(rows, dtype=object), np.array([[Decimal(1), 2.5], [Decimal(3), 4]])):
+    for table in (
+        rows,
+        np.array(rows, dtype=object),
+        np.array([[Decimal(1), 2.5], [Decimal(3), 4]]),
+    ):
         back = read(table).to_native()
         assert back.dtype == np.float64
         np.testing.assert_array_equal(back, np.array(rows))
@@ -260,7 +282,9 @@ def test_masked_cells_are_missing(dtype: type) -> None:
     mask = np.array([[False, True], [False, False], [False, True]])
     found = read(np.ma.array(np.ones((3, 2), dtype=dtype), mask=mask))
     np.testing.assert_array_equal(np.isnan(found.codes), mask)
-    np.testing.assert_array_equal(read(np.ma.array(np.ones((3, 2), dtype=dtype), mask=False)).codes, 1)
+    np.testing.assert_array_equal(
+        read(np.ma.array(np.ones((3, 2), dtype=dtype), mask=False)).codes, 1
+    )
 
 
 def cells_of(column: Any) -> list[Any]:
@@ -270,7 +294,9 @@ def cells_of(column: Any) -> list[Any]:
 DECIMALS = pa.array([Decimal("1.25"), None, Decimal("-0.10"), Decimal("7.00")], pa.decimal128(4, 2))
 DECIMAL_TABLES = {
     "pandas": pd.DataFrame({"x": pd.Series(DECIMALS.to_pylist(), dtype=object)}),
-    "pyarrow in pandas": pd.DataFrame({"x": pd.Series(DECIMALS, dtype=pd.ArrowDtype(DECIMALS.type))}),
+    "pyarrow in pandas": pd.DataFrame(
+        {"x": pd.Series(DECIMALS, dtype=pd.ArrowDtype(DECIMALS.type))}
+    ),
     "polars": pl.DataFrame({"x": DECIMALS}),
     "pyarrow": pa.table({"x": DECIMALS}),
 }
@@ -280,18 +306,30 @@ DECIMAL_TABLES = {
 def test_decimals_come_back_as_decimals(table: Any) -> None:
     found = read(table)
     back = found.to_native()["x"]
-    assert [None if pd.isna(cell) else str(cell) for cell in cells_of(back)] == ["1.25", None, "-0.10", "7.00"]
+    assert [None if pd.isna(cell) else str(cell) for cell in cells_of(back)] == [
+        "1.25",
+        None,
+        "-0.10",
+        "7.00",
+    ]
     others = found.with_codes(np.array([[0.126], [np.nan], [3.14159], [2.0]]))
     np.testing.assert_array_equal(others.codes[:, 0], [0.13, np.nan, 3.14, 2])
     written = cells_of(others.to_native()["x"])
-    assert [None if pd.isna(cell) else str(cell) for cell in written] == ["0.13", None, "3.14", "2.00"]
+    assert [None if pd.isna(cell) else str(cell) for cell in written] == [
+        "0.13",
+        None,
+        "3.14",
+        "2.00",
+    ]
     assert all(pd.isna(cell) or isinstance(cell, Decimal) for cell in written)
     large = cells_of(found.with_codes(np.array([[100.0], [np.nan], [1.0], [2.0]])).to_native()["x"])
     assert float(large[0]) == 100  # beyond the type's digits: a wider type, not another number
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "pyarrow", "pyarrow in pandas", "sparse"])
+@pytest.mark.parametrize(
+    "kind", ["array", "pandas", "polars", "pyarrow", "pyarrow in pandas", "sparse"]
+)
 def test_short_floats_hold_no_digits_that_will_not_be_written(dtype: Any, kind: str) -> None:
     """What is computed with, and checked, is what is written."""
     x = np.array([[0.1, 2.0], [np.nan, 1 / 3]]).astype(dtype)
@@ -300,7 +338,9 @@ def test_short_floats_hold_no_digits_that_will_not_be_written(dtype: Any, kind: 
         "pandas": lambda: pd.DataFrame(x, columns=["a", "b"]),
         "polars": lambda: pl.DataFrame({"a": x[:, 0], "b": x[:, 1]}),
         "pyarrow": lambda: pa.table({"a": x[:, 0], "b": x[:, 1]}),
-        "pyarrow in pandas": lambda: pa.table({"a": x[:, 0], "b": x[:, 1]}).to_pandas(types_mapper=pd.ArrowDtype),
+        "pyarrow in pandas": lambda: pa.table({"a": x[:, 0], "b": x[:, 1]}).to_pandas(
+            types_mapper=pd.ArrowDtype
+        ),
         "sparse": lambda: pd.DataFrame(x, columns=["a", "b"]).astype(pd.SparseDtype(dtype)),
     }
     found = read(make[kind]())
@@ -313,7 +353,9 @@ def test_short_floats_hold_no_digits_that_will_not_be_written(dtype: Any, kind: 
     np.testing.assert_array_equal(found.with_codes(beyond).codes, beyond)
 
 
-@pytest.mark.parametrize("columns", [[0, 1, 2], [2, 0, 1], [10, 1, -3]], ids=["range", "shuffled", "any numbers"])
+@pytest.mark.parametrize(
+    "columns", [[0, 1, 2], [2, 0, 1], [10, 1, -3]], ids=["range", "shuffled", "any numbers"]
+)
 def test_column_names_need_not_be_text(columns: list[Any]) -> None:
     x = np.arange(12.0).reshape(4, 3) + 0.5
     table = pd.DataFrame(x, columns=columns, index=[3, 1, 2, 0])
@@ -359,11 +401,15 @@ def test_any_table_comes_back(table: pd.DataFrame) -> None:
     found = read(table, kinds=refused_text(table))
     pd.testing.assert_frame_equal(found.to_native(), table)
     pd.testing.assert_frame_equal(table, kept)
-    np.testing.assert_array_equal(read(found.to_native(), kinds=refused_text(table)).codes, found.codes)
+    np.testing.assert_array_equal(
+        read(found.to_native(), kinds=refused_text(table)).codes, found.codes
+    )
 
 
 @given(frames(), st.randoms())
-def test_a_permutation_of_columns_permutes_codes_and_schema(table: pd.DataFrame, random: Any) -> None:
+def test_a_permutation_of_columns_permutes_codes_and_schema(
+    table: pd.DataFrame, random: Any
+) -> None:
     order = list(range(table.shape[1]))
     random.shuffle(order)
     permuted = table.iloc[:, order]
@@ -410,10 +456,15 @@ def test_other_cells_are_written_in_the_types_of_the_table() -> None:
 
 @pytest.mark.parametrize("cell", [nan, 300.0, 0.5, -129.0])
 def test_numbers_that_do_not_fit_get_a_wider_type(cell: float) -> None:
-    for table in (pd.DataFrame({"x": np.array([1, 2], dtype=np.int8)}), np.array([[1], [2]], dtype=np.int8)):
+    for table in (
+        pd.DataFrame({"x": np.array([1, 2], dtype=np.int8)}),
+        np.array([[1], [2]], dtype=np.int8),
+    ):
         back = read(table).with_codes(np.array([[cell], [1.0]])).to_native()
         np.testing.assert_array_equal(np.asarray(back, dtype=float), [[cell], [1.0]])
-    polars = read(pl.DataFrame({"x": pl.Series([1, 2], dtype=pl.Int8)})).with_codes(np.array([[cell], [1.0]]))
+    polars = read(pl.DataFrame({"x": pl.Series([1, 2], dtype=pl.Int8)})).with_codes(
+        np.array([[cell], [1.0]])
+    )
     assert polars.to_native()["x"].to_list() == [None if np.isnan(cell) else cell, 1.0]
 
 
@@ -422,7 +473,11 @@ def test_the_ends_of_whole_numbers(dtype: type) -> None:
     """2^63 is a float, but no longer an int64."""
     beyond = float(np.iinfo(dtype).max + 1)
     for cell, fits in ((np.nextafter(beyond, 0), True), (beyond, False)):
-        back = read(np.array([[1], [2]], dtype=dtype)).with_codes(np.array([[cell], [1.0]])).to_native()
+        back = (
+            read(np.array([[1], [2]], dtype=dtype))
+            .with_codes(np.array([[cell], [1.0]]))
+            .to_native()
+        )
         assert back[0, 0] == cell
         assert (back.dtype == dtype) == fits
 
@@ -433,7 +488,9 @@ def test_what_is_written_is_not_the_callers_memory(mixed_frame: pd.DataFrame) ->
     back = found.with_codes(np.where(found.codes > 0.5, 0, found.codes)).to_native()
     assert not back["<b>"].equals(kept["<b>"])
     pd.testing.assert_frame_equal(mixed_frame, kept)
-    assert not np.shares_memory(read(mixed_frame.to_numpy(dtype=float)).codes, mixed_frame.to_numpy())
+    assert not np.shares_memory(
+        read(mixed_frame.to_numpy(dtype=float)).codes, mixed_frame.to_numpy()
+    )
 
 
 # levels
@@ -441,7 +498,10 @@ def test_what_is_written_is_not_the_callers_memory(mixed_frame: pd.DataFrame) ->
 
 def test_levels_are_numbered_alphabetically_or_as_the_type_says() -> None:
     table = pd.DataFrame(
-        {"text": ["b", "c", "a"], "category": pd.Categorical(["b", "c", "a"], categories=["c", "b", "a"])}
+        {
+            "text": ["b", "c", "a"],
+            "category": pd.Categorical(["b", "c", "a"], categories=["c", "b", "a"]),
+        }
     )
     found = read(table)
     assert found.levels == (("a", "b", "c"), ("c", "b", "a"))

@@ -1,4 +1,6 @@
-"""What y may be, and what every kind of target promises. A new kind joins by one line in TARGETS."""
+"""What y may be, and what every kind of target promises.
+A new kind joins by one line in TARGETS.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,19 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from knockoffs import GaussianKnockoffs, JointDensity, KnockoffSelector, LassoStatistic, RandomizationTest
+from knockoffs import (
+    GaussianKnockoffs,
+    JointDensity,
+    KnockoffSelector,
+    LassoStatistic,
+    RandomizationTest,
+)
 
 ROWS = 150
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(ROWS, 8)), columns=list("abcdefgh"))
-X_TILDE = pd.DataFrame(RNG.normal(size=(ROWS, 8)), columns=list("abcdefgh"))  # independent columns: exact
+# independent columns: exact
+X_TILDE = pd.DataFrame(RNG.normal(size=(ROWS, 8)), columns=list("abcdefgh"))
 SIGNAL = X.iloc[:, :5].sum(axis=1).to_numpy()
 NOISY = SIGNAL + 0.5 * RNG.normal(size=ROWS)
 NUMBER = np.rint(64 * NOISY) / 64  # exact in short floats, too
@@ -29,15 +38,19 @@ DIED = RNG.random(ROWS) < 0.8
 SURVIVAL = pd.DataFrame({"days": DAYS, "died": DIED})
 
 
-def structured(days: np.ndarray, died: np.ndarray, names: tuple[str, str] = ("died", "days")) -> np.ndarray:
+def structured(
+    days: np.ndarray, died: np.ndarray, names: tuple[str, str] = ("died", "days")
+) -> np.ndarray:
     return np.array([*zip(died, days, strict=True)], dtype=[(names[0], bool), (names[1], float)])
 
 
 class Kind(NamedTuple):
-    """A kind of target: an example, the task that it is, ways to give it, and others that mean the same.
+    """A kind of target: an example, the task that it is, ways to give it,
+    and others that mean the same.
 
-    `same` are changes after which all answers are the same bits: units of a quantity, names of classes in the same
-    order, monotone changes of time. `turned` reverses the order of classes, or is None.
+    `same` are changes after which all answers are the same bits: units of a quantity, names of
+    classes in the same order, monotone changes of time. `turned` reverses the order of classes, or
+    is None.
     """
 
     y: Any
@@ -71,7 +84,11 @@ TARGETS = {
     "number": Kind(
         NUMBER,
         "regression",
-        VECTORS | {"short floats": lambda y: y.astype(np.float32), "column-like": lambda y: np.repeat(y, 2)[::2]},
+        VECTORS
+        | {
+            "short floats": lambda y: y.astype(np.float32),
+            "column-like": lambda y: np.repeat(y, 2)[::2],
+        },
         {"other units": 1024 * NUMBER},
     ),
     "two classes": Kind(
@@ -92,7 +109,10 @@ TARGETS = {
         SEVERAL,
         "classification",
         LABELS,
-        {"whole numbers": np.searchsorted(np.unique(SEVERAL), SEVERAL), "other names": np.char.add("c", SEVERAL)},
+        {
+            "whole numbers": np.searchsorted(np.unique(SEVERAL), SEVERAL),
+            "other names": np.char.add("c", SEVERAL),
+        },
         np.array([{"high": "z", "low": "b", "middle": "a"}[label] for label in SEVERAL]),
     ),
     "survival": Kind(
@@ -114,8 +134,16 @@ TARGETS = {
         },
     ),
 }
-GIVEN = [pytest.param(kind, way, id=f"{kind}: {way}") for kind, own in TARGETS.items() for way in own.ways]
-CHANGED = [pytest.param(kind, way, id=f"{kind}: {way}") for kind, own in TARGETS.items() for way in own.same]
+GIVEN = [
+    pytest.param(kind, way, id=f"{kind}: {way}")
+    for kind, own in TARGETS.items()
+    for way in own.ways
+]
+CHANGED = [
+    pytest.param(kind, way, id=f"{kind}: {way}")
+    for kind, own in TARGETS.items()
+    for way in own.same
+]
 every_target = pytest.mark.parametrize("kind", TARGETS)
 
 
@@ -136,7 +164,9 @@ def w_of(y: Any) -> np.ndarray:
 
 
 def selection_of(y: Any) -> Any:
-    selector = KnockoffSelector(generator(), LassoStatistic(cv=3), fdr=0.25, certify=False, random_state=0)
+    selector = KnockoffSelector(
+        generator(), LassoStatistic(cv=3), fdr=0.25, certify=False, random_state=0
+    )
     return selector.fit(X, y).selection_
 
 
@@ -186,7 +216,9 @@ def test_asking_for_the_task_changes_nothing(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind, own in TARGETS.items() if own.turned is not None])
 def test_the_order_of_classes_turns_effects_and_changes_nothing_else(kind: str) -> None:
     found, expected = selection_of(TARGETS[kind].turned), plain_selection(kind)
-    np.testing.assert_allclose(found.draws, expected.draws, atol=5e-3 * np.abs(expected.draws).max())
+    np.testing.assert_allclose(
+        found.draws, expected.draws, atol=5e-3 * np.abs(expected.draws).max()
+    )
     assert found.selected.tolist() == expected.selected.tolist()
     found, expected = pvalues_of(TARGETS[kind].turned), plain_test(kind)
     np.testing.assert_allclose(found.pvalues, expected.pvalues, atol=1e-9)
@@ -194,17 +226,24 @@ def test_the_order_of_classes_turns_effects_and_changes_nothing_else(kind: str) 
 
 
 def test_effects_of_classes_are_those_of_the_class_that_is_named() -> None:
-    """Each of the first five features makes `well`, `cured` and `high` more frequent, and `low` rarer."""
+    """Each of the first five features makes `well`, `cured` and `high` more frequent,
+    and `low` rarer.
+    """
     assert "'well'" in plain_test("two classes").effect_meaning
     assert (plain_test("two classes").effects[:5] > 0.02).all()
     turned = pvalues_of(TARGETS["two classes"].turned)
     assert "'sick'" in turned.effect_meaning
     assert (turned.effects[:5] < -0.02).all()
     for y, rising, falling in ((TWO, "well", None), (SEVERAL, "high", "low")):
-        curves = {curve.of: curve for curve in selection_of(pd.Series(y, name="state")).effects["a"].curves}
+        curves = {
+            curve.of: curve
+            for curve in selection_of(pd.Series(y, name="state")).effects["a"].curves
+        }
         assert curves[rising].change > 0
         assert falling is None or curves[falling].change < 0
-    curves = {curve.of: curve for curve in selection_of(TARGETS["two classes"].turned).effects["a"].curves}
+    curves = {
+        curve.of: curve for curve in selection_of(TARGETS["two classes"].turned).effects["a"].curves
+    }
     assert [curve.change < 0 for of, curve in curves.items() if of == "sick"] == [True]
 
 
@@ -240,7 +279,10 @@ BAD = {
     ),
 }
 BAD_ONES = {
-    "infinite numbers": (spoilt(NUMBER, np.inf).astype(float), "y has infinite values. Drop those rows"),
+    "infinite numbers": (
+        spoilt(NUMBER, np.inf).astype(float),
+        "y has infinite values. Drop those rows",
+    ),
     "a constant": (np.full(ROWS, 1.5), r"y is constant \(1.5\)"),
     "one class": (np.full(ROWS, "ill"), r"one class only \('ill'\)"),
     "as many classes as rows": ([f"p{k}" for k in range(ROWS)], f"{ROWS} classes in {ROWS} rows"),
@@ -252,8 +294,14 @@ BAD_ONES = {
         "the column 'days' of y has infinite",
     ),
     "equal times": (SURVIVAL.assign(days=7.0), r"the column 'days' of y is constant \(7\)"),
-    "no events": (SURVIVAL.assign(died=False), "the column 'died' of y says that no row has the event"),
-    "two events": (SURVIVAL.assign(days=DAYS > 50), "both columns of y .*'days' and 'died'.* could be the event"),
+    "no events": (
+        SURVIVAL.assign(died=False),
+        "the column 'died' of y says that no row has the event",
+    ),
+    "two events": (
+        SURVIVAL.assign(days=DAYS > 50),
+        "both columns of y .*'days' and 'died'.* could be the event",
+    ),
     "no event column": (SURVIVAL.assign(died=DAYS + 1), "neither says whether the event was seen"),
     "three columns": (SURVIVAL.assign(ward=1.0), r"y has shape \(150, 3\)"),
 }

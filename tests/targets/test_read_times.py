@@ -23,7 +23,9 @@ FORMS = {
     "pandas, event first": pd.DataFrame({"died": DIED, "days": DAYS}),
     "0 and 1": pd.DataFrame({"days": DAYS, "died": DIED.astype(int)}),
     "whole days": pd.DataFrame({"days": DAYS.astype(int), "died": DIED.astype(float)}),
-    "nullable": pd.DataFrame({"days": pd.array(DAYS, "Float64"), "died": pd.array(DIED, "boolean")}),
+    "nullable": pd.DataFrame(
+        {"days": pd.array(DAYS, "Float64"), "died": pd.array(DIED, "boolean")}
+    ),
     "objects": pd.DataFrame({"days": DAYS.astype(object), "died": DIED.astype(object)}),
     "polars": pl.DataFrame({"days": DAYS, "died": DIED}),
     "arrow": pl.DataFrame({"days": DAYS, "died": DIED}).to_arrow(),
@@ -61,17 +63,32 @@ def with_cell(column: str, value: Any) -> pd.DataFrame:
 
 
 REFUSED = {
-    "negative": (with_cell("days", -1.0), "'days' of y has 1 negative time .*Count time from the start"),
+    "negative": (
+        with_cell("days", -1.0),
+        "'days' of y has 1 negative time .*Count time from the start",
+    ),
     "missing time": (with_cell("days", np.nan), "'days' of y has 1 missing value. Drop those rows"),
     "missing event": (with_cell("died", None), "'died' of y has 1 missing value. Drop those rows"),
     "infinite": (with_cell("days", np.inf), "infinite times. For rows without the event"),
     "no events": (FORMS["pandas"].assign(died=False), "no row has the event.*coded as True or 1"),
-    "1 and 2": (FORMS["pandas"].assign(died=1 + DIED), "neither says whether the event was seen.*COLUMN == 2"),
-    "text": (FORMS["pandas"].assign(died="yes"), "'died' of y does not hold numbers.*events as True and False"),
+    "1 and 2": (
+        FORMS["pandas"].assign(died=1 + DIED),
+        "neither says whether the event was seen.*COLUMN == 2",
+    ),
+    "text": (
+        FORMS["pandas"].assign(died="yes"),
+        "'died' of y does not hold numbers.*events as True and False",
+    ),
     "two events": (FORMS["pandas"].assign(days=DIED), "both columns .* could be the event"),
     "constant": (FORMS["pandas"].assign(days=7), "is constant .7.*Pass the event alone"),
-    "three fields": (np.zeros(30, dtype=[*FIELDS, ("ward", int)]), "y has 3 columns, and survival times need two"),
-    "durations": (SINCE, r"'days' of y holds durations \(timedelta64\), not numbers.*pd.Timedelta\(days=1\)"),
+    "three fields": (
+        np.zeros(30, dtype=[*FIELDS, ("ward", int)]),
+        "y has 3 columns, and survival times need two",
+    ),
+    "durations": (
+        SINCE,
+        r"'days' of y holds durations \(timedelta64\), not numbers.*pd.Timedelta\(days=1\)",
+    ),
     "polars durations": (pl.from_pandas(SINCE), "'days' of y holds durations"),
     "objects of durations": (SINCE.astype(object), r"'days' of y holds durations \(timedelta\)"),
     "dates": (
@@ -88,7 +105,9 @@ def test_what_is_refused(y: Any, said: str) -> None:
         Target.read(y, "auto", rows=30, who="T")
 
 
-@pytest.mark.parametrize("y", [DAYS, [*DAYS], pd.Series(DAYS), pd.DataFrame({"days": DAYS})], ids=repr)
+@pytest.mark.parametrize(
+    "y", [DAYS, [*DAYS], pd.Series(DAYS), pd.DataFrame({"days": DAYS})], ids=repr
+)
 def test_times_without_events_are_refused_on_request(y: Any) -> None:
     with pytest.raises(ValueError, match=r"^T: y .*Pass a data frame of two columns"):
         Target.read(y, "survival", rows=30, who="T")

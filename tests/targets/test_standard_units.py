@@ -37,28 +37,37 @@ OTHERS: dict[str, Statistic] = {
     "importance of a ridge": ImportanceStatistic(Ridge()),
     "importance of a lasso with a fixed penalty": ImportanceStatistic(Lasso(alpha=0.05)),
     "midpoint with a support vector machine": MidpointStatistic(LinearSVR(random_state=0), folds=2),
-    "mixture with absolute errors": HoldoutStatistic(Ridge(), folds=2, scoring="neg_mean_absolute_error"),
+    "mixture with absolute errors": HoldoutStatistic(
+        Ridge(), folds=2, scoring="neg_mean_absolute_error"
+    ),
     "midpoint with explained variance": MidpointStatistic(Ridge(), folds=2, scoring="r2"),
 }
-# What rounding errors can become, as a share of the largest |w|: training in single precision enlarges those of
-# distant origins, and in small nodes of a forest many columns split equally well, so that they decide.
+# What rounding errors can become, as a share of the largest |w|: training in single precision
+# enlarges those of distant origins, and in small nodes of a forest many columns split equally well,
+# so that they decide.
 ENLARGED = {"mixture": 0.05, "holdout": 0.05, "midpoint": 0.05, "importance": 0.02}
 
 
 def statistic_by(name: str) -> Statistic:
-    statistic = OTHERS[name] if name in OTHERS else STATISTICS[name]().set_params(**CHEAPER.get(name, {}))
+    statistic = (
+        OTHERS[name] if name in OTHERS else STATISTICS[name]().set_params(**CHEAPER.get(name, {}))
+    )
     return statistic.set_params(random_state=0)
 
 
 def assert_same_signs_and_order(w: np.ndarray, expected: np.ndarray, floor: float) -> None:
-    """The signs of w above the floor (in units of the largest |w|), and the order of |w| further apart than it."""
+    """The signs of w above the floor (in units of the largest |w|),
+    and the order of |w| further apart than it.
+    """
     w, expected = w / np.abs(w).max(), expected / np.abs(expected).max()
     clear = np.abs(expected) > floor
     np.testing.assert_array_equal(np.sign(w[clear]), np.sign(expected[clear]))
     larger = np.abs(expected)[:, None] > np.abs(expected) + floor
     assert (np.abs(w)[:, None] > np.abs(w))[larger].all()
     for level in LEVELS:  # whatever is above the floor is selected or not as before
-        now, before = (knockoff_select(np.where(clear, v, 0), level, offset=0) for v in (w, expected))
+        now, before = (
+            knockoff_select(np.where(clear, v, 0), level, offset=0) for v in (w, expected)
+        )
         np.testing.assert_array_equal(now, before)
 
 
@@ -82,10 +91,14 @@ def test_squares_neither_underflow_nor_overflow(unit: float) -> None:
     for statistic in (statistic_by("lasso"), MidpointStatistic(Ridge(), folds=2, random_state=0)):
         expected = statistic.compute(X, X_TILDE, Y)
         np.testing.assert_allclose(statistic.compute(X, X_TILDE, unit * Y), expected, rtol=1e-9)
-        np.testing.assert_allclose(statistic.compute(unit * X, unit * X_TILDE, Y), expected, rtol=1e-9)
+        np.testing.assert_allclose(
+            statistic.compute(unit * X, unit * X_TILDE, Y), expected, rtol=1e-9
+        )
 
 
-columns = hnp.arrays(np.float64, (2, 6, 3), elements=st.floats(-1.7e308, 1.7e308, allow_subnormal=False))
+columns = hnp.arrays(
+    np.float64, (2, 6, 3), elements=st.floats(-1.7e308, 1.7e308, allow_subnormal=False)
+)
 
 
 @given(columns, st.lists(st.booleans(), min_size=3, max_size=3))
@@ -97,7 +110,9 @@ def test_standard_units(tables: np.ndarray, swapped: list[bool]) -> None:
     constant = (together == 0).all(0)
     np.testing.assert_allclose(together.std(0), np.where(constant, 0, 1), atol=1e-12)
     largest = np.maximum(np.abs(tables).max((0, 1)), np.finfo(float).tiny)
-    np.testing.assert_allclose(z * (deviation / largest) + centre / largest, x / largest, atol=1e-11)
+    np.testing.assert_allclose(
+        z * (deviation / largest) + centre / largest, x / largest, atol=1e-11
+    )
     # exchanging a feature and its knockoff exchanges the results, to the last bit
     again = standardise(np.where(swapped, x_tilde, x), np.where(swapped, x, x_tilde)).tables
     np.testing.assert_array_equal(again[0], np.where(swapped, z_tilde, z))
@@ -150,9 +165,9 @@ def test_scorers_see_y_in_its_own_units() -> None:
         seen.append(y)
         return -float(np.abs(np.log1p(y) - np.log1p(np.maximum(model.predict(x), 0))).mean())
 
-    w = MidpointStatistic(Ridge(), folds=2, scoring=score, task="regression", random_state=0).compute(
-        X, X_TILDE, counts
-    )
+    w = MidpointStatistic(
+        Ridge(), folds=2, scoring=score, task="regression", random_state=0
+    ).compute(X, X_TILDE, counts)
     assert w[:3].min() > np.abs(w[3:]).max()
     assert all(np.isin(y, counts).all() for y in seen)
 
@@ -163,7 +178,9 @@ def test_scorers_see_y_in_its_own_units() -> None:
     ids=["network", "by name"],
 )
 def test_models_of_the_package_need_standard_units(statistic: Statistic) -> None:
-    with pytest.raises(ValueError, match=r"standardise=False needs an estimator of your own.*or standardise=True"):
+    with pytest.raises(
+        ValueError, match=r"standardise=False needs an estimator of your own.*or standardise=True"
+    ):
         statistic.compute(X, X_TILDE, Y)
     with pytest.raises(ValueError, match="estimator=None is made for columns in standard units"):
         ImportanceStatistic(standardise=False).compute(X, X_TILDE, Y)

@@ -39,7 +39,10 @@ SCORE = np.array([0.3, -1.0, 0.5, 0.0, 2.0, -0.4, 0.1, 0.2])
 
 
 def test_exposures_are_the_sums_of_events_by_rows_at_risk() -> None:
-    steps = {t: TIED.event[TIED.time == t].sum() / (TIED.time >= t).sum() for t in np.unique(TIED.time).tolist()}
+    steps = {
+        t: TIED.event[TIED.time == t].sum() / (TIED.time >= t).sum()
+        for t in np.unique(TIED.time).tolist()
+    }
     expected = [sum(step for t, step in steps.items() if t <= own) for own in TIED.time]
     np.testing.assert_allclose(TIED.exposure, expected)
     assert abs(TIED.residuals.sum()) < 1e-12
@@ -49,10 +52,12 @@ def test_exposures_are_the_sums_of_events_by_rows_at_risk() -> None:
 def test_the_partial_likelihood_and_its_derivatives() -> None:
     risk_sets = RiskSets(TIED)
     expected = -sum(
-        SCORE[i] - np.log(np.exp(SCORE[TIED.time >= TIED.time[i]]).sum()) for i in np.flatnonzero(TIED.event)
+        SCORE[i] - np.log(np.exp(SCORE[TIED.time >= TIED.time[i]]).sum())
+        for i in np.flatnonzero(TIED.event)
     )
     np.testing.assert_allclose(risk_sets.minus_log_likelihood(SCORE), expected)
-    np.testing.assert_allclose(risk_sets.minus_log_likelihood(SCORE + 800), expected)  # only ratios matter
+    # only ratios matter
+    np.testing.assert_allclose(risk_sets.minus_log_likelihood(SCORE + 800), expected)
     slope = approx_fprime(SCORE, risk_sets.minus_log_likelihood)
     np.testing.assert_allclose(risk_sets.residuals(SCORE), -slope, atol=1e-6)
     z = np.random.default_rng(0).normal(size=(8, 2))
@@ -64,8 +69,11 @@ def test_the_share_without_the_event_is_the_product_over_times() -> None:
     curve = kaplan_meier(TIED)
     np.testing.assert_allclose(curve.survival, np.cumprod([7 / 8, 4 / 6, 2 / 3, 1 / 2, 1]))
     all_seen = Times(TIED.time, np.ones(8, dtype=bool))
-    np.testing.assert_allclose(kaplan_meier(all_seen).survival, [np.mean(TIED.time > t) for t in (1, 2, 3, 4, 5)])
-    assert median_follow_up(all_seen) == 5  # nobody was lost, so all that is known is that it was at least that
+    np.testing.assert_allclose(
+        kaplan_meier(all_seen).survival, [np.mean(TIED.time > t) for t in (1, 2, 3, 4, 5)]
+    )
+    # nobody was lost, so all that is known is that it was at least that
+    assert median_follow_up(all_seen) == 5
     assert kaplan_meier(all_seen).median() == 2
 
 
@@ -110,7 +118,9 @@ def test_swapping_a_feature_flips_its_sign_and_nothing_else(statistic: Statistic
 
 
 @pytest.mark.parametrize("statistic", ALL, ids=repr)
-def test_relevant_features_stand_out_and_only_the_order_of_times_matters(statistic: Statistic) -> None:
+def test_relevant_features_stand_out_and_only_the_order_of_times_matters(
+    statistic: Statistic,
+) -> None:
     w = statistic.compute(X, X_TILDE, Y)
     assert w[:3].min() > np.abs(w[3:]).max()
     later = Y.copy()
@@ -162,7 +172,9 @@ def test_few_events_are_refused_by_name() -> None:
     few = Y.copy()
     few["died"] = np.arange(300) < 3
     for statistic, name in ((LassoStatistic(), "cv"), (HoldoutStatistic(), "folds")):
-        with pytest.raises(ValueError, match=f"{name}=5 needs as many rows with the event; there are 3"):
+        with pytest.raises(
+            ValueError, match=f"{name}=5 needs as many rows with the event; there are 3"
+        ):
             statistic.compute(X, X_TILDE, few)
 
 
@@ -171,5 +183,8 @@ def test_rare_events_and_rare_censoring(share: float) -> None:
     """Where only few rows are censored, folds cannot have their share of them."""
     y = survival_times(X[:, :3].sum(1), 1)
     y["died"] = np.random.default_rng(0).permutation(300) < share * 300
-    for statistic in (LassoStatistic(cv=2, random_state=0), MidpointStatistic(folds=2, random_state=0)):
+    for statistic in (
+        LassoStatistic(cv=2, random_state=0),
+        MidpointStatistic(folds=2, random_state=0),
+    ):
         assert np.isfinite(statistic.compute(X, X_TILDE, y)).all()

@@ -53,17 +53,23 @@ for seed in range(REPLICATES):
             selected = knockoff_select(statistic.compute(x, x_tilde, y), fdr=0.2)
             own[name].append((fdp(selected, relevant), power(selected, relevant)))
 
-# %%
-# Power at level 0.2, and the mean share of false discoveries, over three tables. A lasso sees no curves; that
-# costs power and not validity. Three replicates show which statistic finds more; they are too few to judge a
-# false discovery rate (``benchmarks/log/statistics.md`` of the repository has 112).
+# %% Power at level 0.2, and the mean share of false discoveries, over three tables. A lasso sees no
+# curves; that costs power and not validity. Three replicates show which statistic finds more; they
+# are too few to judge a false discovery rate (``benchmarks/log/statistics.md`` of the repository
+# has 112).
 
 figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.2), sharey=True, layout="constrained")
 for axes, (kind, own) in zip(panels, found.items(), strict=True):
     means = {name: np.mean(pairs, axis=0) for name, pairs in own.items()}
     places = np.arange(len(means))
     axes.barh(places - 0.2, [m[1] for m in means.values()], 0.38, color="#20639b", label="power")
-    axes.barh(places + 0.2, [m[0] for m in means.values()], 0.38, color="#d1495b", label="share of false ones")
+    axes.barh(
+        places + 0.2,
+        [m[0] for m in means.values()],
+        0.38,
+        color="#d1495b",
+        label="share of false ones",
+    )
     axes.axvline(0.2, color="0.4", linestyle=":", linewidth=1)
     axes.set_yticks(places, list(means))
     axes.set(title=f"response of {kind}", xlim=(0, 1))

@@ -1,8 +1,5 @@
-"""
-In a scikit-learn pipeline
-==========================
-``KnockoffSelector`` is a scikit-learn selector: it goes into pipelines, is cloned and cross-validated like any
-other.
+"""In a scikit-learn pipeline ========================== ``KnockoffSelector`` is a scikit-learn
+selector: it goes into pipelines, is cloned and cross-validated like any other.
 """
 
 import time
@@ -30,7 +27,10 @@ select = KnockoffSelector(generator, "lasso", fdr=0.2, certify=False, random_sta
 trees = HistGradientBoostingRegressor(max_iter=40, random_state=0)
 
 scores = {}
-for name, model in {"all 100 features": trees, "selected features": make_pipeline(select, trees)}.items():
+for name, model in {
+    "all 100 features": trees,
+    "selected features": make_pipeline(select, trees),
+}.items():
     start = time.perf_counter()
     scores[name] = cross_val_score(model, x, y, cv=3)
     print(f"{name}: R² {scores[name].mean():.3f}, {time.perf_counter() - start:.1f} s")

@@ -1,9 +1,8 @@
-"""
-DDLK: false discoveries and power on Gaussian rows and on clusters
-==================================================================
-The first experiments of *Deep Direct Likelihood Knockoffs* (Sudarshan, Tansey and Ranganath, 2020), with 30
-replicates: 2,000 rows of 100 columns, 20 of which are relevant for a linear response. Drawn from stored results
-of ``python -m benchmarks run gaussian`` and ``python -m benchmarks run mixture``.
+"""DDLK: false discoveries and power on Gaussian rows and on clusters
+================================================================== The first experiments of *Deep
+Direct Likelihood Knockoffs* (Sudarshan, Tansey and Ranganath, 2020), with 30 replicates: 2,000 rows
+of 100 columns, 20 of which are relevant for a linear response. Drawn from stored results of
+``python -m benchmarks run gaussian`` and ``python -m benchmarks run mixture``.
 """
 
 from pathlib import Path
@@ -30,7 +29,12 @@ def curves(panels, frame, title):
             mean, error = at.mean(), at.sem()
             axes.plot(mean.index, mean, color=COLOURS[method], label=method, linewidth=1.5)
             axes.fill_between(
-                mean.index, mean - error, mean + error, color=COLOURS[method], alpha=0.15, linewidth=0
+                mean.index,
+                mean - error,
+                mean + error,
+                color=COLOURS[method],
+                alpha=0.15,
+                linewidth=0,
             )
         axes.set(ylim=(0, 1.02), xlabel="level q")
     panels[0].plot([0, 0.5], [0, 0.5], color="0.6", linestyle="--", linewidth=1)
@@ -38,9 +42,8 @@ def curves(panels, frame, title):
     panels[1].set_ylabel("power")
 
 
-# %%
-# With the default statistic (the paper's mixture statistic, cross-fitted). DDLK follows the oracle, which knows
-# the distribution and draws exact knockoffs.
+# %% With the default statistic (the paper's mixture statistic, cross-fitted). DDLK follows the
+# oracle, which knows the distribution and draws exact knockoffs.
 
 figure, panels = plt.subplots(2, 2, figsize=(8.4, 6), layout="constrained")
 for column, name in enumerate(("gaussian", "mixture")):
@@ -52,10 +55,15 @@ panels[0, 0].legend(frameon=False, fontsize=8)
 # %%
 # At level 0.1, with standard errors:
 
-results = pd.concat(pd.read_csv(STORED / f"{name}.csv.gz").assign(data=name) for name in ("gaussian", "mixture"))
-at = results[(results["level"] == 0.1) & (results["response"] == "10/√N") & (results["statistic"] == "mixture")]
+results = pd.concat(
+    pd.read_csv(STORED / f"{name}.csv.gz").assign(data=name) for name in ("gaussian", "mixture")
+)
+at = results[
+    (results["level"] == 0.1)
+    & (results["response"] == "10/√N")
+    & (results["statistic"] == "mixture")
+]
 at.groupby(["data", "method"], sort=False)[["fdp", "power"]].agg(["mean", "sem", "size"]).round(3)
 
-# %%
-# :doc:`/benchmarks/paper` has every table of this experiment, what had been looked at before, and replicates that
-# nobody had looked at.
+# %% :doc:`/benchmarks/paper` has every table of this experiment, what had been looked at before,
+# and replicates that nobody had looked at.

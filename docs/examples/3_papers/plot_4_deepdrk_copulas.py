@@ -1,10 +1,9 @@
-"""
-DeepDRK's setting: copulas with heavy tails
-===========================================
-Clayton and Joe copulas with exponential and gamma margins, 200 and 2,000 rows of 100 columns, after the
-experiments of DeepDRK (Shen et al., 2024), which report that deep knockoffs exceed their level there. Drawn
-from stored results of ``python -m benchmarks run copula`` (five replicates) and of twelve others that nobody had
-looked at. The response here is that of Liang et al.; DeepDRK's own is linear.
+"""DeepDRK's setting: copulas with heavy tails =========================================== Clayton
+and Joe copulas with exponential and gamma margins, 200 and 2,000 rows of 100 columns, after the
+experiments of DeepDRK (Shen et al., 2024), which report that deep knockoffs exceed their level
+there. Drawn from stored results of ``python -m benchmarks run copula`` (five replicates) and of
+twelve others that nobody had looked at. The response here is that of Liang et al.; DeepDRK's own is
+linear.
 """
 
 from pathlib import Path
@@ -16,7 +15,11 @@ import pandas as pd
 STORED = Path("../../../benchmarks/results")  # of the repository
 LEVEL = 0.2
 fresh = pd.read_csv(STORED / "fresh.csv.gz")
-fresh = fresh[(fresh["experiment"] == "copula") & (fresh["level"] == LEVEL) & (fresh["statistic"] == "mixture")]
+fresh = fresh[
+    (fresh["experiment"] == "copula")
+    & (fresh["level"] == LEVEL)
+    & (fresh["statistic"] == "mixture")
+]
 first = pd.read_csv(STORED / "copula.csv.gz")
 first = first[(first["level"] == LEVEL) & (first["statistic"] == "mixture")]
 
@@ -32,7 +35,9 @@ series = {
 }
 variants = sorted(first["variant"].unique())
 for axes, value in zip(panels, ("fdp", "power"), strict=True):
-    for shift, (name, (frame, colour)) in zip(np.linspace(-0.27, 0.27, 4), series.items(), strict=True):
+    for shift, (name, (frame, colour)) in zip(
+        np.linspace(-0.27, 0.27, 4), series.items(), strict=True
+    ):
         at = frame.groupby("variant")[value].agg(["mean", "sem"]).reindex(variants)
         axes.errorbar(
             at["mean"],
@@ -50,7 +55,6 @@ panels[0].axvline(LEVEL, color="0.5", linestyle=":", linewidth=1)
 panels[0].invert_yaxis()
 panels[1].legend(frameon=False, fontsize=8)
 
-# %%
-# No excess of DDLK is seen; with twelve replicates an excess below 0.07 would not be. On Joe copulas it finds
-# little, because squared errors hang on a few rows there: ranks of the response mend that
-# (:doc:`/benchmarks/paper`).
+# %% No excess of DDLK is seen; with twelve replicates an excess below 0.07 would not be. On Joe
+# copulas it finds little, because squared errors hang on a few rows there: ranks of the response
+# mend that (:doc:`/benchmarks/paper`).

@@ -1,8 +1,7 @@
-"""
-Randomisation tests: problems of the TabPFN-CRT suite
-=====================================================
-Three of the eleven problems on which conditional randomisation tests with TabPFN were reported, made here: 500
-rows, the true conditionals of the columns unknown to the test. ``make randomisation`` runs the whole suite with
+"""Randomisation tests: problems of the TabPFN-CRT suite
+===================================================== Three of the eleven problems on which
+conditional randomisation tests with TabPFN were reported, made here: 500 rows, the true
+conditionals of the columns unknown to the test. ``make randomisation`` runs the whole suite with
 many data sets.
 """
 
@@ -28,9 +27,8 @@ def sample(name, seed):
     return x, mean(x) + rng.standard_normal(500)
 
 
-# %%
-# p-values of all columns in two data sets per problem. Relevant columns (blue) should lie at the left,
-# irrelevant ones (grey) anywhere.
+# %% p-values of all columns in two data sets per problem. Relevant columns (blue) should lie at the
+# left, irrelevant ones (grey) anywhere.
 
 figure, axes = plt.subplots(figsize=(8, 2.8), layout="constrained")
 for place, name in enumerate(PROBLEMS):
@@ -38,12 +36,16 @@ for place, name in enumerate(PROBLEMS):
     for seed in range(2):
         x, y = sample(name, seed)
         density = JointDensity(epochs=2, random_state=seed)
-        test = RandomizationTest(density, "linear", correction="none", resamples=500, random_state=seed)
+        test = RandomizationTest(
+            density, "linear", correction="none", resamples=500, random_state=seed
+        )
         p = test.fit(x, y).pvalues_
         colour = np.where(relevant, "#20639b", "#9aa5b1")
         axes.scatter(p, np.full(len(p), place) + 0.25 * (seed - 0.5), color=colour, s=26)
         found, false = np.sum(p[relevant] <= ALPHA), np.sum(p[~relevant] <= ALPHA)
-        print(f"{name}, data set {seed}: {found} of {relevant.sum()} relevant columns found", end=", ")
+        print(
+            f"{name}, data set {seed}: {found} of {relevant.sum()} relevant columns found", end=", "
+        )
         print(f"{false} of {np.sum(~relevant)} irrelevant ones below {ALPHA}")
 axes.axvline(ALPHA, color="0.4", linestyle=":", linewidth=1)
 axes.set_yticks(range(3), list(PROBLEMS))

@@ -59,7 +59,10 @@ class Certificate(Judgement):
         rows = [
             (
                 str(row.feature),
-                *("copy" if row.copied else f"{number:.3g}" for number in (row.ks, row.correlation)),
+                *(
+                    "copy" if row.copied else f"{number:.3g}"
+                    for number in (row.ks, row.correlation)
+                ),
             )
             for row in self.to_frame().itertuples()
         ]
@@ -76,7 +79,9 @@ class Certificate(Judgement):
         return self.found.expected
 
     def worst_swap(self, most: int = 5) -> list[tuple[str, float]]:
-        """The features that the worst-case swap learned in the fit takes most often, and how often."""
+        """The features that the worst-case swap learned in the fit takes most often,
+        and how often.
+        """
         if self.found.divergence is None:
             return []
         worst = self.found.divergence.worst
@@ -84,26 +89,37 @@ class Certificate(Judgement):
         return [(self.found.names[j], float(worst[j])) for j in order if np.isfinite(worst[j])]
 
     def with_dry_run(self, rates: list[Rate]) -> Certificate:
-        """The same with false discoveries and power of the statistic itself on simulated responses."""
+        """The same with false discoveries and power of the statistic itself on simulated
+        responses.
+        """
         return Certificate.of(self.found._replace(dry_run=tuple(rates)))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per feature, the largest differences first; `attrs` has the verdict."""
         found = self.found
-        columns: dict[str, Any] = {"feature": pd.Series(found.names, dtype=object), "copied": found.copied}
+        columns: dict[str, Any] = {
+            "feature": pd.Series(found.names, dtype=object),
+            "copied": found.copied,
+        }
         columns |= found.per_feature._asdict()
         if found.null_wins is not None:
             columns["null_wins"] = found.null_wins[0]
         if found.divergence is not None:
-            single = {"divergence": found.divergence.single, "divergence_error": found.divergence.single_error}
+            single = {
+                "divergence": found.divergence.single,
+                "divergence_error": found.divergence.single_error,
+            }
             columns |= single | {"worst_swap": found.divergence.worst}
         frame = pd.DataFrame(columns)
-        frame = frame.sort_values(["shift_p", "shift"], ascending=[True, False], kind="stable", ignore_index=True)
+        frame = frame.sort_values(
+            ["shift_p", "shift"], ascending=[True, False], kind="stable", ignore_index=True
+        )
         frame.attrs.update({"verdict": self.verdict, "rows": found.rows, "subject": found.subject})
         return frame
 
     def plot(self, *, most: int = 20) -> Figure:
-        """Draw how well tests distinguish rows from swapped rows, and the features that differ most.
+        """Draw how well tests distinguish rows from swapped rows,
+        and the features that differ most.
 
         Parameters
         ----------
@@ -134,7 +150,9 @@ class Certificate(Judgement):
                 "total": found.divergence.total,
                 "standard_error": found.divergence.total_error,
                 "telling": found.divergence.telling,
-                "worst_swap": [{"feature": name, "chance": chance} for name, chance in self.worst_swap()],
+                "worst_swap": [
+                    {"feature": name, "chance": chance} for name, chance in self.worst_swap()
+                ],
             }
         return plain(
             {
@@ -145,7 +163,9 @@ class Certificate(Judgement):
                 "rule": self.rule,
                 "expected": None if found.expected is None else found.expected._asdict(),
                 "simulated_responses": found.simulated,
-                "alternatives": [{"what": name} | rate._asdict() for name, rate in found.alternatives],
+                "alternatives": [
+                    {"what": name} | rate._asdict() for name, rate in found.alternatives
+                ],
                 "reasons": list(self.reasons),
                 "advice": list(self.advice),
                 "subject": found.subject,

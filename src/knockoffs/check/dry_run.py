@@ -42,14 +42,19 @@ def _products(z: Array, rng: np.random.Generator) -> Array:
 def _steps(z: Array, rng: np.random.Generator) -> Array:
     # The second largest value has values on both sides, also where most cells hold the largest.
     highest = [column[column < column.max()].max() for column in z.T]
-    cuts = [min(np.quantile(x, rng.uniform(0.3, 0.7)), most) for x, most in zip(z.T, highest, strict=True)]
+    cuts = [
+        min(np.quantile(x, rng.uniform(0.3, 0.7)), most)
+        for x, most in zip(z.T, highest, strict=True)
+    ]
     return np.where(z > cuts, 1.0, -1.0) @ _effects(z.shape[1], rng)
 
 
 def _smooth(z: Array, rng: np.random.Generator) -> Array:
     """Saturating curves and parabolas in turn."""
     curves = np.tanh(1.5 * z + rng.standard_normal(z.shape[1]))
-    bowl = (np.arange(z.shape[1]) % 2 == 0) & np.array([len(np.unique(column)) > 2 for column in z.T], dtype=bool)
+    bowl = (np.arange(z.shape[1]) % 2 == 0) & np.array(
+        [len(np.unique(column)) > 2 for column in z.T], dtype=bool
+    )
     return np.where(bowl, z**2 / 2, curves) @ _effects(z.shape[1], rng)
 
 
@@ -66,8 +71,8 @@ def simulated_response(
 ) -> Response:
     """Return a response of random features, of a random number and strength.
 
-    With `groups` (the group of each row) each group adds a normal number of its own to the response, as large as
-    the noise. Features flagged in `first` are chosen before any others.
+    With `groups` (the group of each row) each group adds a normal number of its own to the
+    response, as large as the noise. Features flagged in `first` are chosen before any others.
     """
     scores = feature_scores(design, seed)
     rng = np.random.default_rng(seed)
@@ -90,9 +95,10 @@ def simulated_response(
 def as_target(y: Array, task: Task, shares: Sequence[float], seed: int) -> Target:
     """Return a response as the task has it.
 
-    For classification it is cut into classes with these shares of the rows. For survival the event comes the
-    earlier the larger the response is, and times that do not depend on it censor the first of the `shares`. Only
-    the order of times matters to statistics, so minus the response is as good a time as any.
+    For classification it is cut into classes with these shares of the rows. For survival the event
+    comes the earlier the larger the response is, and times that do not depend on it censor the
+    first of the `shares`. Only the order of times matters to statistics, so minus the response is
+    as good a time as any.
     """
     if task == "survival":
         return Target.of_times(_censored(-y, shares[-1], np.random.default_rng([seed, len(y)])))
@@ -104,7 +110,9 @@ def as_target(y: Array, task: Task, shares: Sequence[float], seed: int) -> Targe
 
 
 def _censored(time: Array, share: float, rng: np.random.Generator) -> Times:
-    """Times of events of which this share is seen: the others are censored at the shifted times of other rows."""
+    """Times of events of which this share is seen: the others are censored at the shifted times of
+    other rows.
+    """
     others = rng.permutation(time)
     end = others + np.quantile(time - others, share)
     seen = time <= end
@@ -113,11 +121,12 @@ def _censored(time: Array, share: float, rng: np.random.Generator) -> Times:
 
 
 def feature_scores(design: Design, seed: int) -> Array:
-    """One number per cell for responses to depend on: a feature's column, or a random sum where it has several.
+    """One number per cell for responses to depend on: a feature's column,
+    or a random sum where it has several.
 
-    So a nominal feature has an effect of each level, and a quantity with missing cells one of its value and one
-    of being missing, and a group of features one of each of its columns. A feature's scores depend on that feature
-    alone, so one that is not relevant has no part in the response.
+    So a nominal feature has an effect of each level, and a quantity with missing cells one of its
+    value and one of being missing, and a group of features one of each of its columns. A feature's
+    scores depend on that feature alone, so one that is not relevant has no part in the response.
     """
     (columns,) = design.tables
     if design.features == columns.shape[1]:
@@ -125,7 +134,8 @@ def feature_scores(design: Design, seed: int) -> Array:
     rng = np.random.default_rng([seed, len(design.unit)])
     effects = rng.standard_normal(columns.shape[1])
     deviation = standardise(columns).deviation
-    values = ~design.indicators & (deviation > 0)  # beside other columns, a value needs a unit of its own
+    # beside other columns, a value needs a unit of its own
+    values = ~design.indicators & (deviation > 0)
     terms = effects * (columns / np.where(values, deviation, 1.0))
     alone = np.bincount(design.unit)[design.unit] == 1
     terms[:, alone] = columns[:, alone]
@@ -143,13 +153,16 @@ EVERY_KIND = "all"
 COINS = 8  # tosses for each response
 AHEAD = 4  # responses per core whose knockoffs are in memory together
 SELECTING = 0.5  # share of the responses with a selection that it takes to judge a level
-HIGHER = (1.5, 2.0, 3.0, 5.0)  # times the level asked for: levels to judge where that one seldom selects anything
+# times the level asked for: levels to judge where that one seldom selects anything
+HIGHER = (1.5, 2.0, 3.0, 5.0)
 HIGHEST = 0.35
-AT_LEVEL = 3  # responses that the level itself counts for in the share of false discoveries of selections
+# responses that the level itself counts for in the share of false discoveries of selections
+AT_LEVEL = 3
 
 
 class Rate(NamedTuple):
-    """False discoveries and power at one level, means over simulated responses with standard errors.
+    """False discoveries and power at one level,
+    means over simulated responses with standard errors.
 
     Attributes
     ----------
@@ -160,8 +173,8 @@ class Rate(NamedTuple):
     fdp, fdp_error : float
         The false discovery proportion, 0 where nothing is selected.
     power, power_error : float
-        The share of the relevant features that is selected, among those that can be: not of copies and of columns
-        that are conditioned on, whose w is always 0.
+        The share of the relevant features that is selected, among those that can be: not of copies
+        and of columns that are conditioned on, whose w is always 0.
     selecting : float
         The share of the responses for which anything is selected.
     fdp_of_selections : float
@@ -213,13 +226,21 @@ class DryRun:
         truths = self.relevant[runs]
         findable = truths & (self.ws != 0).any(0)
         false = np.array([fdp(*pair) for pair in zip(selections, truths, strict=True)])
-        found = np.array([power(s, r) if r.any() else math.nan for s, r in zip(selections, findable, strict=True)])
+        found = np.array(
+            [
+                power(s, r) if r.any() else math.nan
+                for s, r in zip(selections, findable, strict=True)
+            ]
+        )
         some = np.array([selected.any() for selected in selections])
         among = float(false[some].mean()) if some.any() else math.nan
-        return Rate(kind, level, *_mean_and_error(false), *_mean_and_error(found), float(some.mean()), among)
+        return Rate(
+            kind, level, *_mean_and_error(false), *_mean_and_error(found), float(some.mean()), among
+        )
 
     def fdp_of_exact(self, level: float) -> float:
-        """Return the false discovery proportion with the same |w| and fair coins for signs of irrelevant features.
+        """Return the false discovery proportion with the same |w| and fair coins for signs of
+        irrelevant features.
 
         That is what exact knockoffs would give.
         """
@@ -228,13 +249,17 @@ class DryRun:
         for w, relevant in zip(self.ws, self.relevant, strict=True):
             coins = rng.choice([-1.0, 1.0], size=(COINS, len(w)))
             tossed = np.where(relevant, w, coins * np.abs(w))
-            found += [fdp(knockoff_select(own, level, offset=self.offset), relevant) for own in tossed]
+            found += [
+                fdp(knockoff_select(own, level, offset=self.offset), relevant) for own in tossed
+            ]
         return float(np.mean(found))
 
     def false_share(self, level: float) -> float:
-        """Return the mean false discovery proportion of the responses for which anything is selected.
+        """Return the mean false discovery proportion of the responses for which anything is
+        selected.
 
-        The level itself is counted in as a few more of these, so that the share is known where there are few.
+        The level itself is counted in as a few more of these, so that the share is known where
+        there are few.
         """
         rate = self.rate(level)
         count = rate.selecting * len(self.kinds)
@@ -242,7 +267,8 @@ class DryRun:
         return (count * among + AT_LEVEL * level) / (count + AT_LEVEL)
 
     def null_wins(self) -> tuple[Array, Array]:
-        """Return how often each feature has w > 0 in responses that do not depend on it, and the number of these.
+        """Return how often each feature has w > 0 in responses that do not depend on it,
+        and the number of these.
 
         Responses in which its w is 0 are not counted.
         """
@@ -252,19 +278,21 @@ class DryRun:
         return np.divide(wins, count, out=np.full(len(count), np.nan), where=count > 0), count
 
     def judged(self, fdr: float) -> Rate | None:
-        """Return the rate at the lowest level from `fdr` on at which responses usually lead to a selection.
+        """Return the rate at the lowest level from `fdr` on at which responses usually lead to a
+        selection.
 
-        Where the filter seldom selects anything, few discoveries are false whatever the knockoffs. None
-        where there is no such level.
+        Where the filter seldom selects anything, few discoveries are false whatever the knockoffs.
+        None where there is no such level.
         """
         levels = [fdr, *(times * fdr for times in HIGHER if times * fdr <= HIGHEST)]
         return next((rate for rate in map(self.rate, levels) if rate.selecting >= SELECTING), None)
 
     def calibrated_level(self, fdr: float) -> float:
-        """Return the largest level up to `fdr` at which at most a share `fdr` is expected to be false.
+        """Return the largest level up to `fdr` at which at most a share `fdr` is expected to be
+        false.
 
-        Over all kinds of response together, and up to a standard error for each of them: where knockoffs miss
-        something, it is often one kind of response that suffers.
+        Over all kinds of response together, and up to a standard error for each of them: where
+        knockoffs miss something, it is often one kind of response that suffers.
         """
 
         def worst(level: float) -> Rate:
@@ -276,7 +304,8 @@ class DryRun:
 
 
 def calibrated_level(rate: Callable[[float], Rate], fdr: float) -> float:
-    """Return the largest level up to `fdr` at which the expected false discovery proportion is at most `fdr`.
+    """Return the largest level up to `fdr` at which the expected false discovery proportion is at
+    most `fdr`.
 
     A heuristic: the true response may be harder than the simulated ones.
     """
@@ -298,14 +327,18 @@ def simulate(
 ) -> DryRun:
     """Compute w for simulated responses of the rows of X, as the task has them (`as_target`).
 
-    Knockoffs are drawn anew for each by `draw_knockoffs(seed)`, as a `Table` or as a table like X. With `groups`
-    (the group of each row) each group adds a normal number of its own to the response, as large as the noise.
+    Knockoffs are drawn anew for each by `draw_knockoffs(seed)`, as a `Table` or as a table like X.
+    With `groups` (the group of each row) each group adds a normal number of its own to the
+    response, as large as the noise.
     """
     table = read_table(X, who="dry run")
     design = expand(table.schema, table.codes, units=table.units)
     kinds = (*KINDS,) * replicates
     seeds = [int(rng.integers(2**31)) for _ in kinds]
-    responses = [simulated_response(design, kind, seed, groups) for kind, seed in zip(kinds, seeds, strict=True)]
+    responses = [
+        simulated_response(design, kind, seed, groups)
+        for kind, seed in zip(kinds, seeds, strict=True)
+    ]
     tasks = (
         (like(table, draw_knockoffs(seed)), as_target(response.y, task, shares, seed), seed)
         for response, seed in zip(responses, seeds, strict=True)
@@ -317,16 +350,25 @@ def simulate(
         for w in in_parallel(_replicate, some, shared=(table, statistic, groups)):
             ws.append(w)
             report_stage("dry run", len(ws), len(kinds))
-    return DryRun(np.stack(ws), np.stack([own.relevant for own in responses]), kinds, offset, statistic)
+    return DryRun(
+        np.stack(ws), np.stack([own.relevant for own in responses]), kinds, offset, statistic
+    )
 
 
 def _replicate(
-    table: Table, statistic: Any, groups: Indices | None, knockoffs: Table, target: Target, seed: int
+    table: Table,
+    statistic: Any,
+    groups: Indices | None,
+    knockoffs: Table,
+    target: Target,
+    seed: int,
 ) -> Array:
     y = target.to_native()
     with collect_cautions():  # given once, by the selection itself
         if not is_statistic(statistic):
-            return np.asarray(statistic(table.to_native(), knockoffs.to_native(), y), dtype=np.float64)
+            return np.asarray(
+                statistic(table.to_native(), knockoffs.to_native(), y), dtype=np.float64
+            )
         own = clone(statistic)
         settings = {"random_state": seed, "task": target.task}
         own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)})
@@ -334,7 +376,9 @@ def _replicate(
 
 
 def _mean_and_error(values: Array) -> tuple[float, float]:
-    """Return the mean of the values that are there and its standard error; 0 where there are none (constants)."""
+    """Return the mean of the values that are there and its standard error;
+    0 where there are none (constants).
+    """
     values = values[~np.isnan(values)]
     if len(values) == 0:
         return 0.0, math.nan

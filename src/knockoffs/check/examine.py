@@ -1,4 +1,6 @@
-"""`check_swap`: how many discoveries with these knockoffs are false, and where do they differ from exact ones?"""
+"""`check_swap`: how many discoveries with these knockoffs are false,
+and where do they differ from exact ones?
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ from knockoffs.targets.target import Task
 
 CHECK = "checking the knockoffs"  # the phase, in words
 MIN_ROWS = 20
-FEATURE_ROWS, FEATURE_DRAWS = 10_000, 4_000  # the most rows that tests use, and random swaps for their p-values
+# the most rows that tests use, and random swaps for their p-values
+FEATURE_ROWS, FEATURE_DRAWS = 10_000, 4_000
 SWAP_ROWS, SWAP_DRAWS = 2_000, 5_000
 
 
@@ -51,34 +54,38 @@ def check_swap(
     progress: bool = False,
     subject: str = "",
 ) -> Certificate:
-    """Say how many discoveries with these knockoffs to expect to be false, and where they differ from exact ones.
+    """Say how many discoveries with these knockoffs to expect to be false,
+    and where they differ from exact ones.
 
-    Responses whose relevant features are known are simulated on the rows, and features are selected for them by
-    quick statistics that stand in for `statistic`; the share of false ones decides on the verdict (`RULE`).
-    Beside it, exact tests compare rows and their knockoffs with the same rows after swaps, which exact
-    knockoffs leave alike: where rows (or `groups` of rows) are independent of each other, exact knockoffs pass
-    them in 99 % of the cases. With fewer than 80 rows there is no classifier among the tests, and only gross
-    faults can be found.
+    Responses whose relevant features are known are simulated on the rows, and features are selected
+    for them by quick statistics that stand in for `statistic`; the share of false ones decides on
+    the verdict (`RULE`). Beside it, exact tests compare rows and their knockoffs with the same rows
+    after swaps, which exact knockoffs leave alike: where rows (or `groups` of rows) are independent
+    of each other, exact knockoffs pass them in 99 % of the cases. With fewer than 80 rows there is
+    no classifier among the tests, and only gross faults can be found.
 
     Parameters
     ----------
     generator : generator, callable or pair of tables
         A fitted generator, any function `f(X)` that returns knockoffs, or a pair `(X, X_tilde)`.
     X : table of shape (n_rows, n_features), default=None
-        The rows (not with a pair): those that features are to be selected on or, to judge a generator by
-        itself, rows that it was not fitted on. Tests use a random part of more than 2,000. A nominal feature is
-        compared by indicators of its levels, missing cells by an indicator of their own.
+        The rows (not with a pair): those that features are to be selected on or, to judge a
+        generator by itself, rows that it was not fitted on. Tests use a random part of more than
+        2,000. A nominal feature is compared by indicators of its levels, missing cells by an
+        indicator of their own.
     groups : array-like of shape (n_rows,), default=None
-        One label per row, for rows that belong together. Groups are then what is independent: the tests compare
-        one row of each group, and the group's mean, with their knockoffs.
+        One label per row, for rows that belong together. Groups are then what is independent: the
+        tests compare one row of each group, and the group's mean, with their knockoffs.
     feature_groups : dict of group names to lists of column names (or numbers), default=None
-        Columns that are only ever swapped together; by default those that the generator was fitted with.
+        Columns that are only ever swapped together; by default those that the generator was fitted
+        with.
     fdr : float, default=0.1
         The level at which false discoveries are expected and judged.
     statistic : statistic, default=None
         The statistic that is to be used, `HoldoutStatistic()` by default.
     task : {"regression", "classification", "survival"}, default="regression"
-        What the target is: a quantity, two classes of equal size, or times of which half are censored.
+        What the target is: a quantity, two classes of equal size, or times of which half are
+        censored.
     dry_run : bool, default=False
         Whether to simulate some responses with `statistic` itself as well.
     levels : sequence of float, default=(0.05, 0.1, 0.2, 0.3)
@@ -109,7 +116,8 @@ def check_swap(
     >>> X, X_tilde = rng.normal(size=(2, 500, 40))  # exact: the columns are independent
     >>> check_swap((X, X_tilde), random_state=0).verdict
     'pass'
-    >>> Z = X + 2 * rng.normal(size=(500, 1))  # columns with a cause in common, which other rows do not share
+    >>> # columns with a cause in common, which other rows do not share
+    >>> Z = X + 2 * rng.normal(size=(500, 1))
     >>> check_swap((Z, rng.permutation(Z)), random_state=0).verdict
     'fail'
     """
@@ -165,7 +173,8 @@ def require_rows(source: Source) -> None:
     if _independent(source) < MIN_ROWS:
         what = "rows" if source.groups is None else "groups of rows"
         raise ValueError(
-            f"check_swap: X has {_independent(source)} {what}; at least {MIN_ROWS} are needed to see anything."
+            f"check_swap: X has {_independent(source)} {what}; at least {MIN_ROWS} are needed to "
+            f"see anything."
         )
     if source.table.shape[1] == 0:
         raise ValueError("check_swap: X has no columns. Pass the features.")
@@ -188,9 +197,10 @@ def examine(
 ) -> Certificate:
     """Test where knockoffs differ from exact ones, and judge what is expected of them.
 
-    `expected` says what that is, once the tests are done; `expect_of` says what to expect of other statistics,
-    and of other knockoffs where the generator is `exchangeable`, for advice; a level that is `calibrated` is not
-    advised to be. Responses are selected for with the rows of `seen`, by default those of the source.
+    `expected` says what that is, once the tests are done; `expect_of` says what to expect of other
+    statistics, and of other knockoffs where the generator is `exchangeable`, for advice; a level
+    that is `calibrated` is not advised to be. Responses are selected for with the rows of `seen`,
+    by default those of the source.
     """
     found = _tested(source, rng)
     expectation = expected()
@@ -233,9 +243,15 @@ def _tested(source: Source, rng: np.random.Generator) -> Findings:
         share_of_fit=source.share_of_fit,
     )
     if not copied.all():
-        pairs = independent_pairs(x, x_tilde, np.flatnonzero(~copied), source.groups, FEATURE_ROWS, rng)
+        pairs = independent_pairs(
+            x, x_tilde, np.flatnonzero(~copied), source.groups, FEATURE_ROWS, rng
+        )
         found = _compared(found, pairs, rng)
-    return found if source.divergence is None else found._replace(divergence=source.divergence(seed, rng))
+    return (
+        found
+        if source.divergence is None
+        else found._replace(divergence=source.divergence(seed, rng))
+    )
 
 
 def _compared(found: Findings, pairs: Pairs, rng: np.random.Generator) -> Findings:

@@ -46,7 +46,8 @@ def expect(
     groups: Indices | None = None,
     truth: Table | None = None,
 ) -> list[DryRun]:
-    """Simulate responses of all kinds on the rows of a table, and select for them with quick statistics.
+    """Simulate responses of all kinds on the rows of a table,
+    and select for them with quick statistics.
 
     Returns what to expect of each of the statistics, of which all see the same responses.
 
@@ -63,14 +64,15 @@ def expect(
     seed : int
         The same seed gives the same responses and draws of knockoffs, whatever the statistics.
     task : {"regression", "classification", "survival"}, default="regression"
-        What the target is; for classification responses are cut into classes, for survival they are times of which
-        some are censored.
+        What the target is; for classification responses are cut into classes, for survival they are
+        times of which some are censored.
     shares : sequence of float, default=(0.5, 0.5)
         The shares of the rows of these classes, or of censored rows and of events.
     groups : array of int, default=None
         The group of each row. Each group adds a normal number of its own to the response.
     truth : Table, default=None
-        What responses depend on, where that is not what is seen: the same rows before cells were filled in.
+        What responses depend on, where that is not what is seen: the same rows before cells were
+        filled in.
     """
     kinds = (*KINDS,) * (RESPONSES // len(KINDS))
     seeds = np.random.default_rng(seed).integers(2**31, size=DRAWS).tolist()
@@ -98,12 +100,16 @@ def _of_a_draw(
     knockoffs: Table,
     seed: int,
 ) -> tuple[Array, Flags]:
-    """Return w of each statistic and response, `[statistics, responses, features]`, and the relevant features."""
+    """Return w of each statistic and response, `[statistics, responses, features]`,
+    and the relevant features.
+    """
     design = expand(truth.schema, truth.codes, units=truth.units)
-    # what is told in the place of lost cells is seen where features that have lost some are relevant
+    # what is told in the place of lost cells is seen where features that have lost some are
+    # relevant
     first = ~table.units.all_of((truth.codes == table.codes).all(0)) if truth is not table else None
     responses = [
-        simulated_response(design, kind, seed + k, groups, first) for k, kind in enumerate(kinds, start=1)
+        simulated_response(design, kind, seed + k, groups, first)
+        for k, kind in enumerate(kinds, start=1)
     ]
     targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
     problem, y = _problem(table, knockoffs, targets, groups)
@@ -119,7 +125,9 @@ def _stand_in(statistic: Any) -> Callable[[Problem, Array, np.random.Generator],
     """
     if isinstance(statistic, SumStatistic):
         terms = [_stand_in(term) for term in statistic.terms]
-        return lambda problem, y, rng: np.sum([in_mean_sizes(term(problem, y, rng)) for term in terms], 0)
+        return lambda problem, y, rng: np.sum(
+            [in_mean_sizes(term(problem, y, rng)) for term in terms], 0
+        )
     if isinstance(statistic, CrossFitted):
         return held_out_lines
     return lasso_coefficients if isinstance(statistic, LassoStatistic) else ridge_coefficients
@@ -134,11 +142,14 @@ def _problem(
     problem = Problem.of(design, y[:, 0], targets[0].model_task, groups).in_standard_units()
     if groups is None or targets[0].task != "regression":
         return problem, y
-    x, x_tilde, y = (subtract_group_means(part, groups, 1.0) for part in (problem.x, problem.x_tilde, y))
+    x, x_tilde, y = (
+        subtract_group_means(part, groups, 1.0) for part in (problem.x, problem.x_tilde, y)
+    )
     return problem._replace(x=x, x_tilde=x_tilde), y
 
 
-BETTER = 0.9  # times the expected share of false discoveries: an alternative must be at least that much better
+# times the expected share of false discoveries: an alternative must be at least that much better
+BETTER = 0.9
 
 
 # What to expect of each of some statistics, with draws of knockoffs by a seed.
@@ -154,15 +165,16 @@ def find_alternatives(
     exchangeable: bool,
     calibrated: bool = False,
 ) -> Iterator[tuple[str, Rate]]:
-    """Yield alternatives that are expected to have fewer false discoveries: how to ask for them, and the rate.
+    """Yield alternatives that are expected to have fewer false discoveries: how to ask for them,
+    and the rate.
 
     Parameters
     ----------
     expectation : DryRun
         What to expect as things are.
     fdr : float
-        The level asked for; figures are those of the level that is judged, which is higher where that one seldom
-        selects anything.
+        The level asked for; figures are those of the level that is judged, which is higher where
+        that one seldom selects anything.
     source : Source
         The rows and their knockoffs.
     expect_of : callable
@@ -175,7 +187,10 @@ def find_alternatives(
     now = expectation.judged(fdr) or expectation.rate(fdr)
     lower = expectation.calibrated_level(fdr)
     if not calibrated and lower < now.level == fdr:
-        yield f"a filter at level {lower:.2g} (calibrate=True, --calibrate)", expectation.rate(lower)
+        yield (
+            f"a filter at level {lower:.2g} (calibrate=True, --calibrate)",
+            expectation.rate(lower),
+        )
     held_out = isinstance(expectation.statistic, CrossFitted)
     other = LassoStatistic() if held_out else HoldoutStatistic()
     rate = expect_of(source.draw, [other])[0].rate(now.level)
@@ -185,7 +200,9 @@ def find_alternatives(
         with collect_cautions():
             model = GaussianKnockoffs().fit(source.table)
 
-            drawn = expect_of(lambda seed: model.sample(source.table, random_state=seed), [expectation.statistic])
+            drawn = expect_of(
+                lambda seed: model.sample(source.table, random_state=seed), [expectation.statistic]
+            )
             rate = drawn[0].rate(now.level)
         if _is_better(rate, now):
             yield "GaussianKnockoffs() (--generator gaussian)", rate

@@ -21,23 +21,25 @@ GRID = 32  # places of a column at which its distribution and its knockoff's are
 class PerFeature(NamedTuple):
     """One number per feature; p-values hold for all features together (max-T).
 
-    A nominal feature is compared by the indicators of its levels, a quantity with missing cells by its values and
-    the indicator of missing cells.
+    A nominal feature is compared by the indicators of its levels, a quantity with missing cells by
+    its values and the indicator of missing cells.
 
     Attributes
     ----------
     ks, ks_p : array
-        The largest distance between the distributions of the feature and of its knockoff, and its p-value; for an
-        indicator this is the difference between the two shares of rows.
+        The largest distance between the distributions of the feature and of its knockoff, and its
+        p-value; for an indicator this is the difference between the two shares of rows.
     shift, shift_p : array
-        The largest of |z| for a difference in location and for one in spread given the other features, which also
-        finds another dependence on these, and for a feature with several columns for a difference in how well it
-        fits the other features; and its p-value.
+        The largest of |z| for a difference in location and for one in spread given the other
+        features, which also finds another dependence on these, and for a feature with several
+        columns for a difference in how well it fits the other features; and its p-value.
     correlation : array
-        The correlation of the feature with its knockoff; the mean over its columns where it has several.
+        The correlation of the feature with its knockoff; the mean over its columns where it has
+        several.
     freedom : array
-        The variance of x - x̃ as a share of what it would be if both had the feature's own variance (what other
-        features do not explain) and nothing else in common. Near 0 the knockoff is a copy, which costs power.
+        The variance of x - x̃ as a share of what it would be if both had the feature's own variance
+        (what other features do not explain) and nothing else in common. Near 0 the knockoff is a
+        copy, which costs power.
     """
 
     ks: Array
@@ -49,7 +51,9 @@ class PerFeature(NamedTuple):
 
 
 def compare_features(pairs: Pairs, signs: Signs) -> PerFeature:
-    """Compare each feature with its knockoff; `signs` are the random swaps of rows that p-values come from."""
+    """Compare each feature with its knockoff; `signs` are the random swaps of rows that p-values
+    come from.
+    """
     distances = _worst_of_each_feature(
         pairs, np.stack([_distances(pairs, j, signs) for j in range(pairs.columns)])
     )
@@ -64,7 +68,9 @@ def compare_features(pairs: Pairs, signs: Signs) -> PerFeature:
         shift=shifts[:, 0].astype(np.float64),
         shift_p=_familywise(shifts),
         correlation=pairs.per_feature((z * z_tilde).sum(0)),
-        freedom=2 * pairs.per_feature(pairs.half_variance[main]) / pairs.per_feature(pairs.own_variance[main]),
+        freedom=2
+        * pairs.per_feature(pairs.half_variance[main])
+        / pairs.per_feature(pairs.own_variance[main]),
     )
 
 
@@ -90,7 +96,9 @@ def _shifts(pairs: Pairs, signs: Signs) -> Array:
 
     The direction for spread is the score of a scaled knockoff where all else is Gaussian.
     """
-    conditional = pairs.middle @ np.linalg.inv(pairs.middle_covariance) + pairs.middle / pairs.half_variance
+    conditional = (
+        pairs.middle @ np.linalg.inv(pairs.middle_covariance) + pairs.middle / pairs.half_variance
+    )
     found = np.zeros((pairs.columns, signs.shape[1]), dtype=np.float32)
     for direction in (np.ones_like(conditional), conditional):
         terms = pairs.half * direction
@@ -102,10 +110,11 @@ def _shifts(pairs: Pairs, signs: Signs) -> Array:
 def _fits(pairs: Pairs, features: Indices, signs: Signs) -> Array:
     """|z| for whether a feature fits the others better than its knockoff does, `[features, draws]`.
 
-    Of levels this is their probability given the other features, by a linear regression of their indicators. No
-    level need occur too often for knockoffs to have it in the wrong rows. The largest of several z: over all
-    columns of the feature, for each, and by what each of its strongest neighbours says alone, since a knockoff
-    that follows the wrong neighbour may fit no worse on the whole.
+    Of levels this is their probability given the other features, by a linear regression of their
+    indicators. No level need occur too often for knockoffs to have it in the wrong rows. The
+    largest of several z: over all columns of the feature, for each, and by what each of its
+    strongest neighbours says alone, since a knockoff that follows the wrong neighbour may fit no
+    worse on the whole.
     """
     found = np.zeros((len(features), signs.shape[1]), dtype=np.float32)
     precision = np.linalg.inv(pairs.middle_covariance) if len(features) else np.empty((0, 0))
@@ -134,11 +143,15 @@ def _familywise(statistics: Array) -> Array:
     """p-value of each feature against the largest statistic of all features in each draw."""
     largest = np.sort(statistics.max(0))
     slack = 1e-6 * largest[-1]
-    return (len(largest) - np.searchsorted(largest, statistics[:, 0] - slack, side="left")) / len(largest)
+    return (len(largest) - np.searchsorted(largest, statistics[:, 0] - slack, side="left")) / len(
+        largest
+    )
 
 
 def near_duplicates(pairs: Pairs) -> list[tuple[int, int]]:
-    """Pairs of features that hardly differ: correlated, also given the others, and with little variance left."""
+    """Pairs of features that hardly differ: correlated, also given the others,
+    and with little variance left.
+    """
     main = pairs.main_columns
     feature = pairs.feature[main]
     precision = np.linalg.inv(pairs.covariance[np.ix_(main, main)])
@@ -171,8 +184,8 @@ MOST_COLUMNS = 2_000  # all pairs of more would take too much memory
 def find_twins(table: Table) -> list[tuple[str, str]]:
     """Return pairs of features that are correlated almost perfectly, the most alike first.
 
-    Two nominal features are alike where each level of one stands for a level of the other, two groups of features
-    where columns of theirs are. Nothing is returned for tables of many columns.
+    Two nominal features are alike where each level of one stands for a level of the other, two
+    groups of features where columns of theirs are. Nothing is returned for tables of many columns.
     """
     some = np.linspace(0, len(table) - 1, min(len(table), MOST_ROWS)).astype(int)
     design = expand(table.schema, table.codes[some])

@@ -28,19 +28,25 @@ def warn_of_hazards(table: Table, target: Target) -> None:
     doubtful = doubts(table, target.as_given[0])
     if doubtful is not None:
         caution(doubtful)
-    copies = sorted({int(j) for y in target.as_given for j in copies_of_target(table.codes, y, nominal)})
+    copies = sorted(
+        {int(j) for y in target.as_given for j in copies_of_target(table.codes, y, nominal)}
+    )
     if copies:
         named = listing([column_name(table.names, j) for j in copies])
         caution(f"{named}: a copy of the target y. Drop it: it hides all other features.")
     if rows < features:
         caution(
-            f"X has {rows} rows and {features} columns. How columns depend on each other is learned roughly from "
-            "fewer rows than columns, and the bound on false discoveries is rough with it. Add rows, or drop "
+            f"X has {rows} rows and {features} columns. How columns depend on each other is "
+            f"learned roughly from "
+            "fewer rows than columns, and the bound on false discoveries is rough with it. Add "
+            "rows, or drop "
             "columns (not by y)."
         )
 
 
-def warn_of_few_features(units: Units, conditioned: Flags, *, fdr: float, offset: int, n_draws: int) -> None:
+def warn_of_few_features(
+    units: Units, conditioned: Flags, *, fdr: float, offset: int, n_draws: int
+) -> None:
     """Warn of a level that can select little or nothing among the features that are tested.
 
     A selection needs a number of features that stand out together; of few features that is much
@@ -52,10 +58,12 @@ def warn_of_few_features(units: Units, conditioned: Flags, *, fdr: float, offset
         if features < needed:
             caution(
                 f"With offset=0, {NEXT_TO_NOTHING.format(needed=needed)}, and X has only "
-                f"{counted(features, 'feature')} to test. Pass offset=1, and {_more_room(features)}."
+                f"{counted(features, 'feature')} to test. Pass offset=1, and "
+                f"{_more_room(features)}."
             )
         return
-    # With no more than that, each would have to stand out in every single draw; one more leaves room.
+    # With no more than that, each would have to stand out in every single draw; one more leaves
+    # room.
     comfortable = needed if n_draws == 1 else needed + 1
     if features >= needed and comfortable <= max(features / 2, LEAST_NEEDED):
         return
@@ -67,12 +75,14 @@ def warn_of_few_features(units: Units, conditioned: Flags, *, fdr: float, offset
     if features < needed:
         caution(
             f"{settings} needs at least {needed} selections, but X has only "
-            f"{counted(features, 'feature')} to test, so none can be selected. {remedy[0].upper()}{remedy[1:]}."
+            f"{counted(features, 'feature')} to test, so none can be selected. "
+            f"{remedy[0].upper()}{remedy[1:]}."
         )
     else:
         together = "together" if n_draws == 1 else "together in almost every draw"
         caution(
-            f"{settings} needs at least {needed} of the {features} features to stand out {together}, or none is "
+            f"{settings} needs at least {needed} of the {features} features to stand out "
+            f"{together}, or none is "
             f"selected. If fewer may be relevant, {remedy}."
         )
 
@@ -87,7 +97,8 @@ def _more_room(features: int) -> str:
 
 
 def copies_of_target(values: Array, target: Array, nominal: Flags | None = None) -> Indices:
-    """Columns that are the target in other units, its classes under other numbers, or levels that decide it.
+    """Columns that are the target in other units, its classes under other numbers,
+    or levels that decide it.
 
     Parameters
     ----------
@@ -96,8 +107,8 @@ def copies_of_target(values: Array, target: Array, nominal: Flags | None = None)
     target : array of shape (rows,)
         The target as numbers.
     nominal : array of bool of shape (features,), default=None
-        Which columns are levels without an order; by default none. Such a column may have several levels for one
-        value of the target.
+        Which columns are levels without an order; by default none. Such a column may have several
+        levels for one value of the target.
 
     Returns
     -------
@@ -116,10 +127,15 @@ def copies_of_target(values: Array, target: Array, nominal: Flags | None = None)
     classes, target_class = np.unique(target, return_inverse=True)
     few_classes = len(classes) <= min(MOST_CLASSES, len(target) // 2)
     for j in np.flatnonzero(~copies & (nominal | few_classes)):
-        values_of, level = np.unique(values[:, j], return_inverse=True)  # missing cells are a level of their own
+        # missing cells are a level of their own
+        values_of, level = np.unique(values[:, j], return_inverse=True)
         both = len(np.unique(level * len(classes) + target_class))
         copies[j] |= few_classes and both == len(classes) == len(values_of)
-        copies[j] |= bool(nominal[j]) and both == len(values_of) and _no_coincidence(len(values_of), target_class)
+        copies[j] |= (
+            bool(nominal[j])
+            and both == len(values_of)
+            and _no_coincidence(len(values_of), target_class)
+        )
     return np.flatnonzero(copies)
 
 
@@ -129,7 +145,9 @@ def _in_other_units(columns: Array, target: Array) -> Flags:
 
 
 def _no_coincidence(levels: int, target_class: Indices) -> bool:
-    """Return whether levels that have nothing to do with the target would hardly have one value of it each."""
+    """Return whether levels that have nothing to do with the target would hardly have one value of
+    it each.
+    """
     shares = np.bincount(target_class) / len(target_class)
     # Each row beyond the first of its level would have to agree with that one.
     return (len(target_class) - levels) * math.log(np.square(shares).sum()) < math.log(RARE)

@@ -21,8 +21,10 @@ from knockoffs.schema.schema import Units
 
 HALF_SWAPS = 3
 MOST_COLUMNS = 200
-CLASSIFIER_ROWS = 80  # with fewer, the leaves of the trees hold too few rows for a difference to be significant
-HIGHEST = 4.0  # of the kernel's exponent: a few rows that are almost alike must not outweigh all others
+# with fewer, the leaves of the trees hold too few rows for a difference to be significant
+CLASSIFIER_ROWS = 80
+# of the kernel's exponent: a few rows that are almost alike must not outweigh all others
+HIGHEST = 4.0
 SCALE_ROWS = 500  # whose distances say what is far
 
 
@@ -34,8 +36,9 @@ class SwapTest(NamedTuple):
     test, swap : str
         The names of the test and of the swap.
     told_apart : float
-        How well rows and swapped rows are distinguished, 0.5 if not at all: the AUC of the classifier, or the
-        share of rows that all others put on the right side (covariance and kernel).
+        How well rows and swapped rows are distinguished, 0.5 if not at all: the AUC of the
+        classifier, or the share of rows that all others put on the right side (covariance and
+        kernel).
     low, high : float
         The limits of the 95 % confidence interval of the AUC; nan for the other tests.
     p_value : float
@@ -51,7 +54,9 @@ class SwapTest(NamedTuple):
 
 
 def compare_swaps(pairs: Pairs, signs: Signs, rng: np.random.Generator) -> Iterator[SwapTest]:
-    """Covariance, kernel and classifier for the full swap and some random swaps of half the features."""
+    """Covariance, kernel and classifier for the full swap and some random swaps of half the
+    features.
+    """
     middle = pairs.middle @ inverse_root(pairs.middle_covariance) * pairs.weight
     half = pairs.half / np.sqrt(pairs.half_variance) * pairs.weight
     whitener = inverse_root(pairs.covariance)
@@ -64,7 +69,9 @@ def compare_swaps(pairs: Pairs, signs: Signs, rng: np.random.Generator) -> Itera
 
 
 def _swaps(features: int, rng: np.random.Generator) -> Iterator[tuple[str, Flags]]:
-    """All features, and halves by the digits of random numbers: one of them parts any two of few features."""
+    """All features, and halves by the digits of random numbers:
+    one of them parts any two of few features.
+    """
     yield "full", np.ones(features, dtype=bool)
     order = rng.permutation(features)
     for number in range(HALF_SWAPS):
@@ -86,7 +93,9 @@ def _covariance_kernel(middle: Array, half: Array, columns: Flags) -> Array:
 
 
 def _exponential_kernel(pairs: Pairs, whitener: Array, columns: Flags) -> Array:
-    """Rows and swapped rows on whitened columns, by a kernel narrow enough to weigh moments of all orders."""
+    """Rows and swapped rows on whitened columns, by a kernel narrow enough to weigh moments of all
+    orders.
+    """
     kept, turned = np.hstack([pairs.x, pairs.x_tilde]), np.hstack(pairs.swapped(columns))
     n, d = pairs.x.shape
     z = np.concatenate([kept, turned]).reshape(-1, d) @ whitener * pairs.weight
@@ -110,7 +119,9 @@ def _distances(a: Array, b: Array) -> Array:
     return -2 * (a @ b.T) + (a**2).sum(1)[:, None] + (b**2).sum(1)
 
 
-def _classifier(swap: str, pairs: Pairs, columns: Flags, rng: np.random.Generator, draws: int) -> SwapTest:
+def _classifier(
+    swap: str, pairs: Pairs, columns: Flags, rng: np.random.Generator, draws: int
+) -> SwapTest:
     """Boosted trees learn the difference on half of the rows and are judged on the other half."""
     order = rng.permutation(pairs.rows)
     learn, judge = order[: len(order) // 2], order[len(order) // 2 :]
@@ -119,19 +130,26 @@ def _classifier(swap: str, pairs: Pairs, columns: Flags, rng: np.random.Generato
         max_iter=100,
         max_leaf_nodes=15,
         max_bins=63,
-        max_features=min(1.0, MOST_COLUMNS / kept.shape[1]),  # of many columns a part at each split, for time
+        # of many columns a part at each split, for time
+        max_features=min(1.0, MOST_COLUMNS / kept.shape[1]),
         early_stopping=False,
         random_state=int(rng.integers(2**31)),
     )
     trees.fit(np.concatenate([kept[learn], turned[learn]]), np.repeat([0, 1], len(learn)))
-    scores = np.concatenate([trees.decision_function(kept[judge]), trees.decision_function(turned[judge])])
+    scores = np.concatenate(
+        [trees.decision_function(kept[judge]), trees.decision_function(turned[judge])]
+    )
     area, error, exchanged = _paired_area(*np.split(scores, 2))
     chance = p_value(exchanged @ draw_signs(rng, draws, len(judge)).astype(np.float64))
-    return SwapTest("classifier", swap, area, max(0.0, area - error), min(1.0, area + error), chance)
+    return SwapTest(
+        "classifier", swap, area, max(0.0, area - error), min(1.0, area + error), chance
+    )
 
 
 def _paired_area(kept: Array, turned: Array) -> tuple[float, float, Array]:
-    """AUC, half the width of its confidence interval, and what an exchange of each row's two ranks changes."""
+    """AUC, half the width of its confidence interval,
+    and what an exchange of each row's two ranks changes.
+    """
     n = len(kept)
     kept_ranks, turned_ranks = np.split(rankdata(np.concatenate([kept, turned])), 2)
     above = (turned_ranks - rankdata(turned)) / n  # share of kept rows below each turned one
@@ -141,7 +159,8 @@ def _paired_area(kept: Array, turned: Array) -> tuple[float, float, Array]:
 
 
 def covariance_errors(pairs: Pairs) -> tuple[float, float]:
-    """Root mean squares over columns of different features of cov(x̃) - cov(x) and of cov(x, x̃) - cov(x).
+    """Root mean squares over columns of different features of cov(x̃) - cov(x) and of cov(x, x̃)
+    - cov(x).
 
     Of normal scores. Both hold what chance gives; compare with 1 / √rows.
     """
@@ -172,7 +191,8 @@ class Divergence(NamedTuple):
     single, single_error : array of shape (features,)
         The mean for the swap of each feature alone, with its standard error.
     worst : array of shape (features,)
-        The probability that the worst-case swap learned in the fit takes each feature; nan where none was learned.
+        The probability that the worst-case swap learned in the fit takes each feature; nan where
+        none was learned.
     """
 
     total: float
@@ -183,11 +203,15 @@ class Divergence(NamedTuple):
 
     @property
     def telling(self) -> bool:
-        """Return whether the total says something: not where its error is large, or where it is far below zero.
+        """Return whether the total says something: not where its error is large,
+        or where it is far below zero.
 
         A few rows to which the model gives hardly any density decide on it then.
         """
-        return self.total_error <= max(LEAST_ERROR, abs(self.total) / 3) and self.total > -3 * self.total_error
+        return (
+            self.total_error <= max(LEAST_ERROR, abs(self.total) / 3)
+            and self.total > -3 * self.total_error
+        )
 
 
 def has_densities(generator: Any) -> bool:
@@ -196,7 +220,11 @@ def has_densities(generator: Any) -> bool:
 
 
 def swap_divergence(
-    pairs: EncodedPairs, units: Units, rng: np.random.Generator, *, swap_probability: Array | None = None
+    pairs: EncodedPairs,
+    units: Units,
+    rng: np.random.Generator,
+    *,
+    swap_probability: Array | None = None,
 ) -> Divergence:
     """Compute the swap divergence of encoded rows and their knockoffs.
 
@@ -205,13 +233,13 @@ def swap_divergence(
     pairs : EncodedPairs
         Rows, knockoffs and densities.
     units : Units
-        What is swapped as a whole, in each row by a coin of its own: features, or groups of these. One without
-        internal columns (a constant) has divergence 0.
+        What is swapped as a whole, in each row by a coin of its own: features, or groups of these.
+        One without internal columns (a constant) has divergence 0.
     rng : Generator
         Throws the coins and chooses the rows for single swaps.
     swap_probability : array of shape (features,), default=None
-        Probability with which the worst-case swap of the fit takes each feature, nan for features that are
-        copied: the generator's `swap_probability_`.
+        Probability with which the worst-case swap of the fit takes each feature, nan for features
+        that are copied: the generator's `swap_probability_`.
 
     Returns
     -------
@@ -222,13 +250,17 @@ def swap_divergence(
     swapped = [pairs.swapped_log_density(heads[:, unit] & (unit >= 0)) for heads in coins]
     total = pairs.log_density - np.mean(swapped, axis=0)
     some = rng.permutation(len(total))[:SINGLE_ROWS]
-    singles = _single_losses(replace(pairs, z=pairs.z[some], z_tilde=pairs.z_tilde[some]), unit, len(units))
+    singles = _single_losses(
+        replace(pairs, z=pairs.z[some], z_tilde=pairs.z_tilde[some]), unit, len(units)
+    )
     return Divergence(
         total=float(total.mean()),
         total_error=float(total.std() / np.sqrt(len(total))),
         single=singles.mean(0),
         single_error=singles.std(0) / np.sqrt(len(singles)),
-        worst=np.full(len(units), np.nan) if swap_probability is None else units.largest(swap_probability),
+        worst=np.full(len(units), np.nan)
+        if swap_probability is None
+        else units.largest(swap_probability),
     )
 
 

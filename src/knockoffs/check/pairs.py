@@ -1,12 +1,12 @@
 r"""Independent rows beside their knockoffs: what swaps change, and what they leave alone.
 
-With $m = (x + \tilde x) / 2$ and $h = (x - \tilde x) / 2$ a swap of the coordinates S turns the sign of $h_S$ and
-changes nothing else. So knockoffs are exact if and only if, given m and |h|, all signs of h are independent
-tosses of a fair coin. Whatever is computed from m and |h| alone may be used to look for signs that are not, and
-the test stays exact.
+With $m = (x + \tilde x) / 2$ and $h = (x - \tilde x) / 2$ a swap of the coordinates S turns the
+sign of $h_S$ and changes nothing else. So knockoffs are exact if and only if, given m and |h|, all
+signs of h are independent tosses of a fair coin. Whatever is computed from m and |h| alone may be
+used to look for signs that are not, and the test stays exact.
 
-Columns of one feature, such as the indicators of its levels, are swapped together: their h have one sign in
-common.
+Columns of one feature, such as the indicators of its levels, are swapped together: their h have one
+sign in common.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from knockoffs.table.table import Table
 
 
 class Pairs:
-    """Columns that differ from their knockoffs, on a scale that any increasing map of a column leaves as it is.
+    """Columns that differ from their knockoffs, on a scale that any increasing map of a column
+    leaves as it is.
 
     The scale are normal scores of the ranks among a column's values and knockoff values together.
 
@@ -34,10 +35,11 @@ class Pairs:
     x, x_tilde : arrays of shape (rows, columns)
         Rows and their knockoffs.
     feature : array of shape (columns,), default=None
-        The feature that each column belongs to; a feature's columns are swapped together. By default each column
-        is a feature.
+        The feature that each column belongs to; a feature's columns are swapped together. By
+        default each column is a feature.
     derived : array of bool of shape (columns,), default=None
-        Which columns are no part of the row itself, such as the means of its group. By default none.
+        Which columns are no part of the row itself, such as the means of its group. By default
+        none.
     """
 
     def __init__(
@@ -70,7 +72,9 @@ class Pairs:
 
     @cached_property
     def covariance(self) -> Array:
-        """The covariance of x as far as no swap changes it: h of two features have none for exact knockoffs."""
+        """The covariance of x as far as no swap changes it:
+        h of two features have none for exact knockoffs.
+        """
         found = self.middle_covariance + np.diag(self.half_variance)
         for block in self.blocks:
             own = self.half[:, block].T @ self.half[:, block] / self.rows
@@ -88,8 +92,12 @@ class Pairs:
 
     @cached_property
     def blocks(self) -> list[Indices]:
-        """The columns of each feature that has several, those of the row and the derived ones apart."""
-        return [np.flatnonzero(self.label == one) for one in np.flatnonzero(np.bincount(self.label) > 1)]
+        """The columns of each feature that has several,
+        those of the row and the derived ones apart.
+        """
+        return [
+            np.flatnonzero(self.label == one) for one in np.flatnonzero(np.bincount(self.label) > 1)
+        ]
 
     @property
     def several_columns(self) -> Indices:
@@ -98,7 +106,9 @@ class Pairs:
 
     @cached_property
     def weight(self) -> Array:
-        """The weight of each column in a distance of rows: a feature counts as one, whatever its columns."""
+        """The weight of each column in a distance of rows: a feature counts as one,
+        whatever its columns.
+        """
         return 1 / np.sqrt(np.bincount(self.label)[self.label])
 
     def per_feature(self, values: Array) -> Array:
@@ -118,7 +128,12 @@ def inverse_root(covariance: Array) -> Array:
 
 
 def independent_pairs(
-    x: Table, x_tilde: Table, features: Indices, groups: Indices | None, most: int, rng: np.random.Generator
+    x: Table,
+    x_tilde: Table,
+    features: Indices,
+    groups: Indices | None,
+    most: int,
+    rng: np.random.Generator,
 ) -> Pairs:
     """At most `most` rows in random order, independent of each other, with their knockoffs.
 
@@ -129,9 +144,9 @@ def independent_pairs(
     features : array of int
         Numbers of the features to compare.
     groups : array of shape (rows,) or None
-        The group of each row. Groups are then what is independent. Of each this is one row, drawn at random, and
-        beside it the group's mean, where the two differ: knockoffs that are right row by row may be too little
-        alike within a group, which shows in its mean.
+        The group of each row. Groups are then what is independent. Of each this is one row, drawn
+        at random, and beside it the group's mean, where the two differ: knockoffs that are right
+        row by row may be too little alike within a group, which shows in its mean.
     most : int
         The most rows.
     rng : Generator
@@ -154,7 +169,9 @@ def independent_pairs(
 
 
 def _design(x: Table, x_tilde: Table, features: Indices) -> tuple[Array, Array, Indices]:
-    """The design columns of some features on both sides, and the place of each column's feature among these."""
+    """The design columns of some features on both sides,
+    and the place of each column's feature among these.
+    """
     design = paired_design(x, x_tilde)
     kept = np.isin(design.unit, features)
     table, table_tilde = design.tables

@@ -1,4 +1,6 @@
-"""Rows to check and where their knockoffs come from: a generator, a function, or a table beside them."""
+"""Rows to check and where their knockoffs come from: a generator, a function,
+or a table beside them.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ class Source(NamedTuple):
     draw : callable
         Returns knockoffs of all rows by a seed.
     divergence : callable or None
-        Returns the swap divergence by the generator's densities, of knockoffs by a seed and of swaps
-        by a random generator; None without densities.
+        Returns the swap divergence by the generator's densities, of knockoffs by a seed and of
+        swaps by a random generator; None without densities.
     learned : bool
         Whether knockoffs come from a generator or a function.
     subject : str
@@ -42,7 +44,8 @@ class Source(NamedTuple):
     share_of_fit : float
         The share of the rows that the generator was fitted on; nan where it is not known.
     truth : Table or None
-        What simulated responses depend on, where that is not `table`: rows before cells were lost and filled in.
+        What simulated responses depend on, where that is not `table`: rows before cells were lost
+        and filled in.
     """
 
     table: Table
@@ -65,33 +68,43 @@ class Source(NamedTuple):
         )
 
 
-def find_source(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups = None) -> Source:
+def find_source(
+    generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups = None
+) -> Source:
     """Read what was passed to `check_swap`."""
     if isinstance(generator, (tuple, list)):
         if len(generator) != 2 or X is not None:
-            raise ValueError("check_swap: pass a generator and X, or one pair (X, X_tilde), and nothing else.")
+            raise ValueError(
+                "check_swap: pass a generator and X, or one pair (X, X_tilde), and nothing else."
+            )
         return _pair(generator[0], generator[1], groups, feature_groups)
     if X is None:
-        raise ValueError("check_swap: X is missing. Pass rows that the generator was not fitted on.")
+        raise ValueError(
+            "check_swap: X is missing. Pass rows that the generator was not fitted on."
+        )
     makes_knockoffs = is_generator(generator) or callable(generator)
     # Where there is a shape, two tables were to be a pair.
     if isinstance(generator, type) or hasattr(generator, "shape") or not makes_knockoffs:
         raise ValueError(
-            f"check_swap: generator of type {type(generator).__name__} is not valid: pass a fitted generator, a "
+            f"check_swap: generator of type {type(generator).__name__} is not valid: pass a "
+            f"fitted generator, a "
             "function f(X), or one pair (X, X_tilde)."
         )
     return _generated(generator, X, groups, feature_groups)
 
 
 def reads_tables(generator: Any) -> bool:
-    """Return whether the generator is one of this package, which take a `Table` and return one like it."""
+    """Return whether the generator is one of this package,
+    which take a `Table` and return one like it.
+    """
     return isinstance(unfrozen(generator), KnockoffGenerator)
 
 
 def safe_threads(generator: Any) -> AbstractContextManager[None]:
     """Let knockoffs be drawn in a thread of its own only where that is safe.
 
-    Generators and functions of others may have a state, and processes are not started from several threads.
+    Generators and functions of others may have a state, and processes are not started from several
+    threads.
     """
     return nullcontext() if reads_tables(generator) and worker_count() == 1 else threads_beside(1)
 
@@ -114,7 +127,8 @@ def _pair(X: Any, X_tilde: Any, groups: Any, feature_groups: FeatureGroups) -> S
     _require_alike(table, knockoffs, given=X, drawn=X_tilde)
     if table.names is not None and knockoffs.names is not None and table.names != knockoffs.names:
         raise ValueError(
-            f"check_swap: X has the columns {listing(table.names)}, its knockoffs {listing(knockoffs.names)}. Put "
+            f"check_swap: X has the columns {listing(table.names)}, its knockoffs "
+            f"{listing(knockoffs.names)}. Put "
             "them in one order."
         )
     labels = _labels(X, groups, len(table))
@@ -148,20 +162,34 @@ def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroup
         learned=True,
         subject=type(inner).__name__ if is_generator(inner) else "a function",
         groups=_labels(X, groups, len(table)),
-        share_of_fit=inner.share_of_fit(table) if isinstance(inner, KnockoffGenerator) else math.nan,
+        share_of_fit=inner.share_of_fit(table)
+        if isinstance(inner, KnockoffGenerator)
+        else math.nan,
     )
 
 
 def _as_in_the_fit(generator: Any, X: Any, feature_groups: FeatureGroups) -> Table:
-    """Read rows to check; the generator's fit tells which columns are categories, and the groups of features."""
+    """Read rows to check; the generator's fit tells which columns are categories,
+    and the groups of features.
+    """
     if not isinstance(generator, KnockoffGenerator) or not generator.__sklearn_is_fitted__():
         return read_table(X, who="check_swap").grouped(feature_groups, who="check_swap")
     columns = list(enumerate(generator.schema_))
-    table = read_table(X, who="check_swap", categories=[j for j, column in columns if column.levels is not None])
-    nominal: dict[int, Kind] = {j: "nominal" for j, c in columns if c.kind == "nominal" and j < table.shape[1]}
-    table = replace(table, kinds={**table.kinds, **nominal}).grouped(feature_groups, who="check_swap")
+    table = read_table(
+        X, who="check_swap", categories=[j for j, column in columns if column.levels is not None]
+    )
+    nominal: dict[int, Kind] = {
+        j: "nominal" for j, c in columns if c.kind == "nominal" and j < table.shape[1]
+    }
+    table = replace(table, kinds={**table.kinds, **nominal}).grouped(
+        feature_groups, who="check_swap"
+    )
     if not table.feature_groups and feature_groups is None:
-        groups = {j: column.unit for j, column in columns if column.unit != column.name and j < table.shape[1]}
+        groups = {
+            j: column.unit
+            for j, column in columns
+            if column.unit != column.name and j < table.shape[1]
+        }
         table = replace(table, feature_groups=groups)
     generator.require_swaps_of(table.units)
     return table
@@ -178,6 +206,7 @@ def _require_alike(table: Table, knockoffs: Table, *, given: Any, drawn: Any) ->
     """Refuse knockoffs whose rows and columns cannot be paired with those of the table."""
     if knockoffs.shape != table.shape:
         raise ValueError(
-            f"check_swap: X has shape {table.shape}, its knockoffs {knockoffs.shape}: one for each cell is needed."
+            f"check_swap: X has shape {table.shape}, its knockoffs {knockoffs.shape}: one for "
+            f"each cell is needed."
         )
     require_same_order(given, X_tilde=drawn, who="check_swap")

@@ -12,17 +12,23 @@ from knockoffs.cli.terminal import EXIT_CODES, plain_errors, visible
 
 # What each command does, in the order of the help, which is shown without loading their modules.
 COMMANDS = {
-    "select": "Select the columns of FILE that tell something about the target that all the others do not.",
-    "test": "Give a p-value for each column of FILE: does the target depend on it once all the others are known?",
+    "select": "Select the columns of FILE that tell something about the target that all the "
+    "others do not.",
+    "test": "Give a p-value for each column of FILE: does the target depend on it once all the "
+    "others are known?",
     "sample": "Write knockoffs of the rows of FILE: a table like it.",
-    "check": "Say how many discoveries with knockoffs of FILE to expect to be false: pass, warn or fail.",
+    "check": "Say how many discoveries with knockoffs of FILE to expect to be false: pass, warn "
+    "or fail.",
     "describe": "Show how each column of FILE is read: its kind, values and missing cells.",
-    "demo": "Find the pixels that distinguish handwritten digits, beside as many columns that tell nothing.",
+    "demo": "Find the pixels that distinguish handwritten digits, beside as many columns that "
+    "tell nothing.",
 }
 
 
 class _Commands(click.Group):
-    """Commands that are loaded when called; their errors and warnings, also of usage, are put in plain words."""
+    """Commands that are loaded when called; their errors and warnings, also of usage,
+    are put in plain words.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -48,7 +54,9 @@ class _Commands(click.Group):
             return super().invoke(ctx)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES
+)
 @click.version_option(package_name="knockoffs")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(debug: bool) -> None:  # `plain_errors` looks for --debug

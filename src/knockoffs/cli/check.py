@@ -1,4 +1,6 @@
-"""`knockoffs check`: how many discoveries with these knockoffs are false, and where do they differ?"""
+"""`knockoffs check`: how many discoveries with these knockoffs are false,
+and where do they differ?
+"""
 
 from __future__ import annotations
 
@@ -39,16 +41,24 @@ SHOWN = 10
 
 @click.command()
 @table_options
-@click.option("--model", metavar="FILE", help="The generator, a model file that --save-model wrote.")
 @click.option(
-    "--knockoffs", metavar="FILE", help="Instead of a model: knockoffs of the rows of FILE, a table like it."
+    "--model", metavar="FILE", help="The generator, a model file that --save-model wrote."
+)
+@click.option(
+    "--knockoffs",
+    metavar="FILE",
+    help="Instead of a model: knockoffs of the rows of FILE, a table like it.",
 )
 @groups_option
 @kind_option
 @feature_groups_option
-@click.option("--fdr", type=float, default=0.1, show_default=True, help="Level at which knockoffs are judged.")
 @click.option(
-    "--dry-run", is_flag=True, help="Also select for some simulated responses with the statistic itself (minutes)."
+    "--fdr", type=float, default=0.1, show_default=True, help="Level at which knockoffs are judged."
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Also select for some simulated responses with the statistic itself (minutes).",
 )
 @click.option(
     "--statistic",
@@ -58,7 +68,9 @@ SHOWN = 10
     help="What is to be used with the knockoffs.",
 )
 @click.option("--n-jobs", type=int, help="Cores for the simulated responses and the dry run.")
-@click.option("--out", type=click.Path(dir_okay=False), help="Write the certificate to this JSON file.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False), help="Write the certificate to this JSON file."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the certificate as JSON.")
 @click.option("--strict", is_flag=True, help=f"Exit with {NOT_PASSED} unless the verdict is pass.")
 @run_options
@@ -85,13 +97,16 @@ def check(
 ) -> None:
     """Say how many discoveries with knockoffs of FILE to expect to be false: pass, warn or fail.
 
-    FILE holds rows to select features on, or rows that the model was not fitted on; leave the response out with
-    --drop. Responses are simulated on the rows. Swapping features with their knockoffs changes nothing where these
-    are exact, so tests say where they differ.
+    FILE holds rows to select features on, or rows that the model was not fitted on; leave the
+    response out with --drop. Responses are simulated on the rows. Swapping features with their
+    knockoffs changes nothing where these are exact, so tests say where they differ.
     """
     check_cores(n_jobs)
     require_standard_output("--json", as_json)
-    check_paths(named(FILE=file, model=model, knockoffs=knockoffs, feature_groups=feature_groups), named(out=out))
+    check_paths(
+        named(FILE=file, model=model, knockoffs=knockoffs, feature_groups=feature_groups),
+        named(out=out),
+    )
     feature_sets = read_groups_file(feature_groups)
     frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
     X, labels = take_groups(frame, groups)
@@ -129,14 +144,18 @@ def _subject(
     knockoffs: str | None,
     kinds: Sequence[str],
 ) -> tuple[Any, ...]:
-    """The arguments of `check_swap`; of two tables with as many rows the same ones are drawn by the seed."""
+    """The arguments of `check_swap`; of two tables with as many rows the same ones are drawn by the
+    seed.
+    """
     from knockoffs.generators.loading import load_generator
     from knockoffs.table.file_formats import are_codes, as_text
     from knockoffs.table.read_cells import of_one_type
     from knockoffs.table.table import read_table
 
     if (model is None) == (knockoffs is None):
-        raise ValueError("pass either --model FILE, to draw knockoffs, or --knockoffs FILE, which holds them.")
+        raise ValueError(
+            "pass either --model FILE, to draw knockoffs, or --knockoffs FILE, which holds them."
+        )
     if model is not None:
         refuse_kinds(kinds, model)
         loaded = load_generator(model)
@@ -148,16 +167,23 @@ def _subject(
     absent = [name for name in X.columns if name not in table.columns]
     if absent:
         which = f"the column{'s' if len(absent) > 1 else ''} {listing([*map(repr, absent)])}"
-        raise ValueError(f"--knockoffs {knockoffs!r} lacks {which}. Leave out with --drop what is no feature.")
+        raise ValueError(
+            f"--knockoffs {knockoffs!r} lacks {which}. Leave out with --drop what is no feature."
+        )
     asked = read_kinds(kinds, X)
     codes = [name for name in X.columns if are_codes(X[name]) or are_codes(table[name])]
-    X, drawn = as_text(X, codes), as_text(table[X.columns], codes)  # one of them may hold none that begins with 0
+    # one of them may hold none that begins with 0
+    X, drawn = as_text(X, codes), as_text(table[X.columns], codes)
     x = read_table(X, who="the table", kinds=asked)
     x_tilde = read_table(drawn, who=f"--knockoffs {knockoffs!r}", kinds=asked)
-    for j, (name, levels, others) in enumerate(zip(X.columns, x.levels, x_tilde.levels, strict=True)):
+    for j, (name, levels, others) in enumerate(
+        zip(X.columns, x.levels, x_tilde.levels, strict=True)
+    ):
         if not of_one_type(levels, x.codes[:, j], others, x_tilde.codes[:, j]):
             which = ("numbers", "text") if levels is None else ("text", "numbers")
-            raise ValueError(f"column {name!r} holds {which[0]}, its knockoffs {which[1]}. Correct one of them.")
+            raise ValueError(
+                f"column {name!r} holds {which[0]}, its knockoffs {which[1]}. Correct one of them."
+            )
     return ((X, drawn) if asked is None else (x, x_tilde),)
 
 
@@ -173,7 +199,10 @@ def show_certificate(certificate: Certificate) -> None:
     if found.divergence is not None and found.divergence.telling:
         total, error = found.divergence.total, found.divergence.total_error
         terminal.print(
-            text(f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats per row.")
+            text(
+                f"Swap divergence by the model's own densities: {total:.3f} ± {error:.3f} nats "
+                f"per row."
+            )
         )
         worst = ", ".join(f"{name} ({chance:.2f})" for name, chance in certificate.worst_swap())
         terminal.print(text(f"The learned worst-case swap takes most often: {worst}"))
@@ -204,7 +233,9 @@ def _features_table(certificate: Certificate) -> Table:
     rows = []
     for row in certificate.to_frame()[:SHOWN].itertuples():
         numbers = (row.shift, row.shift_p, row.ks, row.ks_p, row.correlation, row.freedom)
-        rows.append([text(row.feature), *("copy" if row.copied else f"{number:.3g}" for number in numbers)])
+        rows.append(
+            [text(row.feature), *("copy" if row.copied else f"{number:.3g}" for number in numbers)]
+        )
     return titled_table(
         "The features that differ most from their knockoffs",
         ("feature", "z", "p", "KS", "p of KS", "correlation", "freedom"),

@@ -1,7 +1,7 @@
 """What the commands share: options, generators and tables.
 
-Names that options accept are written down here, so that help and wrong usage need not wait for torch. A test holds
-these against the registries and types that they stand for.
+Names that options accept are written down here, so that help and wrong usage need not wait for
+torch. A test holds these against the registries and types that they stand for.
 """
 
 from __future__ import annotations
@@ -64,17 +64,22 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 table_options = options(
     click.argument("file"),
     click.option(
-        "--drop", multiple=True, metavar="COL", help="Leave this column out; may be given several times."
+        "--drop",
+        multiple=True,
+        metavar="COL",
+        help="Leave this column out; may be given several times.",
     ),
     click.option(
-        "--delimiter", help="What separates the cells of a text file, such as ; or \\t; found out by default."
+        "--delimiter",
+        help="What separates the cells of a text file, such as ; or \\t; found out by default.",
     ),
     click.option(
         "--na-value",
         "na_values",
         multiple=True,
         metavar="[COL=]VALUE",
-        help="A text or number that stands for a missing cell, in all columns or in one, such as ? or age=-999; "
+        help="A text or number that stands for a missing cell, in all columns or in one, such as "
+        "? or age=-999; "
         "may be given several times.",
     ),
     click.option(
@@ -95,7 +100,8 @@ kind_option = click.option(
     "kinds",
     multiple=True,
     metavar="COL=KIND",
-    help=f"What a column holds, where its values do not tell: {', '.join(CHOICES[:-1])} or {CHOICES[-1]}; may be "
+    help=f"What a column holds, where its values do not tell: {', '.join(CHOICES[:-1])} or "
+    f"{CHOICES[-1]}; may be "
     "given several times.",
 )
 condition_option = click.option(
@@ -103,7 +109,8 @@ condition_option = click.option(
     "condition_on",
     multiple=True,
     metavar="COL[,COL]",
-    help="Columns that are always taken into account and never tested, such as age,sex; may be repeated.",
+    help="Columns that are always taken into account and never tested, such as age,sex; may be "
+    "repeated.",
 )
 run_options = options(
     click.option(
@@ -123,7 +130,11 @@ generator_options = options(
         metavar="|".join([*GENERATORS, "FILE"]),
         help="How knockoffs are made, or a model file.",
     ),
-    click.option("--save-model", type=click.Path(dir_okay=False), help="Write the fitted generator to this file."),
+    click.option(
+        "--save-model",
+        type=click.Path(dir_okay=False),
+        help="Write the fitted generator to this file.",
+    ),
 )
 
 
@@ -134,7 +145,8 @@ def make_generator(name: str, X: pd.DataFrame) -> tuple[KnockoffGenerator, pd.Da
     """
     if name not in GENERATORS and not Path(name).exists():
         raise ValueError(
-            f"--generator {name!r} is not valid: pass {', '.join(GENERATORS)}, or the path of a model file that "
+            f"--generator {name!r} is not valid: pass {', '.join(GENERATORS)}, or the path of a "
+            f"model file that "
             "--save-model wrote."
         )
     from knockoffs.generators import registry
@@ -147,7 +159,9 @@ def make_generator(name: str, X: pd.DataFrame) -> tuple[KnockoffGenerator, pd.Da
 
 
 def model_file(generator: str) -> str | None:
-    """Return the path of the model file that --generator names; None where it is a generator's name."""
+    """Return the path of the model file that --generator names;
+    None where it is a generator's name.
+    """
     return None if generator in GENERATORS else generator
 
 
@@ -163,7 +177,9 @@ def check_cores(n_jobs: int | None) -> None:
 
 @contextmanager
 def cautions_kept() -> Iterator[list[str]]:
-    """Show the cautions about what is read, also where it ends in an error, and keep them for the result."""
+    """Show the cautions about what is read, also where it ends in an error,
+    and keep them for the result.
+    """
     cautions: list[str] = []
     try:
         with collect_cautions() as cautions:
@@ -192,17 +208,23 @@ def read_features(
     """
     from knockoffs.table.files import read_frame
 
-    of_target = filter(None, (target, event, event and event.rpartition("=")[0]))  # 05 is a count there
+    # 05 is a count there
+    of_target = filter(None, (target, event, event and event.rpartition("=")[0]))
     given = [pair.rpartition("=") for pair in kinds]
     numbers = [
         *of_target,
         *(name for name, _, kind in given if kind in ("continuous", "semicontinuous", "ordinal")),
     ]
     frame = read_frame(
-        file, delimiter=_one_character(delimiter), max_rows=max_rows, random_state=seed, numbers=numbers
+        file,
+        delimiter=_one_character(delimiter),
+        max_rows=max_rows,
+        random_state=seed,
+        numbers=numbers,
     )
     frame = with_gaps(frame, na_values, warn_of_absent=warn_of_absent, numbers=numbers)
-    dropped = [column for column in drop if column != frame.index.name]  # row names are no feature anyway
+    # row names are no feature anyway
+    dropped = [column for column in drop if column != frame.index.name]
     for column in dropped:
         require_column(frame, "--drop", column)
     return frame.drop(columns=dropped)
@@ -213,7 +235,8 @@ def _one_character(delimiter: str | None) -> str | None:
     mark = "\t" if delimiter == r"\t" else delimiter
     if mark is not None and (len(mark) != 1 or mark in '"\r\n\0'):
         raise ValueError(
-            f"--delimiter {mark!r} is not valid: pass one character, such as ; or \\t (a tab), or leave it out to "
+            f"--delimiter {mark!r} is not valid: pass one character, such as ; or \\t (a tab), or "
+            f"leave it out to "
             "have it found out."
         )
     return mark
@@ -235,7 +258,9 @@ def with_gaps(
         columns = [name] if in_one else [*frame.columns]
         cleaned = without_mark(frame, mark if in_one else value, columns, numbers=numbers)
         if warn_of_absent and cleaned.equals(frame):
-            caution(f"--na-value {value!r}: no cell holds it. Pass VALUE, or COL=VALUE for one column.")
+            caution(
+                f"--na-value {value!r}: no cell holds it. Pass VALUE, or COL=VALUE for one column."
+            )
         frame = cleaned
     return frame
 
@@ -252,8 +277,12 @@ def take_groups(frame: pd.DataFrame, column: str | None) -> tuple[pd.DataFrame, 
     return frame.drop(columns=[column]), labels
 
 
-def read_conditions(condition_on: Sequence[str], X: pd.DataFrame, *targets: str | None) -> list[str]:
-    """Return the columns that --condition-on names; one whose name holds a comma is taken as a whole."""
+def read_conditions(
+    condition_on: Sequence[str], X: pd.DataFrame, *targets: str | None
+) -> list[str]:
+    """Return the columns that --condition-on names;
+    one whose name holds a comma is taken as a whole.
+    """
     found: list[str] = []
     for given in condition_on:
         for column in [given] if given in X.columns else given.split(","):
@@ -271,34 +300,51 @@ def require_column(frame: pd.DataFrame, option: str, column: str) -> None:
         return
     lower = {name.lower(): name for name in frame.columns}
     near = [lower[name] for name in difflib.get_close_matches(column.lower(), lower, n=3)]
-    known = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are {listing([*frame.columns])}."
+    known = (
+        f"Did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else f"There are {listing([*frame.columns])}."
+    )
     raise ValueError(f"{option} {column!r} is not a column of the table. {known}")
 
 
 def as_in_fit(model: TableModel, frame: pd.DataFrame, option: str, path: str) -> pd.DataFrame:
-    """Return features as the model of a file takes them; refuse columns that are not those of its fit.
+    """Return features as the model of a file takes them;
+    refuse columns that are not those of its fit.
 
-    Codes such as 401 are text where those of the fit, such as 035, were, and 007 is a number where the fit had
-    numbers.
+    Codes such as 401 are text where those of the fit, such as 035, were, and 007 is a number where
+    the fit had numbers.
     """
     from knockoffs.table.file_formats import as_numbers, as_text
 
-    known = [*getattr(model, "feature_names_in_", frame.columns)]  # there are none of a model of an array
+    # there are none of a model of an array
+    known = [*getattr(model, "feature_names_in_", frame.columns)]
     seen = set(known)
     new = [repr(name) for name in frame.columns if name not in seen]
     absent = [repr(name) for name in known if name not in frame.columns]
     if new or absent:
-        said = f" It has not seen {listing(new)}: leave out with --drop what is no feature." if new else ""
-        said += f" The features lack {listing(absent)}: pass a table that has them." if absent else ""
-        raise ValueError(f"{option} {path!r}: the model was fitted on other columns.{said} Or fit a new model.")
+        said = (
+            f" It has not seen {listing(new)}: leave out with --drop what is no feature."
+            if new
+            else ""
+        )
+        said += (
+            f" The features lack {listing(absent)}: pass a table that has them." if absent else ""
+        )
+        raise ValueError(
+            f"{option} {path!r}: the model was fitted on other columns.{said} Or fit a new model."
+        )
     if known != [*frame.columns]:
         raise ValueError(
-            f"{option} {path!r}: the columns are in another order than those that the model was fitted on. "
+            f"{option} {path!r}: the columns are in another order than those that the model was "
+            f"fitted on. "
             f"Put them in its order: {listing([*map(repr, known)])}."
         )
     levels = [(column.name, column.levels) for column in model.schema_]
     frame = as_numbers(frame, [name for name, own in levels if own is None])
-    return as_text(frame, [name for name, own in levels if own and all(isinstance(text, str) for text in own)])
+    return as_text(
+        frame, [name for name, own in levels if own and all(isinstance(text, str) for text in own)]
+    )
 
 
 def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | None:
@@ -307,11 +353,15 @@ def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | N
     for pair in pairs:
         name, equals, kind = pair.rpartition("=")  # a name may hold the sign as well
         if not equals:
-            raise ValueError(f"--kind {pair!r} is not valid: pass COL=KIND, such as --kind ward=nominal.")
+            raise ValueError(
+                f"--kind {pair!r} is not valid: pass COL=KIND, such as --kind ward=nominal."
+            )
         require_column(frame, "--kind", name)
         check_choice(f"--kind {name}", kind, CHOICES)
         if kinds.setdefault(name, cast(Kind, kind)) != kind:
-            raise ValueError(f"--kind {name!r} is given as {kinds[name]!r} and as {kind!r}. Pass one of them.")
+            raise ValueError(
+                f"--kind {name!r} is given as {kinds[name]!r} and as {kind!r}. Pass one of them."
+            )
     return kinds or None
 
 
@@ -319,7 +369,8 @@ def refuse_kinds(pairs: Sequence[str], model: str | None) -> None:
     """Refuse --kind beside a model file: a fitted model knows what its columns hold."""
     if pairs and model is not None:
         raise ValueError(
-            f"--kind {pairs[0]!r}: the model {model!r} has learned what its columns hold. Leave --kind out, or "
+            f"--kind {pairs[0]!r}: the model {model!r} has learned what its columns hold. Leave "
+            f"--kind out, or "
             "fit a new model."
         )
 
@@ -330,4 +381,6 @@ def not_numbers(column: pd.Series) -> Flags:
 
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return np.zeros(len(column), dtype=bool)
-    return (column.notna() & pd.to_numeric(column.astype(str), errors="coerce").isna()).to_numpy(dtype=bool)
+    return (column.notna() & pd.to_numeric(column.astype(str), errors="coerce").isna()).to_numpy(
+        dtype=bool
+    )

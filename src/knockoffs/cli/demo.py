@@ -19,8 +19,16 @@ PICTURE = "pixels.png"
 
 
 @click.command()
-@click.option("--fdr", type=float, default=0.2, show_default=True, help="Share of false discoveries you accept.")
-@click.option("--draws", type=int, default=1, show_default=True, help="Knockoff draws to combine by e-values.")
+@click.option(
+    "--fdr",
+    type=float,
+    default=0.2,
+    show_default=True,
+    help="Share of false discoveries you accept.",
+)
+@click.option(
+    "--draws", type=int, default=1, show_default=True, help="Knockoff draws to combine by e-values."
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False),
@@ -30,14 +38,18 @@ PICTURE = "pixels.png"
 )
 @run_options
 def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
-    """Find the pixels that distinguish handwritten digits, beside as many columns that tell nothing.
+    """Find the pixels that distinguish handwritten digits,
+    beside as many columns that tell nothing.
 
-    Images of handwritten digits come with scikit-learn. Beside every pixel stands a copy whose rows are shuffled:
-    selecting such a copy is certainly a false discovery, so you can see how many there are.
+    Images of handwritten digits come with scikit-learn. Beside every pixel stands a copy whose rows
+    are shuffled: selecting such a copy is certainly a false discovery, so you can see how many
+    there are.
     """
     check_draws(draws)
     report, picture = str(Path(out) / "report.html"), Path(out) / PICTURE
-    check_paths([], [*result_files(out, report, None), Named("--out", str(picture))], new_folder=out)
+    check_paths(
+        [], [*result_files(out, report, None), Named("--out", str(picture))], new_folder=out
+    )
     from sklearn.datasets import load_digits
 
     from knockoffs.cli.demo_picture import as_png, as_text, pixel_flags
@@ -50,7 +62,8 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
     if not quiet:
         say("Which pixels distinguish handwritten digits?")
         say(
-            f"{len(table):,} images, {pixels.shape[1]} pixels, and a shuffled copy of each pixel, which knows "
+            f"{len(table):,} images, {pixels.shape[1]} pixels, and a shuffled copy of each pixel, "
+            f"which knows "
             "nothing about the digit. This takes less than a minute …"
         )
     selector = KnockoffSelector(
@@ -68,7 +81,9 @@ def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
     selected = pixel_flags(name for name in found if not is_null(name))
     write_atomically(picture, as_png(pixels, digit, selected))
     if not quiet:
-        say(f"\n{as_text(selected, pixel_flags(pixels.columns))}\n\n  ■ selected   · not selected\n")
+        say(
+            f"\n{as_text(selected, pixel_flags(pixels.columns))}\n\n  ■ selected   · not selected\n"
+        )
         say(selector.selection_.explanation)
         say_verdict(selector)
     say(

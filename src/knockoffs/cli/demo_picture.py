@@ -35,7 +35,8 @@ def pixel_flags(names: Iterable[str]) -> Flags:
 
 
 def as_text(selected: Flags, used: Flags) -> str:
-    """Return the image as text: a square for a selected pixel, a dot for one that was used and not selected.
+    """Return the image as text: a square for a selected pixel,
+    a dot for one that was used and not selected.
 
     >>> print(as_text(np.array([[True, False]]), np.array([[True, True]])))
       ■ ·
@@ -54,11 +55,15 @@ def as_png(pixels: pd.DataFrame, digits: pd.Series, selected: Flags) -> bytes:
     for axes, digit in zip(panels, classes, strict=False):
         axes.imshow(_image(pixels[digits == digit].mean()), cmap="Blues")
         for row, column in np.argwhere(selected):
-            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=FRAME, linewidth=2))
+            axes.add_patch(
+                Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=FRAME, linewidth=2)
+            )
         axes.set_title(str(digit), fontsize=11)
     for axes in panels:
         axes.set_axis_off()
-    figure.suptitle(f"{selected.sum()} selected pixels (framed) over the mean image of every digit", fontsize=12)
+    figure.suptitle(
+        f"{selected.sum()} selected pixels (framed) over the mean image of every digit", fontsize=12
+    )
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=110, metadata={"Software": None})
     return file.getvalue()

@@ -35,10 +35,10 @@ def describe(
 ) -> None:
     """Show how each column of FILE is read: its kind, values and missing cells.
 
-    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Where a column is not read as you mean
-    it, such as categories that are coded by numbers, pass --kind COL=KIND here and to the other commands. Columns
-    that cannot be used are named with the remedy, and so are those that may not mean what they say: spellings of
-    one level, marks of missing cells, identifiers.
+    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Where a column is not
+    read as you mean it, such as categories that are coded by numbers, pass --kind COL=KIND here and
+    to the other commands. Columns that cannot be used are named with the remedy, and so are those
+    that may not mean what they say: spellings of one level, marks of missing cells, identifiers.
     """
     require_standard_output("--json", as_json)
     X = read_features(file, delimiter, drop, na_values, max_rows, kinds=kinds)
@@ -82,7 +82,9 @@ def _as_dict(schema: Schema, rows: int) -> dict[str, Any]:
 
 
 def _schema_table(schema: Schema, rows: int, unusable: Sequence[str]) -> Table:
-    title = text(f"{counted(rows, 'row')}, {counted(len(schema) + len(unusable), 'column')}", "table.title")
+    title = text(
+        f"{counted(rows, 'row')}, {counted(len(schema) + len(unusable), 'column')}", "table.title"
+    )
     shown = [
         (
             text(column.name),
@@ -106,12 +108,18 @@ def _schema_table(schema: Schema, rows: int, unusable: Sequence[str]) -> Table:
 
 
 def _kind(column: Column) -> str:
-    """The kind of a column, and what makes a column ordinal: its levels, whole numbers, or values that repeat."""
+    """The kind of a column, and what makes a column ordinal: its levels, whole numbers,
+    or values that repeat.
+    """
     if column.kind != "ordinal":
         return column.kind
     if column.levels is not None:
         return "ordinal (levels)"
-    return "ordinal (whole)" if all(value == round(value) for value in column.values) else "ordinal (grid)"
+    return (
+        "ordinal (whole)"
+        if all(value == round(value) for value in column.values)
+        else "ordinal (grid)"
+    )
 
 
 def _share(missing: float) -> str:
@@ -125,5 +133,9 @@ def _examples(column: Column) -> str:
     """A few of the values that a column takes, as they stand in the table."""
     if column.levels is None:
         shown = [f"{value:.6g}" for value in column.values]
-        return ", ".join(shown) if len(shown) <= EXAMPLES else f"{', '.join(shown[: EXAMPLES - 1])} … {shown[-1]}"
+        return (
+            ", ".join(shown)
+            if len(shown) <= EXAMPLES
+            else f"{', '.join(shown[: EXAMPLES - 1])} … {shown[-1]}"
+        )
     return listing([str(label) for label in column.labels()], EXAMPLES)

@@ -46,7 +46,8 @@ class Named(NamedTuple):
 
 
 def named(**paths: str | None) -> list[Named]:
-    """Return the paths that were given, each with its option: `save_model` stands for `--save-model`.
+    """Return the paths that were given, each with its option:
+    `save_model` stands for `--save-model`.
 
     Arguments have names in capitals, as in the help.
     """
@@ -57,8 +58,11 @@ def named(**paths: str | None) -> list[Named]:
     ]
 
 
-def check_paths(inputs: Iterable[Named], outputs: Iterable[Named], *, new_folder: str | None = None) -> None:
-    """Find out before the work that all results can be written without loss; `new_folder` will be made by then.
+def check_paths(
+    inputs: Iterable[Named], outputs: Iterable[Named], *, new_folder: str | None = None
+) -> None:
+    """Find out before the work that all results can be written without loss;
+    `new_folder` will be made by then.
 
     No result may be among the files of a folder that is a table.
     """
@@ -70,40 +74,49 @@ def check_paths(inputs: Iterable[Named], outputs: Iterable[Named], *, new_folder
             raise ValueError(
                 f"{output.path!r} cannot be written ({error.strerror}). Pass another path."
             ) from error
-    files = [output for output in outputs if not is_stream(output.path)]  # a stream has nothing to overwrite
+    # a stream has nothing to overwrite
+    files = [output for output in outputs if not is_stream(output.path)]
     for source, output in product(inputs, files):
         if _same_file(source.path, output.path):
             raise ValueError(
-                f"{output} is the same file as {source}, which it would overwrite. Pass another path to "
+                f"{output} is the same file as {source}, which it would overwrite. Pass another "
+                f"path to "
                 f"{output.option}."
             )
         if source.option in TABLES and source.path != "-" and _is_within(output.path, source.path):
             raise ValueError(
-                f"{output} is in the folder {source}, whose files are the table: the next run would read it, "
+                f"{output} is in the folder {source}, whose files are the table: the next run "
+                f"would read it, "
                 f"too. Pass a path elsewhere to {output.option}."
             )
     for first, second in combinations(files, 2):
         if _same_file(first.path, second.path):
             raise ValueError(
-                f"{first} and {second} are the same file, so that one result would overwrite the other. Pass "
+                f"{first} and {second} are the same file, so that one result would overwrite the "
+                f"other. Pass "
                 f"another path to {second.option}."
             )
 
 
 def _is_within(path: str, folder: str) -> bool:
-    """Return whether a path leads into a folder, also by symbolic links and by folders that are not there yet."""
+    """Return whether a path leads into a folder, also by symbolic links and by folders that are not
+    there yet.
+    """
     if not os.path.isdir(folder):
         return False
     return any(_same_file(folder, str(parent)) for parent in Path(os.path.realpath(path)).parents)
 
 
 def _same_file(first: str, second: str) -> bool:
-    """Return whether two paths lead to one file, also by other spellings, symbolic links and hard links."""
+    """Return whether two paths lead to one file, also by other spellings,
+    symbolic links and hard links.
+    """
     try:
         if first == "-":
             return os.path.samestat(os.fstat(sys.stdin.fileno()), os.stat(second))
         return os.path.samefile(first, second)
-    except (OSError, ValueError, AttributeError):  # one of them is not there yet, or standard input is no file
+    # one of them is not there yet, or standard input is no file
+    except (OSError, ValueError, AttributeError):
         return first != "-" and os.path.realpath(first) == os.path.realpath(second)
 
 
@@ -113,7 +126,9 @@ def _require_writable(path: str, new_folder: str | None) -> None:
         raise ValueError(f"{path!r} is a folder. Pass the name of a file in it.")
     if is_stream(path):
         if not os.access(path, os.W_OK):
-            raise ValueError(f"{path!r} cannot be written (closed, or no permission). Pass another path.")
+            raise ValueError(
+                f"{path!r} cannot be written (closed, or no permission). Pass another path."
+            )
         return
     folder = Path(os.path.realpath(path)).parent
     is_new = new_folder is not None and folder == Path(os.path.realpath(new_folder))
@@ -121,7 +136,9 @@ def _require_writable(path: str, new_folder: str | None) -> None:
 
 
 def check_folder(option: str, path: str) -> None:
-    """Find out before the work that files can be written to a folder, which may not be there yet."""
+    """Find out before the work that files can be written to a folder,
+    which may not be there yet.
+    """
     try:
         _require_folder(path, Path(os.path.realpath(path)), may_be_new=True)
     except OSError as error:
@@ -134,7 +151,9 @@ def _require_folder(path: str, folder: Path, *, may_be_new: bool) -> None:
     if may_be_new:
         folder = next(place for place in (folder, *folder.parents) if place.exists())
     if not folder.is_dir():
-        raise ValueError(f"{path!r} cannot be written: {str(folder)!r} is not a folder. Make it first.")
+        raise ValueError(
+            f"{path!r} cannot be written: {str(folder)!r} is not a folder. Make it first."
+        )
     with tempfile.TemporaryFile(dir=folder):
         pass
 

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 @click.command()
 @table_options
 @click.option(
-    "--out", required=True, help="File for the knockoffs (.csv, .tsv, .parquet, also .gz), or - for CSV here."
+    "--out",
+    required=True,
+    help="File for the knockoffs (.csv, .tsv, .parquet, also .gz), or - for CSV here.",
 )
 @generator_options
 @groups_option
@@ -59,13 +61,13 @@ def sample(
 ) -> None:
     """Write knockoffs of the rows of FILE: a table like it.
 
-    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Leave the response out with --drop: it
-    must not take part. A model file as --generator draws from that model without a fit, with the seed that it was
-    saved with unless --seed gives another. With --groups knockoffs are drawn for whole groups of rows; the column
-    itself is left out.
+    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Leave the response out
+    with --drop: it must not take part. A model file as --generator draws from that model without a
+    fit, with the seed that it was saved with unless --seed gives another. With --groups knockoffs
+    are drawn for whole groups of rows; the column itself is left out.
 
-    FILE may also be a folder of Parquet files, of any size: the fit looks at --max-rows rows, and knockoffs of all
-    rows are written some at a time.
+    FILE may also be a folder of Parquet files, of any size: the fit looks at --max-rows rows, and
+    knockoffs of all rows are written some at a time.
     """
     from knockoffs.table.files import csv_text, table_format, write_frame
 
@@ -84,7 +86,11 @@ def sample(
     frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
     X, labels = take_groups(frame, groups)
     asked = read_kinds(kinds, X)
-    from knockoffs.generators.hierarchical import HierarchicalKnockoffs, draw_knockoffs, knows_groups
+    from knockoffs.generators.hierarchical import (
+        HierarchicalKnockoffs,
+        draw_knockoffs,
+        knows_groups,
+    )
 
     model, X = make_generator(generator, X)
     own = saved is not None and getattr(model, "random_state", None) is not None
@@ -99,7 +105,10 @@ def sample(
             model = HierarchicalKnockoffs(model).set_params(random_state=seed)
             model.fit(X, groups=labels, kinds=asked, feature_groups=feature_sets)
     elif labels is not None and not knows_groups(model):
-        raise ValueError(f"--groups {groups!r}: the model {generator!r} was fitted without groups. Fit a new one.")
+        raise ValueError(
+            f"--groups {groups!r}: the model {generator!r} was fitted without groups. Fit a new "
+            f"one."
+        )
     if Path(file).is_dir():
         _stream(model, file, [*X.columns], na_values, out, for_draws)
     else:
@@ -110,22 +119,31 @@ def sample(
             write_frame(knockoffs, out)
     if save_model is not None:
         model.save(save_model)
-    if not quiet and out != "-" and not is_stream(out):  # whoever reads the stream expects the table alone
+    # whoever reads the stream expects the table alone
+    if not quiet and out != "-" and not is_stream(out):
         say(f"Knockoffs: {out}")
 
 
 def _require_streamable(out: str, groups: str | None) -> None:
     if not out.endswith(".parquet"):
-        raise ValueError(f"--out {out!r}: knockoffs of a folder are written as Parquet. Pass a name in .parquet.")
+        raise ValueError(
+            f"--out {out!r}: knockoffs of a folder are written as Parquet. Pass a name in .parquet."
+        )
     if groups is not None:
         raise ValueError(
-            f"--groups {groups!r}: rows of a group are drawn together, which a folder that is read some rows at "
+            f"--groups {groups!r}: rows of a group are drawn together, which a folder that is "
+            f"read some rows at "
             "a time does not allow. Pass one file."
         )
 
 
 def _stream(
-    model: KnockoffGenerator, folder: str, columns: list[str], na_values: Sequence[str], out: str, seed: int | None
+    model: KnockoffGenerator,
+    folder: str,
+    columns: list[str],
+    na_values: Sequence[str],
+    out: str,
+    seed: int | None,
 ) -> None:
     """Write the knockoffs of all rows in a folder of Parquet files, some rows at a time."""
     from knockoffs.generators.base import ROWS_AT_A_TIME, RowwiseGenerator
@@ -133,7 +151,8 @@ def _stream(
 
     if not isinstance(model, RowwiseGenerator):
         raise ValueError(
-            f"{type(model).__name__} draws groups of rows together, which a folder that is read some rows at "
+            f"{type(model).__name__} draws groups of rows together, which a folder that is read "
+            f"some rows at "
             "a time does not allow. Pass one file."
         )
     table = ParquetTable(folder, columns=columns)

@@ -53,16 +53,25 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
 @click.command(epilog=EXIT_CODES)
 @table_options
 @target_options
-@click.option("--fdr", type=float, default=0.1, show_default=True, help="Share of false discoveries you accept.")
+@click.option(
+    "--fdr",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Share of false discoveries you accept.",
+)
 @generator_options
 @click.option(
     "--statistic",
     type=click.Choice([AUTO, *STATISTICS]),
     default="mixture",
     show_default=True,
-    help="How features are compared with knockoffs; auto chooses mixture or lasso by simulated responses.",
+    help="How features are compared with knockoffs; auto chooses mixture or lasso by simulated "
+    "responses.",
 )
-@click.option("--draws", type=int, default=1, show_default=True, help="Knockoff draws to combine by e-values.")
+@click.option(
+    "--draws", type=int, default=1, show_default=True, help="Knockoff draws to combine by e-values."
+)
 @click.option(
     "--certify/--no-certify",
     default=True,
@@ -72,14 +81,16 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
 @click.option(
     "--calibrate",
     is_flag=True,
-    help="Lower the level until simulated responses have no more false discoveries than --fdr (a heuristic).",
+    help="Lower the level until simulated responses have no more false discoveries than --fdr (a "
+    "heuristic).",
 )
 @click.option(
     "--offset",
     type=click.Choice(["0", "1"]),
     default="1",
     show_default=True,
-    help="1 bounds the false discovery rate; 0 next to nothing with fewer than 1 / fdr discoveries.",
+    help="1 bounds the false discovery rate; 0 next to nothing with fewer than "
+    "1 / fdr discoveries.",
 )
 @click.option(
     "--task",
@@ -97,7 +108,8 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     type=click.Choice(["value", "complete"]),
     default="value",
     show_default=True,
-    help="A missing cell is a value of its own, or is filled in by a draw given the rest of its row.",
+    help="A missing cell is a value of its own, or is filled in by a draw given the rest of its "
+    "row.",
 )
 @click.option("--n-jobs", type=int, help="Cores for the statistic and the check of the knockoffs.")
 @click.option(
@@ -105,7 +117,9 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     type=click.Path(file_okay=False),
     help="Folder for selection.csv, selection.json and certificate.json.",
 )
-@click.option("--report", type=click.Path(dir_okay=False), help="Write the HTML report to this file.")
+@click.option(
+    "--report", type=click.Path(dir_okay=False), help="Write the HTML report to this file."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the selection as JSON.")
 @run_options
 def select(
@@ -139,10 +153,10 @@ def select(
 ) -> None:
     """Select the columns of FILE that tell something about the target that all the others do not.
 
-    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the target, --event,
-    --groups and --drop are the features: numbers, yes or no, text and categories, also with missing cells;
-    `knockoffs describe` shows how they are read. A model file as --generator draws with the seed that it was saved
-    with, as in Python.
+    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the
+    target, --event, --groups and --drop are the features: numbers, yes or no, text and categories,
+    also with missing cells; `knockoffs describe` shows how they are read. A model file as
+    --generator draws with the seed that it was saved with, as in Python.
     """
     require_roles(target, event, groups, drop)
     check_draws(draws)
@@ -154,7 +168,15 @@ def select(
     feature_sets = read_groups_file(feature_groups)
     with cautions_kept() as about_reading:
         frame = read_features(
-            file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
+            file,
+            delimiter,
+            drop,
+            na_values,
+            max_rows,
+            seed,
+            target=target,
+            event=event,
+            kinds=kinds,
         )
         y, X, labels = split_columns(frame, target, event, groups, task)
     from knockoffs.selection.selector import KnockoffSelector
@@ -179,7 +201,9 @@ def select(
         n_jobs=n_jobs,
         progress=shows_progress(quiet),
     ).fit(X, y, groups=labels)
-    selector.selection_ = replace(selector.selection_, cautions=(*about_reading, *selector.selection_.cautions))
+    selector.selection_ = replace(
+        selector.selection_, cautions=(*about_reading, *selector.selection_.cautions)
+    )
     written = write_results(selector, file, out, report, save_model)
     if as_json:
         click.echo(json.dumps(selector.selection_.to_dict(), indent=1))

@@ -26,7 +26,8 @@ target_options = options(
     click.option(
         "--event",
         metavar="COL[=VALUE]",
-        help="The target is a time, and this column says whether the event was seen (true, 1 or VALUE) or the row "
+        help="The target is a time, and this column says whether the event was seen (true, 1 or "
+        "VALUE) or the row "
         "is censored; it is no feature.",
     ),
 )
@@ -36,12 +37,17 @@ def require_roles(target: str, event: str | None, groups: str | None, drop: Sequ
     """Refuse a column that is to be two things at once."""
     roles = {target: "--target"}
     events = [] if event is None else [event.rpartition("=")[0] or event]
-    others = {"--event": events, "--groups": [] if groups is None else [groups], "--drop": dict.fromkeys(drop)}
+    others = {
+        "--event": events,
+        "--groups": [] if groups is None else [groups],
+        "--drop": dict.fromkeys(drop),
+    }
     for option, columns in others.items():
         for column in columns:
             if column in roles:
                 raise ValueError(
-                    f"{option} {column!r} is given to {roles[column]} as well. Name another column, or leave "
+                    f"{option} {column!r} is given to {roles[column]} as well. Name another "
+                    f"column, or leave "
                     "one of the two options out."
                 )
             roles[column] = option
@@ -52,15 +58,18 @@ def split_columns(
 ) -> tuple[Any, Any, Any]:
     """Target, features and groups, or an error that says what is wrong with them.
 
-    With an event the target is a data frame of two columns, times and whether the event was seen. Rows in which
-    the target is missing are left out.
+    With an event the target is a data frame of two columns, times and whether the event was seen.
+    Rows in which the target is missing are left out.
     """
     require_column(frame, "--target", target)
     if event is None and task == "survival":
-        raise ValueError("--task survival needs --event, the column that says whether the event was seen.")
+        raise ValueError(
+            "--task survival needs --event, the column that says whether the event was seen."
+        )
     if event is not None and task not in ("auto", "survival"):
         raise ValueError(
-            f"--event {event!r} makes the target a time, not a {task} one. Leave --task or --event out."
+            f"--event {event!r} makes the target a time, not a {task} one. Leave --task or "
+            f"--event out."
         )
     _require_quantity_or_classes(frame[target], target, task)
     frame = _with_known(frame, target, f"the target {target!r}")
@@ -89,10 +98,14 @@ def refuse_copies(
     read = Target.read(y, task, rows=len(y), who=f"the target {target!r}")
     table = read_table(X, who="the features", kinds=kinds)
     nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
-    copies = sorted({int(j) for values in read.as_given for j in copies_of_target(table.codes, values, nominal)})
+    copies = sorted(
+        {int(j) for values in read.as_given for j in copies_of_target(table.codes, values, nominal)}
+    )
     if copies:
         named = listing([repr(X.columns[j]) for j in copies])
-        raise ValueError(f"the features hold a copy of the target {target!r}: {named}. Leave it out with --drop.")
+        raise ValueError(
+            f"the features hold a copy of the target {target!r}: {named}. Leave it out with --drop."
+        )
 
 
 def _with_known(frame: pd.DataFrame, column: str, what: str) -> pd.DataFrame:
@@ -103,7 +116,8 @@ def _with_known(frame: pd.DataFrame, column: str, what: str) -> pd.DataFrame:
     if not missing.any():
         return frame
     caution(
-        f"{what} is missing in {missing.sum():,} of {len(frame):,} rows, which are left out: the answer is about "
+        f"{what} is missing in {missing.sum():,} of {len(frame):,} rows, which are left out: the "
+        f"answer is about "
         "rows in which it is known."
     )
     return frame[~missing]
@@ -116,7 +130,8 @@ def _require_quantity_or_classes(y: pd.Series, target: str, task: TaskChoice) ->
     ):  # names of classes would be the rule, not the exception
         row = int(wrong.argmax())
         raise ValueError(
-            f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. Correct it, "
+            f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. "
+            f"Correct it, "
             "or pass --na-value where it stands for a missing cell, or --task classification."
         )
 
@@ -127,15 +142,19 @@ def _events(cells: pd.Series, value: str, event: str) -> pd.Series:
     if value:
         from knockoffs.table.files import without_mark
 
-        seen = without_mark(cells.to_frame(), value, [column])[column].isna()  # 2 also stands for 2.0
+        # 2 also stands for 2.0
+        seen = without_mark(cells.to_frame(), value, [column])[column].isna()
         if not seen.any():
             held = listing([repr(own) for own in cells.astype(str).unique().tolist()], 5)
-            raise ValueError(f"--event {event!r}: no cell of {column!r} holds {value!r}. It holds {held}.")
+            raise ValueError(
+                f"--event {event!r}: no cell of {column!r} holds {value!r}. It holds {held}."
+            )
         return seen
     if not cells.isin([0, 1]).all():
         held = listing([repr(own) for own in cells.unique().tolist()], 5)
         raise ValueError(
-            f"--event {column!r} holds {held}, not true and false or 1 and 0. Say which value stands for the "
+            f"--event {column!r} holds {held}, not true and false or 1 and 0. Say which value "
+            f"stands for the "
             f"event: --event {column}=VALUE."
         )
     return cells.astype(bool)
@@ -146,20 +165,25 @@ def _with_events(time: pd.Series, seen: pd.Series, target: str, event: str) -> p
 
     if not_numbers(time).any() or pd.api.types.is_bool_dtype(time):
         raise ValueError(
-            f"the target {target!r} holds no numbers. With --event it has to be a time, such as days."
+            f"the target {target!r} holds no numbers. With --event it has to be a time, such as "
+            f"days."
         )
     return pd.DataFrame({target: time, event: seen})
 
 
 HEADINGS = ("column", "group")
 DELIMITERS = (",", "\t", ";")
-HOW = "write column,group in the first line, and one column of the table with its group in each of the others"
+HOW = (
+    "write column,group in the first line, and one column of the table with its group in each "
+    "of the others"
+)
 
 feature_groups_option = click.option(
     "--feature-groups",
     "feature_groups",
     metavar="FILE",
-    help="Columns that get one answer together: a CSV file with the headings column,group, or a JSON file of "
+    help="Columns that get one answer together: a CSV file with the headings column,group, or a "
+    "JSON file of "
     "group names to lists of columns. Columns that are not in it are features of their own.",
 )
 
@@ -171,20 +195,29 @@ def read_groups_file(path: str | None) -> dict[str, list[str]] | None:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError(f"--feature-groups {path!r} is no text in UTF-8. Save it as CSV in UTF-8.") from None
+        raise ValueError(
+            f"--feature-groups {path!r} is no text in UTF-8. Save it as CSV in UTF-8."
+        ) from None
     except OSError as error:
-        raise ValueError(f"--feature-groups {path!r} cannot be read ({error.strerror}). Pass a file.") from None
+        raise ValueError(
+            f"--feature-groups {path!r} cannot be read ({error.strerror}). Pass a file."
+        ) from None
     groups = _from_json(text, path) if path.lower().endswith(".json") else _from_csv(text, path)
     if not groups:
-        raise ValueError(f"--feature-groups {path!r} names no group. {HOW.capitalize()}, or leave it out.")
+        raise ValueError(
+            f"--feature-groups {path!r} names no group. {HOW.capitalize()}, or leave it out."
+        )
     return groups
 
 
 def refuse_feature_groups(path: str | None, model: str | None) -> None:
-    """Refuse --feature-groups beside a model file that draws knockoffs: it has learned those of its fit."""
+    """Refuse --feature-groups beside a model file that draws knockoffs:
+    it has learned those of its fit.
+    """
     if path is not None and model is not None:
         raise ValueError(
-            f"--feature-groups {path!r}: the model {model!r} draws knockoffs of the groups of its fit. "
+            f"--feature-groups {path!r}: the model {model!r} draws knockoffs of the groups of its "
+            f"fit. "
             "Leave --feature-groups out, or fit a new model."
         )
 
@@ -193,11 +226,16 @@ def _from_json(text: str, path: str) -> dict[str, list[str]]:
     try:
         found: Any = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"--feature-groups {path!r} is no JSON ({error}). Correct it, or pass CSV.") from None
-    fine = isinstance(found, dict) and all(isinstance(columns, list) for columns in found.values())
-    if not fine or not all(isinstance(column, str) for columns in found.values() for column in columns):
         raise ValueError(
-            f"--feature-groups {path!r} is not valid: write group names with lists of columns, such as "
+            f"--feature-groups {path!r} is no JSON ({error}). Correct it, or pass CSV."
+        ) from None
+    fine = isinstance(found, dict) and all(isinstance(columns, list) for columns in found.values())
+    if not fine or not all(
+        isinstance(column, str) for columns in found.values() for column in columns
+    ):
+        raise ValueError(
+            f"--feature-groups {path!r} is not valid: write group names with lists of columns, "
+            f"such as "
             '{"liver": ["alt", "ast"]}.'
         )
     return found
@@ -209,14 +247,22 @@ def _from_csv(text: str, path: str) -> dict[str, list[str]]:
     if not lines:
         return {}
     delimiter = max(DELIMITERS, key=lines[0].count)
-    header, *rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    header, *rows = [
+        [cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)
+    ]
     if sorted(header) != sorted(HEADINGS):
         raise ValueError(
-            f"--feature-groups {path!r} has the headings {listing([repr(name) for name in header])}; {HOW}."
+            f"--feature-groups {path!r} has the headings "
+            f"{listing([repr(name) for name in header])}; {HOW}."
         )
-    bad = next((number for number, row in enumerate(rows, start=2) if len(row) != len(HEADINGS)), None)
+    bad = next(
+        (number for number, row in enumerate(rows, start=2) if len(row) != len(HEADINGS)), None
+    )
     if bad is not None:
-        raise ValueError(f"--feature-groups {path!r}: line {bad} does not have two cells, a column and its group.")
+        raise ValueError(
+            f"--feature-groups {path!r}: line {bad} does not have two cells, a column and its "
+            f"group."
+        )
     groups: dict[str, list[str]] = {}
     for row in rows:
         cells = dict(zip(header, row, strict=True))

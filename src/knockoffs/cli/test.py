@@ -56,13 +56,20 @@ MOST_RESAMPLES = 10_000_000
 @table_options
 @target_options
 @condition_option
-@click.option("--level", type=float, default=0.1, show_default=True, help="The bound; --correction says on what.")
+@click.option(
+    "--level",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="The bound; --correction says on what.",
+)
 @click.option(
     "--correction",
     type=click.Choice(CORRECTIONS),
     default="bh",
     show_default=True,
-    help="bh: share of false discoveries, if p-values depend on each other positively or not at all; by: the "
+    help="bh: share of false discoveries, if p-values depend on each other positively or not at "
+    "all; by: the "
     "same, however they depend; holm: probability of any; none: of each test.",
 )
 @click.option(
@@ -79,8 +86,14 @@ MOST_RESAMPLES = 10_000_000
     show_default=True,
     help="Most redraws per feature, and part of the rows with holdout.",
 )
-@click.option("--density", metavar="FILE", help="Model file of a JointDensity or a DDLK; fitted anew by default.")
-@click.option("--save-model", type=click.Path(dir_okay=False), help="Write the fitted density to this file.")
+@click.option(
+    "--density",
+    metavar="FILE",
+    help="Model file of a JointDensity or a DDLK; fitted anew by default.",
+)
+@click.option(
+    "--save-model", type=click.Path(dir_okay=False), help="Write the fitted density to this file."
+)
 @click.option(
     "--task",
     type=click.Choice(TASKS),
@@ -91,7 +104,9 @@ MOST_RESAMPLES = 10_000_000
 @kind_option
 @click.option("--n-jobs", type=int, help="Cores for the tests.")
 @click.option("--out", type=click.Path(file_okay=False), help=f"Folder for {TABLE} and {JSON}.")
-@click.option("--report", type=click.Path(dir_okay=False), help="Write the HTML report to this file.")
+@click.option(
+    "--report", type=click.Path(dir_okay=False), help="Write the HTML report to this file."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @run_options
 def test(
@@ -118,12 +133,13 @@ def test(
     seed: int,
     quiet: bool,
 ) -> None:
-    """Give a p-value for each column of FILE: does the target depend on it once all the others are known?
+    """Give a p-value for each column of FILE: does the target depend on it once all the others are
+    known?
 
-    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the target,
-    --event, --condition-on and --drop are tested: numbers, yes or no, text and categories, also with missing
-    cells. With few columns a test finds what `knockoffs select` cannot report, since knockoffs need some 1 / fdr
-    discoveries.
+    FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the
+    target, --event, --condition-on and --drop are tested: numbers, yes or no, text and categories,
+    also with missing cells. With few columns a test finds what `knockoffs select` cannot report,
+    since knockoffs need some 1 / fdr discoveries.
     """
     require_roles(target, event, None, drop)
     check_cores(n_jobs)
@@ -135,7 +151,15 @@ def test(
     refuse_kinds(kinds, density)
     with cautions_kept() as about_reading:
         frame = read_features(
-            file, delimiter, drop, na_values, max_rows, seed, target=target, event=event, kinds=kinds
+            file,
+            delimiter,
+            drop,
+            na_values,
+            max_rows,
+            seed,
+            target=target,
+            event=event,
+            kinds=kinds,
         )
         y, X, _ = split_columns(frame, target, event, None, task)
     from knockoffs.generators.joint import JointDensity
@@ -184,11 +208,14 @@ def _density(path: str) -> JointDensity | DDLK:
     from knockoffs.runtime.model_files import model_kind
 
     if not Path(path).exists():
-        raise ValueError(f"--density {path!r} is not a file. Pass a model file of a JointDensity or a DDLK.")
+        raise ValueError(
+            f"--density {path!r} is not a file. Pass a model file of a JointDensity or a DDLK."
+        )
     kind = model_kind(path)
     if kind not in (DDLK.__name__, JointDensity.__name__):
         raise ValueError(
-            f"--density {path!r} holds a {kind} model. Pass a model file of a JointDensity or a DDLK, or leave "
+            f"--density {path!r} holds a {kind} model. Pass a model file of a JointDensity or a "
+            f"DDLK, or leave "
             "--density out to fit one."
         )
     return DDLK.load(path) if kind == DDLK.__name__ else JointDensity.load(path)
@@ -212,7 +239,11 @@ def _show(result: RandomizationResult) -> None:
 
     def cells(row: Any) -> list[Text | str]:
         effect = "" if pd.isna(row.effect) else f"{row.effect:+.3f}"
-        name = f"{row.feature} ({row.effect_towards})" if getattr(row, "effect_towards", "") else row.feature
+        name = (
+            f"{row.feature} ({row.effect_towards})"
+            if getattr(row, "effect_towards", "")
+            else row.feature
+        )
         return [text(name), f"{row.p:.2g}", f"{row.adjusted_p:.2g}", effect, f"{row.strength:.1%}"]
 
     said = [result.effect_meaning, result.explanation, *(f"→ {step}" for step in result.advice)]

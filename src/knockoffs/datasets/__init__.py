@@ -1,4 +1,6 @@
-"""Data for tests and benchmarks: distributions that are known, responses that are simulated, real tables."""
+"""Data for tests and benchmarks: distributions that are known, responses that are simulated,
+real tables.
+"""
 
 from knockoffs.datasets.known_truth import (
     Patients,
@@ -17,7 +19,12 @@ from knockoffs.datasets.real import (
     load_icu,
     symmetrised,
 )
-from knockoffs.datasets.synthetic import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula, JoeCopula
+from knockoffs.datasets.synthetic import (
+    AutoregressiveGaussian,
+    AutoregressiveMixture,
+    ClaytonCopula,
+    JoeCopula,
+)
 
 __all__ = [
     "AutoregressiveGaussian",

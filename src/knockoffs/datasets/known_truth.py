@@ -13,7 +13,8 @@ from knockoffs.runtime.checks import check_count
 from knockoffs.runtime.randomness import RandomState, random_generator
 
 NULL = "null "
-# Median and spread on the logarithmic scale, and the share of patients for whom it was not measured.
+# Median and spread on the logarithmic scale, and the share of patients for whom it was not
+# measured.
 LABORATORY = {
     "creatinine": (90.0, 0.4, 0.0),
     "urea": (6.0, 0.4, 0.1),
@@ -92,8 +93,8 @@ def linear_response(
     x : array of shape (n_rows, n_features)
         The features.
     relevant : int, default=20
-        Number of columns, chosen at random, with $\alpha_j = \pm \text{amplitude} / \sqrt N$; the others have
-        0.
+        Number of columns, chosen at random, with $\alpha_j = \pm \text{amplitude} / \sqrt N$; the
+        others have 0.
     amplitude : float, default=100.0
         Size of the coefficients.
     random_state : int, numpy Generator or None, default=None
@@ -114,12 +115,15 @@ def linear_response(
     rng = random_generator(random_state, stream=3)
     rows, features = x.shape
     chosen = rng.permutation(features) < relevant
-    alpha = np.where(chosen, rng.choice([-1.0, 1.0], size=features), 0.0) * amplitude / np.sqrt(rows)
+    alpha = (
+        np.where(chosen, rng.choice([-1.0, 1.0], size=features), 0.0) * amplitude / np.sqrt(rows)
+    )
     return Response(x @ alpha + rng.standard_normal(rows), chosen)
 
 
 def liang_response(x: Array, *, relevant: int = 20, random_state: RandomState = None) -> Response:
-    """Simulate the paper's non-linear response (Liang et al. 2018): lines, products and hyperbolic tangents.
+    """Simulate the paper's non-linear response (Liang et al. 2018): lines,
+    products and hyperbolic tangents.
 
     Parameters
     ----------
@@ -142,7 +146,9 @@ def liang_response(x: Array, *, relevant: int = 20, random_state: RandomState = 
     np.int64(8)
     """
     if relevant % 4 or not 0 < relevant <= x.shape[1]:
-        raise ValueError(f"relevant={relevant} is not valid: pass a multiple of 4 of at most {x.shape[1]}.")
+        raise ValueError(
+            f"relevant={relevant} is not valid: pass a multiple of 4 of at most {x.shape[1]}."
+        )
     rng = random_generator(random_state, stream=3)
     groups = relevant // 4
     one, two = rng.normal(1, 1, size=(2, groups))
@@ -155,8 +161,8 @@ def liang_response(x: Array, *, relevant: int = 20, random_state: RandomState = 
 def add_null_columns(X: pd.DataFrame, random_state: RandomState = None) -> pd.DataFrame:
     """Return X, and beside it a copy of X whose rows are shuffled as wholes.
 
-    The copies (named "null …") depend on each other as the features do, and on nothing else: selecting one is
-    certainly a false discovery.
+    The copies (named "null …") depend on each other as the features do, and on nothing else:
+    selecting one is certainly a false discovery.
 
     Parameters
     ----------
@@ -172,11 +178,14 @@ def add_null_columns(X: pd.DataFrame, random_state: RandomState = None) -> pd.Da
 
     Examples
     --------
-    >>> add_null_columns(pd.DataFrame({"age": [30, 40], "dose": [1, 2]}), random_state=0).columns.tolist()
+    >>> patients = pd.DataFrame({"age": [30, 40], "dose": [1, 2]})
+    >>> add_null_columns(patients, random_state=0).columns.tolist()
     ['age', 'dose', 'null age', 'null dose']
     """
     order = random_generator(random_state, stream=5).permutation(len(X))
-    copies = X.iloc[order].set_axis([f"{NULL}{name}" for name in X.columns], axis=1).set_axis(X.index)
+    copies = (
+        X.iloc[order].set_axis([f"{NULL}{name}" for name in X.columns], axis=1).set_axis(X.index)
+    )
     return pd.concat([X, copies], axis=1)
 
 
@@ -204,11 +213,12 @@ class Patients(NamedTuple):
 
 
 def make_patients(rows: int = 1000, random_state: RandomState = None) -> Patients:
-    """Simulate a hospital's table: numbers, counts, text and missing cells, of which 14 of 36 columns matter.
+    """Simulate a hospital's table: numbers, counts, text and missing cells,
+    of which 14 of 36 columns matter.
 
-    All columns depend on each other. The response, days in hospital, depends on the cells of the relevant columns
-    as they are seen (a missing cell adds nothing), so every other column is irrelevant given these, and selecting
-    it is a false discovery.
+    All columns depend on each other. The response, days in hospital, depends on the cells of the
+    relevant columns as they are seen (a missing cell adds nothing), so every other column is
+    irrelevant given these, and selecting it is a false discovery.
 
     Parameters
     ----------
@@ -237,7 +247,9 @@ def make_patients(rows: int = 1000, random_state: RandomState = None) -> Patient
         latent[:, j] = 0.5 * latent[:, j - 1] + np.sqrt(0.75) * latent[:, j]
     latent = 0.4 * frailty + np.sqrt(1 - 0.4**2) * latent
     X = pd.DataFrame({name: _cells(name, latent[:, j], rng) for j, name in enumerate(names)})
-    days = sum(effect * _seen(X[name]) for name, effect in EFFECTS.items()) + 1.5 * rng.standard_normal(rows)
+    days = sum(
+        effect * _seen(X[name]) for name, effect in EFFECTS.items()
+    ) + 1.5 * rng.standard_normal(rows)
     y = pd.Series(np.round(12 + days, 1), index=X.index, name="days")
     return Patients(X, y, np.isin(names, list(EFFECTS)))
 
@@ -265,7 +277,9 @@ def _cells(name: str, latent: Array, rng: np.random.Generator) -> pd.Series:
 
 
 def _seen(column: pd.Series) -> Array:
-    """A column as the response sees it: numbers (of levels, their place) in standard units; 0 where missing."""
+    """A column as the response sees it: numbers (of levels, their place) in standard units;
+    0 where missing.
+    """
     if column.name in LEVELS:
         numbers = np.array([LEVELS[str(column.name)].index(level) for level in column], dtype=float)
     else:

@@ -1,4 +1,6 @@
-"""Real tables of mixed types, raw: categories, yes or no, zeros among quantities, and missing cells."""
+"""Real tables of mixed types, raw: categories, yes or no, zeros among quantities,
+and missing cells.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,34 @@ from knockoffs.runtime.checks import check_choice
 
 SUPPORT2_OUTCOMES = ("hospdead", "death", "d.time", "slos", "totcst", "charges")
 SUPPORT2_COVARIATES = (
-    *("age", "sex", "dzgroup", "dzclass", "num.co", "edu", "income", "scoma", "race", "sps", "aps", "hday"),
-    *("diabetes", "dementia", "ca", "meanbp", "wblc", "hrt", "resp", "temp", "pafi", "alb", "bili", "crea"),
+    *(
+        "age",
+        "sex",
+        "dzgroup",
+        "dzclass",
+        "num.co",
+        "edu",
+        "income",
+        "scoma",
+        "race",
+        "sps",
+        "aps",
+        "hday",
+    ),
+    *(
+        "diabetes",
+        "dementia",
+        "ca",
+        "meanbp",
+        "wblc",
+        "hrt",
+        "resp",
+        "temp",
+        "pafi",
+        "alb",
+        "bili",
+        "crea",
+    ),
     *("sod", "ph", "glucose", "bun", "urine", "adlp", "adls"),
 )
 NHEFS_OUTCOMES = ("wt82_71", "sbp", "dbp", "death")
@@ -26,16 +54,19 @@ NHEFS_LEFT_OUT = (
 )  # an identifier, and what came later
 
 
-def load_support2(data: str | os.PathLike[str] | None = None, *, outcome: str = "hospdead") -> Supervised:
-    """Seriously ill hospital patients (SUPPORT2): 9,105 rows of 31 covariates of mixed types, 13 % missing.
+def load_support2(
+    data: str | os.PathLike[str] | None = None, *, outcome: str = "hospdead"
+) -> Supervised:
+    """Seriously ill hospital patients (SUPPORT2): 9,105 rows of 31 covariates of mixed types,
+    13 % missing.
 
     Parameters
     ----------
     data : str or path, default=None
         Folder of real data; by default the environment's KNOCKOFFS_DATA.
     outcome : {"hospdead", "death", "d.time", "slos", "totcst", "charges"}, default="hospdead"
-        Death in hospital, death at any time, days to death or the end of follow-up, days in hospital, costs and
-        charges in dollars. Rows in which it is missing are left out.
+        Death in hospital, death at any time, days to death or the end of follow-up, days in
+        hospital, costs and charges in dollars. Rows in which it is missing are left out.
 
     Returns
     -------
@@ -46,16 +77,19 @@ def load_support2(data: str | os.PathLike[str] | None = None, *, outcome: str = 
     return _supervised(frame, list(SUPPORT2_COVARIATES), outcome, classes=("hospdead", "death"))
 
 
-def load_nhefs(data: str | os.PathLike[str] | None = None, *, outcome: str = "wt82_71") -> Supervised:
-    """Smokers of the NHANES I follow-up study: 1,629 rows of 54 covariates, mostly discrete, 2.4 % missing.
+def load_nhefs(
+    data: str | os.PathLike[str] | None = None, *, outcome: str = "wt82_71"
+) -> Supervised:
+    """Smokers of the NHANES I follow-up study: 1,629 rows of 54 covariates, mostly discrete,
+    2.4 % missing.
 
     Parameters
     ----------
     data : str or path, default=None
         Folder of real data; by default the environment's KNOCKOFFS_DATA.
     outcome : {"wt82_71", "sbp", "dbp", "death"}, default="wt82_71"
-        Change of weight in kg, systolic and diastolic blood pressure, death. Rows in which it is missing are left
-        out; the other outcomes are no covariates.
+        Change of weight in kg, systolic and diastolic blood pressure, death. Rows in which it is
+        missing are left out; the other outcomes are no covariates.
 
     Returns
     -------
@@ -68,7 +102,8 @@ def load_nhefs(data: str | os.PathLike[str] | None = None, *, outcome: str = "wt
 
 
 def load_acic2016(data: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Covariates of the 2016 causal inference competition: 4,802 rows of 58 columns of mixed types, none missing.
+    """Covariates of the 2016 causal inference competition: 4,802 rows of 58 columns of mixed types,
+    none missing.
 
     There is no response: simulate one, so that false discoveries can be counted.
 
@@ -85,7 +120,9 @@ def load_acic2016(data: str | os.PathLike[str] | None = None) -> pd.DataFrame:
     return pd.read_parquet(data_file(data, "acic2016", "covariates.parquet"))
 
 
-def _supervised(frame: pd.DataFrame, covariates: list[str], outcome: str, classes: tuple[str, ...]) -> Supervised:
+def _supervised(
+    frame: pd.DataFrame, covariates: list[str], outcome: str, classes: tuple[str, ...]
+) -> Supervised:
     frame = frame[frame[outcome].notna()]
     y = frame[outcome]
     return Supervised(frame[covariates], y.astype(int) if outcome in classes else y.astype(float))

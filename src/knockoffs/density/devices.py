@@ -11,7 +11,9 @@ DeviceName: TypeAlias = "str | torch.device | None"
 
 
 def torch_device(name: DeviceName) -> torch.device:
-    """`"auto"` or None (CUDA where there is one), `"cpu"`, `"cuda"`, `"cuda:N"`, or such a `torch.device`."""
+    """`"auto"` or None (CUDA where there is one), `"cpu"`, `"cuda"`, `"cuda:N"`,
+    or such a `torch.device`.
+    """
     import torch  # only now: what asks for no device does without
 
     if name is None or name == "auto":

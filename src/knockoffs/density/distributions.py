@@ -32,7 +32,9 @@ class GaussianMixture:
         return (weights * torch.special.ndtr(self._standardise(value))).sum(-1)
 
     def pick(self, uniform: Tensor, normal: Tensor) -> Tensor:
-        """The draw that belongs to this noise: `uniform` picks the component, `normal` the place in it."""
+        """The draw that belongs to this noise: `uniform` picks the component,
+        `normal` the place in it.
+        """
         cumulative = self.log_weights.exp().cumsum(-1)[..., :-1]
         component = (uniform.unsqueeze(-1) > cumulative).sum(-1, keepdim=True)
         mean = self.means.gather(-1, component).squeeze(-1)
@@ -68,7 +70,9 @@ class MixtureAt:
     log_prob: Tensor
 
     def of_log_prob(self) -> Derivatives:
-        """Derivatives of log q(z) in the parameters; that in z is minus the sum of those in the means."""
+        """Derivatives of log q(z) in the parameters;
+        that in z is minus the sum of those in the means.
+        """
         by_mean = self.responsibilities * self.standardised
         by_log_scale = (by_mean * self.standardised).sub_(self.responsibilities)
         return Derivatives(self.responsibilities, by_mean.mul_(self.inverse_scales), by_log_scale)
@@ -81,8 +85,9 @@ class MixtureAt:
         """
         t, by_mean = self.standardised, self.responsibilities
         by_log_scale = by_mean * t / self.inverse_scales
-        # d z / d log pi_k = -pi_k Phi(t_k) / q; in the lower half Phi, in the upper one Phi - 1, which has the
-        # same gradient in a normalised mixture (the weights sum to 1) and does not cancel in the tail.
+        # d z / d log pi_k = -pi_k Phi(t_k) / q; in the lower half Phi, in the upper one Phi - 1,
+        # which has the same gradient in a normalised mixture (the weights sum to 1) and does not
+        # cancel in the tail.
         lower = (by_mean * t).sum(-1, keepdim=True) < 0
         w = torch.where(lower, t, -t)
         # Far out Phi / phi, which does not underflow, takes the place of Phi.
@@ -113,8 +118,9 @@ class Derivatives(NamedTuple):
 class MixtureHead:
     """Raw outputs `[logits | means | log scales]` to a Gaussian mixture of `components` parts.
 
-    Means and scales come in multiples of a `unit` of each component's own. `smallest_scale`, such a multiple too,
-    keeps a component from collapsing onto one value, where the likelihood has no bound.
+    Means and scales come in multiples of a `unit` of each component's own. `smallest_scale`, such a
+    multiple too, keeps a component from collapsing onto one value, where the likelihood has no
+    bound.
     """
 
     components: int
@@ -125,18 +131,23 @@ class MixtureHead:
         return 3 * self.components
 
     def __call__(self, raw: Tensor, unit: Tensor) -> GaussianMixture:
-        """Raw outputs `[..., outputs, rows]` and units `[..., components, 1]` to mixtures of `[rows, ...]`."""
+        """Raw outputs `[..., outputs, rows]` and units `[..., components,
+        1]` to mixtures of `[rows, ...]`.
+        """
         logits, means, log_scales = raw.split(self.components, dim=-2)
         parameters = (
             torch.log_softmax(logits, dim=-2),
             means * unit,
             log_scales.clamp(min=math.log(self.smallest_scale)) + unit.log(),
         )
-        # Views alone: the memory keeps rows last, which the mixture's sums over components profit from.
+        # Views alone: the memory keeps rows last, which the mixture's sums over components profit
+        # from.
         return GaussianMixture(*(parameter.movedim(-1, 0) for parameter in parameters))
 
     def gradient(self, raw: Tensor, derivatives: Derivatives, unit: Tensor) -> Tensor:
-        """Derivatives in the mixtures' parameters to those in the raw outputs, `[..., outputs, rows]`."""
+        """Derivatives in the mixtures' parameters to those in the raw outputs, `[..., outputs,
+        rows]`.
+        """
         by_log_weight, by_mean, by_log_scale = (part.movedim(0, -1) for part in derivatives)
         logits, _, log_scales = raw.split(self.components, dim=-2)
         by_logit = by_log_weight - logits.softmax(-2) * by_log_weight.sum(-2, keepdim=True)

@@ -1,7 +1,9 @@
-"""Gradients of densities, written out, which takes fewer operations than automatic differentiation makes of them.
+"""Gradients of densities, written out, which takes fewer operations than automatic differentiation
+makes of them.
 
-The networks of all columns are stacked, their one number per column and row (a log-density, a draw) has known
-derivatives in their raw outputs, and numbers of different columns and rows do not meet before the projections.
+The networks of all columns are stacked, their one number per column and row (a log-density, a draw)
+has known derivatives in their raw outputs, and numbers of different columns and rows do not meet
+before the projections.
 """
 
 from __future__ import annotations
@@ -14,24 +16,31 @@ from torch import Tensor
 
 from knockoffs.density.distributions import MixtureAt, MixtureHead
 
-# Networks that see projections see them no further out than this (in standard deviations of the columns), so
-# that a row far from all others meets the answer for the last known place, not a network's extrapolation.
+# Networks that see projections see them no further out than this (in standard deviations of the
+# columns), so that a row far from all others meets the answer for the last known place, not a
+# network's extrapolation.
 FURTHEST = 5.0
 
 Solve = Callable[[Tensor, Tensor, Tensor], Tensor]  # gradients, slopes, weights
 
 
 class Stack(NamedTuple):
-    """What lies behind the projections, without their weights: the same for every row and every step."""
+    """What lies behind the projections, without their weights:
+    the same for every row and every step.
+    """
 
-    seen: int  # the first projections, which the networks see; the others go to the raw outputs along the routes
+    # the first projections, which the networks see; the others go to the raw outputs along the
+    # routes
+    seen: int
     clamped: bool  # the networks see projections, not the first hidden layer itself
     routes: Tensor
     head: MixtureHead
     unit: Tensor
 
     def run(self, projected: Tensor, weights: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        """Raw outputs `[features, outputs, rows]`, and the inputs of each layer; weights and biases alternate."""
+        """Raw outputs `[features, outputs, rows]`, and the inputs of each layer;
+        weights and biases alternate.
+        """
         seen, skipped = projected[:, : self.seen], projected[:, self.seen :]
         inputs = [seen.clamp(-FURTHEST, FURTHEST) if self.clamped else seen.relu()]
         layers = list(zip(weights[::2], weights[1::2], strict=True))
@@ -44,9 +53,15 @@ class Stack(NamedTuple):
         return self.head(raw, self.unit).at(value)
 
     def back(
-        self, gradient: Tensor, projected: Tensor, inputs: Sequence[Tensor], weights: Sequence[Tensor]
+        self,
+        gradient: Tensor,
+        projected: Tensor,
+        inputs: Sequence[Tensor],
+        weights: Sequence[Tensor],
     ) -> tuple[Tensor, list[Tensor]]:
-        """From a gradient in the raw outputs to that in the projections, and those in what each layer puts out."""
+        """From a gradient in the raw outputs to that in the projections,
+        and those in what each layer puts out.
+        """
         outputs, skipped = [gradient], self.routes @ gradient
         for weight, seen in zip(reversed(weights[2::2]), reversed(inputs[1:]), strict=True):
             outputs.append(_through_relu(torch.bmm(weight.mT, outputs[-1]), seen))
@@ -67,7 +82,9 @@ class LogProb(torch.autograd.Function):
     """log q of each row and column, from projections, values and the networks' weights."""
 
     @staticmethod
-    def forward(ctx: Any, stack: Stack, projected: Tensor, value: Tensor, *weights: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, stack: Stack, projected: Tensor, value: Tensor, *weights: Tensor
+    ) -> Tensor:
         raw, inputs = stack.run(projected, weights)
         at = stack.at(raw, value)
         derivatives = at.of_log_prob()
@@ -82,29 +99,43 @@ class LogProb(torch.autograd.Function):
         layers = len(rest) // 3
         inputs, weights = rest[:layers], rest[layers:]
         gradient = gradients[0].T
-        by_projected, outputs = ctx.stack.back(by_raw * gradient.unsqueeze(1), projected, inputs, weights)
-        by_weights = of_weights(outputs, inputs) if any(ctx.needs_input_grad[3:]) else [None] * len(weights)
+        by_projected, outputs = ctx.stack.back(
+            by_raw * gradient.unsqueeze(1), projected, inputs, weights
+        )
+        by_weights = (
+            of_weights(outputs, inputs) if any(ctx.needs_input_grad[3:]) else [None] * len(weights)
+        )
         by_value = -by_mean * gradients[0] if ctx.needs_input_grad[2] else None
         return None, by_projected, by_value, *by_weights
 
 
 class Draw(torch.autograd.Function):
-    r"""The draw y and its log q, from projections at y (held fixed in them) and the networks' weights.
+    r"""The draw y and its log q, from projections at y (held fixed in them)
+    and the networks' weights.
 
-    With $s_j$ for the gradient of $y_j$ in its own mixture's parameters, which see only $y_{<j}$, the slopes
-    $J = \partial s / \partial y$ are strictly lower triangular, and $\mathrm dy = J\,\mathrm dy + \mathrm ds$
-    turns a gradient g in y into v in s with $(I - J)^\top v = g$: one triangular solve per row, for which J, the
-    product of slopes in the projections and their weights, is never formed.
+    With $s_j$ for the gradient of $y_j$ in its own mixture's parameters, which see only $y_{<j}$,
+    the slopes $J = \partial s / \partial y$ are strictly lower triangular, and $\mathrm dy =
+    J\,\mathrm dy + \mathrm ds$ turns a gradient g in y into v in s with $(I - J)^\top v = g$: one
+    triangular solve per row, for which J, the product of slopes in the projections and their
+    weights, is never formed.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, stack: Stack, solve: Solve, onto: Tensor, y: Tensor, projected: Tensor, *weights: Tensor
+        ctx: Any,
+        stack: Stack,
+        solve: Solve,
+        onto: Tensor,
+        y: Tensor,
+        projected: Tensor,
+        *weights: Tensor,
     ) -> tuple[Tensor, Tensor]:
         raw, inputs = stack.run(projected, weights)
         at = stack.at(raw, y)
         of_log_prob = at.of_log_prob()
-        by_raw = [stack.head.gradient(raw, part, stack.unit) for part in (of_log_prob, at.of_sample())]
+        by_raw = [
+            stack.head.gradient(raw, part, stack.unit) for part in (of_log_prob, at.of_sample())
+        ]
         slopes = [stack.back(part, projected, inputs, weights)[0] for part in by_raw]
         by_mean = of_log_prob.by_mean.sum(-1)
         ctx.save_for_backward(onto, by_mean, projected, *by_raw, *slopes, *inputs, *weights)
@@ -113,15 +144,24 @@ class Draw(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        onto, by_mean, projected, log_prob_by_raw, draw_by_raw, log_prob_slopes, draw_slopes, *rest = (
-            ctx.saved_tensors
-        )
+        (
+            onto,
+            by_mean,
+            projected,
+            log_prob_by_raw,
+            draw_by_raw,
+            log_prob_slopes,
+            draw_slopes,
+            *rest,
+        ) = ctx.saved_tensors
         layers = len(rest) // 3
         inputs, weights = rest[:layers], rest[layers:]
         by_log_prob = gradients[1].T.unsqueeze(1)
         through_log_prob = log_prob_slopes * by_log_prob
         # A draw that moves takes its own log q along, and those of the columns that see it.
-        by_y = (gradients[0] - by_mean * gradients[1]).T + onto.flatten(0, 1).T @ through_log_prob.flatten(0, 1)
+        by_y = (gradients[0] - by_mean * gradients[1]).T + onto.flatten(
+            0, 1
+        ).T @ through_log_prob.flatten(0, 1)
         v = ctx.solve(by_y, draw_slopes, onto).unsqueeze(1)
         by_raw = (draw_by_raw * v).addcmul_(log_prob_by_raw, by_log_prob)
         by_weights: list[Tensor] | list[None] = [None] * len(weights)
@@ -131,7 +171,9 @@ class Draw(torch.autograd.Function):
 
 
 class Masked(torch.autograd.Function):
-    """Weights that are 0 where a mask is: returned as they are, and with a gradient of 0 there, so they stay 0."""
+    """Weights that are 0 where a mask is: returned as they are, and with a gradient of 0 there,
+    so they stay 0.
+    """
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, mask: Tensor) -> Tensor:
@@ -148,11 +190,14 @@ _BLOCK = 16
 
 
 def solve_in_blocks(gradient: Tensor, slopes: Tensor, weight: Tensor) -> Tensor:
-    """Some columns after others, from the last to the first: each block passes its part on to those before it."""
+    """Some columns after others, from the last to the first:
+    each block passes its part on to those before it.
+    """
     v = gradient.contiguous().clone()
     for end in range(len(v), 0, -_BLOCK):
         own = slice(max(0, end - _BLOCK), end)
-        # [column of the block, row, another column of the block] to one strictly lower triangle per row
+        # [column of the block, row, another column of the block] to one strictly lower triangle per
+        # row
         triangle = torch.bmm(slopes[own].mT, weight[own, :, own]).transpose(0, 1)
         solved = torch.linalg.solve_triangular(
             -triangle.mT, v[own].T.unsqueeze(-1), upper=True, unitriangular=True

@@ -1,8 +1,8 @@
 """How tensor work runs: in chunks of rows, as CUDA graphs, in several processes.
 
 Processes that share a fit call it with the same rows and the same seed, after
-`torch.distributed.init_process_group`; gradients are summed over the processes, so that all have the same
-weights after every step: those of one process, up to rounding.
+`torch.distributed.init_process_group`; gradients are summed over the processes, so that all have
+the same weights after every step: those of one process, up to rounding.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def in_chunks(function: Callable[..., Tensor], *tables: Tensor) -> Tensor:
     return torch.cat([function(*part) for part in parts])
 
 
-Step = Callable[[Tensor, Tensor], Tensor]  # row numbers of a mini-batch and the share that is over, to the loss
+# row numbers of a mini-batch and the share that is over, to the loss
+Step = Callable[[Tensor, Tensor], Tensor]
 
 _Key = tuple[int, Hashable]  # rows of a batch, variant
 
@@ -34,11 +35,14 @@ _WARM_UP = 3  # plain steps before a capture, as torch asks for
 class CapturedStep:
     """A step that is captured after some plain ones and replayed from then on.
 
-    There is a graph for each size of a batch and each value of `variant()`: what a step does besides these must
-    not change, and it must not wait for the device. The loss is overwritten by the next step.
+    There is a graph for each size of a batch and each value of `variant()`: what a step does
+    besides these must not change, and it must not wait for the device. The loss is overwritten by
+    the next step.
     """
 
-    def __init__(self, step: Step, variant: Callable[[], Hashable], generator: torch.Generator) -> None:
+    def __init__(
+        self, step: Step, variant: Callable[[], Hashable], generator: torch.Generator
+    ) -> None:
         self._step, self._variant, self._generator = step, variant, generator
         self._side = torch.cuda.Stream(generator.device)
         self._plain: dict[_Key, int] = {}
@@ -56,7 +60,9 @@ class CapturedStep:
         return self._graphs[key](batch, share)
 
     def _aside(self, batch: Tensor, share: Tensor) -> Tensor:
-        """A plain step on another stream than the usual one, so that a capture finds nothing pending."""
+        """A plain step on another stream than the usual one,
+        so that a capture finds nothing pending.
+        """
         self._side.wait_stream(torch.cuda.current_stream(self._generator.device))
         with torch.cuda.stream(self._side):
             loss = self._step(batch, share)
@@ -67,7 +73,9 @@ class CapturedStep:
 class _Graph:
     """One captured step, with places of its own for its inputs."""
 
-    def __init__(self, step: Step, batch: Tensor, share: Tensor, generator: torch.Generator) -> None:
+    def __init__(
+        self, step: Step, batch: Tensor, share: Tensor, generator: torch.Generator
+    ) -> None:
         self._batch, self._share = batch.clone(), share.clone()
         self._graph = torch.cuda.CUDAGraph()
         self._graph.register_generator_state(generator)

@@ -26,7 +26,8 @@ def sample_in_order(
     uniform: Tensor,
     normal: Tensor,
 ) -> Tensor:
-    """Draw for noise `[features, rows]`; `onto` are the weights of the columns in the projections of all.
+    """Draw for noise `[features, rows]`; `onto` are the weights of the columns in the projections
+    of all.
 
     `from_context` is the rest of the projections; weights and biases of the layers alternate.
     """
@@ -37,7 +38,9 @@ def sample_in_order(
     y = np.empty_like(normal.numpy())
     for start in range(0, normal.shape[1], _ROWS):
         rows = slice(start, start + _ROWS)
-        parts = (part.numpy() for part in (from_context[:, :, rows], uniform[:, rows], normal[:, rows]))
+        parts = (
+            part.numpy() for part in (from_context[:, :, rows], uniform[:, rows], normal[:, rows])
+        )
         y[:, rows] = columns.draw(*parts)
     return torch.from_numpy(y)
 
@@ -49,7 +52,8 @@ class _Columns:
         self._stack, self._onto, self._layers = stack, onto, layers
         self._unit = stack.unit[:, :, 0].numpy()
 
-    @np.errstate(over="ignore", invalid="ignore")  # whoever gets the draws looks whether they are finite
+    # whoever gets the draws looks whether they are finite
+    @np.errstate(over="ignore", invalid="ignore")
     def draw(self, from_context: _Array, uniform: _Array, normal: _Array) -> _Array:
         """Return draws `[features, rows]`. This loop is all overhead: keep it lean."""
         stack, count, rows = self._stack, self._stack.head.components, normal.shape[1]
@@ -58,7 +62,9 @@ class _Columns:
         inputs = [np.ones((layer.shape[2], rows), dtype=y.dtype) for layer in self._layers]
         hidden = [
             (layer, seen, following[: layer.shape[1]])
-            for layer, seen, following in zip(self._layers[:-1], inputs[:-1], inputs[1:], strict=True)
+            for layer, seen, following in zip(
+                self._layers[:-1], inputs[:-1], inputs[1:], strict=True
+            )
         ]
         seen, skipped = inputs[0][: stack.seen], inputs[-1][len(inputs[-1]) - len(stack.routes) :]
         raw = np.empty((stack.head.outputs, rows), dtype=y.dtype)

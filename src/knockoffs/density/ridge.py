@@ -8,7 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-PENALTIES = torch.logspace(-6, 1, 15, dtype=torch.float64).tolist()  # per row, of standardised columns
+# per row, of standardised columns
+PENALTIES = torch.logspace(-6, 1, 15, dtype=torch.float64).tolist()
 
 
 class Line(NamedTuple):
@@ -19,7 +20,9 @@ class Line(NamedTuple):
 
 
 class Ridge(NamedTuple):
-    """The lines, their mean squared error on held-out rows, summed over outputs, and the penalty per row."""
+    """The lines, their mean squared error on held-out rows, summed over outputs,
+    and the penalty per row.
+    """
 
     line: Line
     loss: float
@@ -40,7 +43,9 @@ class _Rows(NamedTuple):
     def of(cls, x: Tensor, y: Tensor, held_out: Tensor) -> _Rows:
         x, y = x.double(), y.double()
         centre, level = x[~held_out].mean(0), y[~held_out].mean(0)
-        return cls(x[~held_out] - centre, y[~held_out] - level, centre, level, x[held_out], y[held_out])
+        return cls(
+            x[~held_out] - centre, y[~held_out] - level, centre, level, x[held_out], y[held_out]
+        )
 
     @property
     def wide(self) -> bool:
@@ -59,7 +64,8 @@ class _Rows(NamedTuple):
 
 
 def fit_ridge(x: Tensor, y: Tensor, held_out: Tensor) -> Ridge:
-    """Lines from the columns of x to those of y `[rows, outputs]`; the rows flagged `held_out` choose the penalty.
+    """Lines from the columns of x to those of y `[rows, outputs]`;
+    the rows flagged `held_out` choose the penalty.
 
     One eigendecomposition serves all penalties.
     """
@@ -67,7 +73,9 @@ def fit_ridge(x: Tensor, y: Tensor, held_out: Tensor) -> Ridge:
     values, vectors = torch.linalg.eigh(rows.gram())
     along = vectors.T @ (rows.y if rows.wide else rows.x.T @ rows.y)
     found = (
-        rows.ridge(vectors @ (along / (values.clamp(min=0) + penalty * len(rows.x)).unsqueeze(1)), penalty)
+        rows.ridge(
+            vectors @ (along / (values.clamp(min=0) + penalty * len(rows.x)).unsqueeze(1)), penalty
+        )
         for penalty in PENALTIES
     )
     return min(found, key=lambda ridge: ridge.loss)
@@ -78,14 +86,22 @@ def fit_ridge_at(x: Tensor, y: Tensor, held_out: Tensor, penalty: float) -> Ridg
     rows = _Rows.of(x, y, held_out)
     gram = rows.gram()
     gram.diagonal().add_(penalty * len(rows.x))
-    solved = torch.cholesky_solve(rows.y if rows.wide else rows.x.T @ rows.y, torch.linalg.cholesky(gram))
+    solved = torch.cholesky_solve(
+        rows.y if rows.wide else rows.x.T @ rows.y, torch.linalg.cholesky(gram)
+    )
     return rows.ridge(solved, penalty)
 
 
-def fit_ridges(tables: Iterable[Tensor], y: Tensor, held_out: Tensor) -> Iterator[tuple[Tensor, Ridge]]:
-    """Several tables that are much alike and the lines of each; the first chooses the penalty for all."""
+def fit_ridges(
+    tables: Iterable[Tensor], y: Tensor, held_out: Tensor
+) -> Iterator[tuple[Tensor, Ridge]]:
+    """Several tables that are much alike and the lines of each;
+    the first chooses the penalty for all.
+    """
     penalty = None
     for x in tables:
-        ridge = fit_ridge(x, y, held_out) if penalty is None else fit_ridge_at(x, y, held_out, penalty)
+        ridge = (
+            fit_ridge(x, y, held_out) if penalty is None else fit_ridge_at(x, y, held_out, penalty)
+        )
         penalty = ridge.penalty
         yield x, ridge

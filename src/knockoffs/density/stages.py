@@ -1,4 +1,6 @@
-"""The two stages of DDLK and their losses: likelihood, then swap divergence with an entropy term."""
+"""The two stages of DDLK and their losses: likelihood,
+then swap divergence with an entropy term.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,12 @@ def swap_loss(
 ) -> Tensor:
     r"""The integrand of the DDLK objective, per row, for the swap H that `mask` stands for.
 
-    $\log \frac{\hat q_\text{joint}(x)\, \hat q_\text{knockoff}(\tilde x \mid x)^{1+\lambda}}
-    {\hat q_\text{joint}(u)\, \hat q_\text{knockoff}(\tilde u \mid u)}$ with
-    $[u, \tilde u] = [x, \tilde x]_{\text{swap}(H)}$ and λ = `entropy`. With λ = 0 its mean over
-    draws is the Kullback-Leibler divergence implied by the swap property: 0 for exact knockoffs. `joint` and
-    `knockoff` are $\log \hat q_\text{joint}(x)$ and $\log \hat q_\text{knockoff}(\tilde x \mid x)$ where they
-    are known already.
+    $\log \frac{\hat q_\text{joint}(x)\, \hat q_\text{knockoff}(\tilde x \mid x)^{1+\lambda}} {\hat
+    q_\text{joint}(u)\, \hat q_\text{knockoff}(\tilde u \mid u)}$ with $[u, \tilde u] = [x, \tilde
+    x]_{\text{swap}(H)}$ and λ = `entropy`. With λ = 0 its mean over draws is the Kullback-Leibler
+    divergence implied by the swap property: 0 for exact knockoffs. `joint` and `knockoff` are $\log
+    \hat q_\text{joint}(x)$ and $\log \hat q_\text{knockoff}(\tilde x \mid x)$ where they are known
+    already.
     """
     u, u_tilde = swap(x, x_tilde, mask)
     joint = q_joint.log_prob(x) if joint is None else joint
@@ -51,12 +53,15 @@ def swap_loss(
 _PROJECTION_RATE = 0.3
 _GAIN_PER_COLUMN = 1e-4  # nats
 JOINT = "q_joint"  # how the names of stage 1's phases begin
-_TOLERANCE = 1e-4  # of draws while q_knockoff learns, on a scale where columns have standard deviation 1
+# of draws while q_knockoff learns, on a scale where columns have standard deviation 1
+_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One run of training; in a shared phase all columns' networks learn as one, projections held fixed."""
+    """One run of training; in a shared phase all columns' networks learn as one,
+    projections held fixed.
+    """
 
     name: str
     shared: bool
@@ -66,7 +71,9 @@ class Phase:
 
 
 def smallest_gain(columns: int) -> float:
-    """Return how many nats per row are worth an epoch: those of many columns add up, which helps none of them."""
+    """Return how many nats per row are worth an epoch: those of many columns add up,
+    which helps none of them.
+    """
     return max(SMALLEST_GAIN, _GAIN_PER_COLUMN * columns)
 
 
@@ -78,13 +85,17 @@ def fit_joint(
     phases: Sequence[Phase],
     generator: torch.Generator,
 ) -> list[History]:
-    r"""Stage 1: $\theta = \arg\max_\theta \frac1N \sum_i \log \hat q_\text{joint}(x^{(i)}; \theta)$."""
+    r"""Stage 1: $\theta = \arg\max_\theta \frac1N \sum_i \log \hat q_\text{joint}(x^{(i)};
+    \theta)$.
+    """
     world, histories = World.current(), []
     for phase in phases:
         optimiser = _optimiser(q_joint, phase, world)
 
         def step(batch: Tensor, share: Tensor, optimiser: _Optimiser = optimiser) -> Tensor:
-            loss = negative_log_likelihood(q_joint, x[batch[world.part(len(batch))]]).sum() / len(batch)
+            loss = negative_log_likelihood(q_joint, x[batch[world.part(len(batch))]]).sum() / len(
+                batch
+            )
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -126,15 +137,17 @@ def fit_knockoff(
 ) -> list[History]:
     r"""Stage 2: $\min_\phi \max_\beta$ of the swap loss (`losses.swap_loss`), q_joint held fixed.
 
-    Where neither the phases `before` this stage nor a shared phase of it have gained anything, own networks, of
-    which each has but one column to learn from, are left as they are.
+    Where neither the phases `before` this stage nor a shared phase of it have gained anything, own
+    networks, of which each has but one column to learn from, are left as they are.
     """
     q_joint.requires_grad_(False)
     joint = in_chunks(q_joint.log_prob, x)  # does not change while q_knockoff learns
     held_out_noise, held_out_mask = _fixed_noise_and_swap(held_out, swaps.unit, generator)
     world, smallest, histories = World.current(), smallest_gain(x.shape[1]), []
     for phase in phases:
-        if phase.follows_gains and all(history.gain <= smallest for history in (*before, *histories)):
+        if phase.follows_gains and all(
+            history.gain <= smallest for history in (*before, *histories)
+        ):
             continue
         optimiser = _optimiser(q_knockoff, phase, world)
         adversary = Adam(swaps.parameters(), swap_learning_rate, maximize=True)
@@ -145,7 +158,8 @@ def fit_knockoff(
             optimiser: _Optimiser = optimiser,
             adversary: Adam = adversary,
         ) -> Tensor:
-            own = world.part(len(batch))  # noise is drawn for all rows: the same for any number of processes
+            # noise is drawn for all rows: the same for any number of processes
+            own = world.part(len(batch))
             rows = x[batch[own]]
             noise = Noise.draw(len(batch), x.shape[1], generator=generator, dtype=x.dtype)
             mask = swaps(len(batch), generator=generator, temperature=_temperature(share))[own]
@@ -153,7 +167,14 @@ def fit_knockoff(
                 Noise(noise.uniform[own], noise.normal[own]), rows
             )
             losses = swap_loss(
-                q_joint, q_knockoff, rows, x_tilde, mask, entropy, joint=joint[batch[own]], knockoff=knockoff
+                q_joint,
+                q_knockoff,
+                rows,
+                x_tilde,
+                mask,
+                entropy,
+                joint=joint[batch[own]],
+                knockoff=knockoff,
             )
             loss = losses.sum() / len(batch)
             optimiser.zero_grad()
@@ -192,8 +213,8 @@ def fit_knockoff(
 class _SharedNetwork:
     """Adam on one network for all columns, projections held fixed.
 
-    One network learned from all columns has d times the data, which finds what they have in common (curvature,
-    skew, changing spread) without fitting the noise of each.
+    One network learned from all columns has d times the data, which finds what they have in common
+    (curvature, skew, changing spread) without fitting the noise of each.
     """
 
     def __init__(self, density: AutoregressiveDensity, learning_rate: float, world: World) -> None:
@@ -216,7 +237,9 @@ class _SharedNetwork:
 
 
 class _OwnNetworks:
-    """Adam on each column's network and, more slowly, on the projections where these began as good predictors."""
+    """Adam on each column's network and, more slowly,
+    on the projections where these began as good predictors.
+    """
 
     def __init__(self, density: AutoregressiveDensity, learning_rate: float, world: World) -> None:
         self._world, self._weights = world, list(density.parameters())
@@ -251,11 +274,15 @@ def _over_all(loss: Tensor, world: World) -> Tensor:
 
 
 def _temperature(share: Tensor) -> Tensor:
-    """From 1 down to 0.5: first a smooth landscape for β, then a relaxation close to the binary swap."""
+    """From 1 down to 0.5: first a smooth landscape for β,
+    then a relaxation close to the binary swap.
+    """
     return 1 - 0.5 * share
 
 
-def _fixed_noise_and_swap(x: Tensor, unit: Tensor, generator: torch.Generator) -> tuple[Noise, Tensor]:
+def _fixed_noise_and_swap(
+    x: Tensor, unit: Tensor, generator: torch.Generator
+) -> tuple[Noise, Tensor]:
     """The same for every epoch, so that held-out losses differ by the model alone."""
     noise = Noise.draw(len(x), x.shape[1], generator=generator, dtype=x.dtype)
     return noise, UniformSwaps(unit)(len(x), generator=generator)

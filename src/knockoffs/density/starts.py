@@ -20,8 +20,8 @@ _SPREAD = 0.6
 
 @dataclass(frozen=True, slots=True)
 class LinearConditionals:
-    r"""K linear-Gaussian conditionals per column, $y_j \mid \text{inputs} \sim \mathcal N(b_{kj} \cdot
-    \text{inputs} + a_{kj}, s_{kj}^2)$, and linear logits for the choice among them.
+    r"""K linear-Gaussian conditionals per column, $y_j \mid \text{inputs} \sim \mathcal N(b_{kj}
+    \cdot \text{inputs} + a_{kj}, s_{kj}^2)$, and linear logits for the choice among them.
 
     Inputs are `[context, y]`; coefficients on inputs that column j may not see must be 0.
     `seen` are the projections that the networks get as inputs.
@@ -40,7 +40,10 @@ class LinearConditionals:
         inputs = y if context is None else torch.cat([context, y], dim=1)
         mean, logit = (
             torch.einsum("kji,ni->nkj", slope.to(y), inputs) + intercept.to(y)
-            for slope, intercept in ((self.slope, self.intercept), (self.logit_slope, self.logit_intercept))
+            for slope, intercept in (
+                (self.slope, self.intercept),
+                (self.logit_slope, self.logit_intercept),
+            )
         )
         parts = GaussianMixture(
             torch.log_softmax(logit, dim=1).transpose(1, 2),
@@ -71,7 +74,9 @@ def start_density(
     )
     unit = start.scale.unsqueeze(-1)
     slopes = torch.cat([start.seen_slope, start.logit_slope, start.slope / unit])
-    intercepts = torch.cat([start.seen_intercept, start.logit_intercept, start.intercept / start.scale])
+    intercepts = torch.cat(
+        [start.seen_intercept, start.logit_intercept, start.intercept / start.scale]
+    )
     density.weight.copy_(slopes.transpose(0, 1))
     density.bias.copy_(intercepts.T.unsqueeze(-1))
     to_components = torch.eye(clusters).repeat_interleave(per_cluster, dim=1)
@@ -91,8 +96,12 @@ def _one_gaussian(parts: int) -> Tensor:
     return torch.stack([weights.log(), means, 0.5 * variance.log().expand(parts)])
 
 
-def _make_alike(density: AutoregressiveDensity, parts: Tensor, clusters: int, generator: torch.Generator) -> None:
-    """The same random weights in every column's network, and last layers that say `parts` for any input."""
+def _make_alike(
+    density: AutoregressiveDensity, parts: Tensor, clusters: int, generator: torch.Generator
+) -> None:
+    """The same random weights in every column's network,
+    and last layers that say `parts` for any input.
+    """
     first = density.first
     assert first is not None
     # Kinks of the first layer spread over inputs of standard-normal size.
@@ -123,13 +132,16 @@ def random_density(
     generator: torch.Generator,
     context: int = 0,
 ) -> AutoregressiveDensity:
-    """The paper's network and beginning: random weights, modes evenly spaced over each column's support."""
+    """The paper's network and beginning: random weights,
+    modes evenly spaced over each column's support.
+    """
     density = AutoregressiveDensity(
         len(low), components=components, hidden=hidden, generator=generator, context=context
     )
     steps = (torch.arange(components) + 0.5) / components
     means = low[:, None] + (high - low)[:, None] * steps
-    # Random weights from the inputs to the log scales would feed back through the columns and explode.
+    # Random weights from the inputs to the log scales would feed back through the columns and
+    # explode.
     density.weight[:, hidden[0] :] = 0.0
     last = density.mlp.layers[-1]
     last.weight.mul_(0.01)

@@ -22,7 +22,8 @@ class TrainingDivergedError(RuntimeError):
     """The loss stopped being a finite number."""
 
 
-# A gain is worth its time if it is this share of all that was gained so far, and as large as this, in nats.
+# A gain is worth its time if it is this share of all that was gained so far, and as large as this,
+# in nats.
 _WORTHWHILE = 0.01
 SMALLEST_GAIN = 0.01
 
@@ -44,12 +45,12 @@ class Schedule:
     keep_last : bool
         Keep the last weights instead of the best on held-out rows, for games without a loss.
     epoch_steps : int or None
-        Steps after which an epoch ends at the latest, so that work does not grow with the rows; the next epoch
-        goes on with the rows that are left. None for whole passes.
+        Steps after which an epoch ends at the latest, so that work does not grow with the rows; the
+        next epoch goes on with the rows that are left. None for whole passes.
     least_gain : float
-        A held-out loss that is lower by less than so many standard errors of the difference, by less than a
-        hundredth of what was gained before or by less than the smallest gain that counts, is no progress; 0 takes
-        any gain for progress.
+        A held-out loss that is lower by less than so many standard errors of the difference, by
+        less than a hundredth of what was gained before or by less than the smallest gain that
+        counts, is no progress; 0 takes any gain for progress.
     """
 
     epochs: int
@@ -90,16 +91,17 @@ def train(
     gained: float = 0.0,
     smallest_gain: float = SMALLEST_GAIN,
 ) -> History:
-    """Train `model` in place and leave it with the weights of lowest held-out loss, the start included.
+    """Train `model` in place and leave it with the weights of lowest held-out loss,
+    the start included.
 
     With `keep_last` it keeps the last ones instead.
 
-    `step(batch, share)` takes the row numbers of one mini-batch and the share of training that is over,
-    updates the weights and returns the loss; `validate()` returns the held-out losses of the model as it is,
-    row by row or their mean. Where `variant` is given and the generator is a GPU's, steps are replayed from CUDA
-    graphs; see `graphs.CapturedStep` for what they must then keep to. `gained` is by how much phases before this
-    one have lowered the same loss: beside much that was gained, little more is not worth its time.
-    `smallest_gain` is what counts as one, in nats.
+    `step(batch, share)` takes the row numbers of one mini-batch and the share of training that is
+    over, updates the weights and returns the loss; `validate()` returns the held-out losses of the
+    model as it is, row by row or their mean. Where `variant` is given and the generator is a GPU's,
+    steps are replayed from CUDA graphs; see `graphs.CapturedStep` for what they must then keep to.
+    `gained` is by how much phases before this one have lowered the same loss: beside much that was
+    gained, little more is not worth its time. `smallest_gain` is what counts as one, in nats.
     """
     history = History(stage)
     averaged = _RunningMean(model, schedule.averaging)
@@ -178,7 +180,9 @@ def _batch_count(rows: int, size: int) -> int:
 
 
 def _batches(rows: int, size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Shuffled row numbers in batches of about `size`, none of them a small remainder, pass after pass."""
+    """Shuffled row numbers in batches of about `size`, none of them a small remainder,
+    pass after pass.
+    """
     while True:
         order = torch.randperm(rows, generator=generator, device=generator.device)
         yield from order.tensor_split(_batch_count(rows, size))
@@ -187,8 +191,10 @@ def _batches(rows: int, size: int, generator: torch.Generator) -> Iterator[Tenso
 def _finite(loss: float, stage: str, epoch: int) -> float:
     if not math.isfinite(loss):
         raise TrainingDivergedError(
-            f"stage {stage!r}: the loss became {loss} in epoch {epoch}. Lower its learning rate, or look for "
-            "columns with extreme values (a few cells far from all others) and transform or drop them."
+            f"stage {stage!r}: the loss became {loss} in epoch {epoch}. Lower its learning rate, "
+            f"or look for "
+            "columns with extreme values (a few cells far from all others) and transform or drop "
+            "them."
         )
     return loss
 
@@ -259,7 +265,8 @@ class Adam:
         if not used:
             return
         weights, mean, square, steps = (
-            [values[k] for k in used] for values in (self._weights, self._mean, self._square, self._steps)
+            [values[k] for k in used]
+            for values in (self._weights, self._mean, self._square, self._steps)
         )
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         adam(

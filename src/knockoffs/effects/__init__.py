@@ -1,4 +1,6 @@
-"""What each feature does: direction, size and shape of its relation to y, beside that of its knockoff."""
+"""What each feature does: direction, size and shape of its relation to y,
+beside that of its knockoff.
+"""
 
 from knockoffs.effects.description import describe_effects
 from knockoffs.effects.result import Curve, Effect, Effects

@@ -1,7 +1,8 @@
 """A feature and its knockoff in bins, and what means of y do along these, in words.
 
 Bins are levels where a feature has few, else tenths of its rows, and missing cells. Means rise,
-fall, turn, or differ between levels. Nothing is claimed that the interval beside it does not support.
+fall, turn, or differ between levels. Nothing is claimed that the interval beside it does not
+support.
 """
 
 from __future__ import annotations
@@ -23,21 +24,29 @@ MISSING, OTHERS = "missing", "others"
 
 
 def within_bins(values: Array, which: Indices) -> Array:
-    """Return how far values and their squares lie from the mean of their bin, `[rows, 2]`; 0 where one is missing.
+    """Return how far values and their squares lie from the mean of their bin, `[rows, 2]`;
+    0 where one is missing.
 
-    Beside a column for each bin they say what happens within bins. Else other features that resemble this one
-    would be credited with that, and the differences between bins would look smaller than they are.
+    Beside a column for each bin they say what happens within bins. Else other features that
+    resemble this one would be credited with that, and the differences between bins would look
+    smaller than they are.
     """
     z = in_deviations(values)
     counts = np.maximum(np.bincount(which), 1)
-    return np.stack([power - (np.bincount(which, power) / counts)[which] for power in (z, z**2)], axis=1)
+    return np.stack(
+        [power - (np.bincount(which, power) / counts)[which] for power in (z, z**2)], axis=1
+    )
 
 
 def in_deviations(values: Array) -> Array:
     """Return values in standard deviations from their mean; 0 if missing, or if all are equal."""
     present = values[~np.isnan(values)]
     deviation = present.std() if len(present) else 0.0
-    return np.nan_to_num((values - present.mean()) / deviation) if deviation > 0 else np.zeros(len(values))
+    return (
+        np.nan_to_num((values - present.mean()) / deviation)
+        if deviation > 0
+        else np.zeros(len(values))
+    )
 
 
 class Bins(NamedTuple):
@@ -50,9 +59,11 @@ class Bins(NamedTuple):
     labels : tuple of str
         What each bin holds, in words.
     places : tuple of float or None
-        The mean of the feature's values in each bin of a quantity; None for levels and for missing cells.
+        The mean of the feature's values in each bin of a quantity; None for levels and for missing
+        cells.
     ordered : tuple of bool
-        Whether the bin has a place among the others: not a missing cell, nor a level without an order.
+        Whether the bin has a place among the others: not a missing cell, nor a level without an
+        order.
     """
 
     x: Indices
@@ -86,7 +97,10 @@ def _levels(
     most = MOST_LEVELS - (len(values) > MOST_LEVELS)  # the others take one
     kept = values[np.sort(np.argsort(-counts, kind="stable")[:most])]
     digits = digits_apart(kept, least=6)
-    labels = [f"{value:.{digits}g}" if column.levels is None else str(column.levels[int(value)]) for value in kept]
+    labels = [
+        f"{value:.{digits}g}" if column.levels is None else str(column.levels[int(value)])
+        for value in kept
+    ]
     which = np.where(np.isin(both, kept), np.searchsorted(kept, both), len(kept))
     if len(kept) < len(values):
         labels.append(OTHERS)
@@ -94,7 +108,9 @@ def _levels(
 
 
 def _tenths(both: Array, x: Array, gaps: Flags) -> tuple[Indices, list[str], list[float | None]]:
-    """Bins with about as many rows each, of the feature and its knockoff together; equal values share a bin."""
+    """Bins with about as many rows each, of the feature and its knockoff together;
+    equal values share a bin.
+    """
     present = both[~gaps]
     count = int(np.clip(len(x) // ROWS_PER_BIN, 2, TENTHS))
     ends = np.unique(np.quantile(present, np.arange(1, count) / count, method="lower"))
@@ -103,7 +119,10 @@ def _tenths(both: Array, x: Array, gaps: Flags) -> tuple[Indices, list[str], lis
     own = np.where(gaps, -1, which)[: len(x)]
     inside = [x[own == k] for k in range(len(ends) + 1)]
     places = [float(some.mean()) if len(some) else None for some in inside]
-    lows, highs = (np.array([end(some) if len(some) else np.nan for some in inside]) for end in (np.min, np.max))
+    lows, highs = (
+        np.array([end(some) if len(some) else np.nan for some in inside])
+        for end in (np.min, np.max)
+    )
     # No two ranges begin or end alike in words, and none ends where it begins.
     digits = max(map(digits_apart, [lows, highs, *np.stack([lows, highs], axis=1)]))
     labels = [
@@ -120,7 +139,11 @@ def digits_apart(values: Array, least: int = 4) -> int:
     8
     """
     distinct = np.unique(values[~np.isnan(values)]).tolist()
-    enough = (k for k in range(least, MOST_DIGITS) if len({f"{v:.{k}g}" for v in distinct}) == len(distinct))
+    enough = (
+        k
+        for k in range(least, MOST_DIGITS)
+        if len({f"{v:.{k}g}" for v in distinct}) == len(distinct)
+    )
     return next(enough, MOST_DIGITS)
 
 
@@ -130,9 +153,10 @@ LEVEL = 0.95
 def level_for_discoveries(selected: int, tested: int) -> float:
     """Return the level of intervals that are given for discoveries alone.
 
-    Looking at selected features alone picks estimates that are too large. The level 1 - .05 R / m, for R of m
-    features, bounds the expected share of intervals that miss their truth (the false coverage rate) for simple
-    selections of independent estimates (Benjamini and Yekutieli, 2005). It is no theorem for knockoffs.
+    Looking at selected features alone picks estimates that are too large. The level 1 - .05 R / m,
+    for R of m features, bounds the expected share of intervals that miss their truth (the false
+    coverage rate) for simple selections of independent estimates (Benjamini and Yekutieli, 2005).
+    It is no theorem for knockoffs.
 
     >>> level_for_discoveries(5, 50)
     0.995
@@ -144,8 +168,8 @@ def level_for_discoveries(selected: int, tested: int) -> float:
 def standard_errors(level: float, compared: int = 2) -> float:
     """Return how many standard errors an interval reaches on each side.
 
-    For the difference of two means that were chosen among `compared` ones by looking at them, the interval is
-    simultaneous for all pairs (Tukey and Kramer).
+    For the difference of two means that were chosen among `compared` ones by looking at them, the
+    interval is simultaneous for all pairs (Tukey and Kramer).
 
     >>> round(standard_errors(0.95), 2), round(standard_errors(0.95, 6), 2)
     (1.96, 2.85)
@@ -156,8 +180,8 @@ def standard_errors(level: float, compared: int = 2) -> float:
 class Estimate(NamedTuple):
     """A difference, its standard error, and the ends of its interval.
 
-    Differences of shares are within `limit`, 1. An estimate beyond it is moved there, and so comes closer to any
-    possible truth.
+    Differences of shares are within `limit`, 1. An estimate beyond it is moved there, and so comes
+    closer to any possible truth.
     """
 
     size: float
@@ -199,7 +223,9 @@ class _Means(NamedTuple):
     limit: float
 
     def contrast(self, weights: Array, compared: int = 2) -> Estimate:
-        """Return a weighted sum of the means, which was chosen among the pairs of `compared` means."""
+        """Return a weighted sum of the means, which was chosen among the pairs of `compared`
+        means.
+        """
         error = float(np.sqrt(max(weights @ self.covariance @ weights, 0.0)))
         reach = standard_errors(self.level, compared)
         return Estimate.of(float(weights @ self.mean), error, reach, self.limit)
@@ -225,8 +251,8 @@ def shape_of(
 ) -> Shape:
     """Say what the means do.
 
-    `shares` are those of the rows; bins that are not `known` have too few rows. No difference is larger than
-    `limit`.
+    `shares` are those of the rows; bins that are not `known` have too few rows. No difference is
+    larger than `limit`.
     """
     means = _Means(mean, covariance, level, limit)
     if ordered[known].sum() > 2:
@@ -254,7 +280,8 @@ def _along(means: _Means, weight: Array) -> Shape:
 
 
 def _turning(means: _Means, fit: Array) -> Shape | None:
-    """The shape of means that turn, and the smaller of their two parts; None where one of these is unclear.
+    """The shape of means that turn, and the smaller of their two parts;
+    None where one of these is unclear.
 
     The highest (or lowest) bin is found by looking at all of them.
     """
@@ -267,7 +294,10 @@ def _turning(means: _Means, fit: Array) -> Shape | None:
     parts = [means.difference(peak, end, len(means.mean)) for end in (0, -1)]
     if not all(part.clear for part in parts):
         return None
-    return Shape("rises, then falls" if side > 0 else "falls, then rises", min(parts, key=lambda p: abs(p.size)))
+    return Shape(
+        "rises, then falls" if side > 0 else "falls, then rises",
+        min(parts, key=lambda p: abs(p.size)),
+    )
 
 
 def _between(means: _Means, labels: tuple[str, ...]) -> Shape:

@@ -50,13 +50,14 @@ def describe_effects(
     others: Array | None = None,
     groups: Indices | None = None,
 ) -> Effects:
-    """Describe the relation of some features to y: adjusted means in bins, beside those of their knockoffs.
+    """Describe the relation of some features to y: adjusted means in bins,
+    beside those of their knockoffs.
 
     Parameters
     ----------
     table, knockoffs : Table
-        The rows and their knockoffs. Of a group of features one column is described, the one that y changes most
-        along, with all features outside of the group adjusted for.
+        The rows and their knockoffs. Of a group of features one column is described, the one that y
+        changes most along, with all features outside of the group adjusted for.
     target : Target
         The response y of the rows.
     features : sequence of int
@@ -73,7 +74,9 @@ def describe_effects(
         Rows that belong together.
     """
     observed = _Observed(table, knockoffs, target, others, groups)
-    for_discoveries = level_for_discoveries(sum(selected), len(selected) if tested is None else tested)
+    for_discoveries = level_for_discoveries(
+        sum(selected), len(selected) if tested is None else tested
+    )
     each = []
     for j in features:
         level = for_discoveries if selected[j] else LEVEL
@@ -168,7 +171,9 @@ class _Observed:
         found = self.adjustment.coefficients(np.hstack([*columns, by_others]), own, beside)
         hazard, survival = None, ()
         if self.times is not None:
-            adjusted_for = np.hstack([self.adjustment.z[:, beside], standardise(by_others).tables[0]])
+            adjusted_for = np.hstack(
+                [self.adjustment.z[:, beside], standardise(by_others).tables[0]]
+            )
             hazard = hazard_ratio(
                 codes,
                 bins,
@@ -194,7 +199,9 @@ class _Observed:
 
 
 def _curved(design: Design) -> tuple[Array, Indices]:
-    """Columns beside their squares, for all that have more than two values, and the feature of each."""
+    """Columns beside their squares, for all that have more than two values,
+    and the feature of each.
+    """
     (z,) = standardise(*design.tables).tables
     if z.shape[1] > MOST_CURVED:
         return z, design.unit
@@ -231,12 +238,16 @@ class Explained(NamedTuple):
 def _explained(target: Target, y: Array, y_unit: float) -> tuple[Explained, ...]:
     """The columns of y that are described: of two classes the second, of many the most frequent."""
     if not target.classes:
-        return (Explained(0, None, scale=float(y.std()), unit=y_unit, lowest=-np.inf, highest=np.inf),)
+        return (
+            Explained(0, None, scale=float(y.std()), unit=y_unit, lowest=-np.inf, highest=np.inf),
+        )
     frequent = np.argsort(-y.mean(0), kind="stable")[:MOST_CLASSES]
     shown = [1] if len(target.classes) == 2 else sorted(frequent.tolist())
     shares = y.mean(0).tolist()
     return tuple(
-        Explained(k, target.classes[k], scale=1.0, unit=1.0, lowest=-shares[k], highest=1 - shares[k])
+        Explained(
+            k, target.classes[k], scale=1.0, unit=1.0, lowest=-shares[k], highest=1 - shares[k]
+        )
         for k in shown
     )
 
@@ -257,7 +268,14 @@ def curve_of(found: Adjusted, bins: Bins, what: Explained, level: float) -> Curv
     mean, covariance, shares, known = sides[0]
     limit = what.highest - what.lowest  # of differences
     shape = shape_of(
-        mean, covariance, shares, bins.labels, np.array(bins.ordered), known, level=level, limit=limit
+        mean,
+        covariance,
+        shares,
+        bins.labels,
+        np.array(bins.ordered),
+        known,
+        level=level,
+        limit=limit,
     )
     missing = _where_missing(mean, covariance, shares, bins, known, level, limit)
     (plain, errors), (plain_tilde, errors_tilde) = (
@@ -286,12 +304,20 @@ def _named(name: str, found: Estimate | None, unit: float) -> dict[str, float | 
     """An estimate as fields of a curve."""
     if found is None:
         return dict.fromkeys((name, f"{name}_error", f"{name}_low", f"{name}_high"))
-    size, error, low, high = (short(v * unit) for v in (found.size, found.error, found.low, found.high))
+    size, error, low, high = (
+        short(v * unit) for v in (found.size, found.error, found.low, found.high)
+    )
     return {name: size, f"{name}_error": error, f"{name}_low": low, f"{name}_high": high}
 
 
 def _where_missing(
-    mean: Array, covariance: Array, shares: Array, bins: Bins, known: Flags, level: float, limit: float
+    mean: Array,
+    covariance: Array,
+    shares: Array,
+    bins: Bins,
+    known: Flags,
+    level: float,
+    limit: float,
 ) -> Estimate | None:
     """The mean where the feature is missing minus that of all other rows."""
     if bins.labels[-1] != MISSING or not known[-1] or shares[-1] == 1:

@@ -20,13 +20,16 @@ from knockoffs.targets.survival import FARTHEST, RiskSets, Times, kaplan_meier
 
 STEPS, TOLERANCE = 25, 1e-8
 STEEPEST = 5.0  # of a coefficient in a step
-LIGHT = 1.0  # penalty of columns that are adjusted for: between a feature and a copy of it, it decides
+# penalty of columns that are adjusted for: between a feature and a copy of it, it decides
+LIGHT = 1.0
 LEAST_EVENTS = 5  # of a level that is compared with another
 DIGITS = 4
 
 
 class _Contrast(NamedTuple):
-    """Columns of a feature; the first coefficient is described, which was chosen among `compared` levels."""
+    """Columns of a feature; the first coefficient is described,
+    which was chosen among `compared` levels.
+    """
 
     columns: Array
     per: str
@@ -78,7 +81,9 @@ def hazard_ratio(
     estimate = Estimate.of(*found, standard_errors(level, contrast.compared))
     if max(-estimate.low, estimate.high) >= FARTHEST:  # the feature and the times are in one order
         return None
-    ratio, low, high = (float(f"{np.exp(b):.{DIGITS}g}") for b in (estimate.size, estimate.low, estimate.high))
+    ratio, low, high = (
+        float(f"{np.exp(b):.{DIGITS}g}") for b in (estimate.size, estimate.low, estimate.high)
+    )
     return HazardRatio(contrast.per, ratio, low, high, contrast.levels)
 
 
@@ -91,7 +96,9 @@ def _per_deviation(values: Array) -> _Contrast | None:
 
 def _between_levels(bins: Bins, mean: Array, times: Times) -> _Contrast | None:
     events = np.bincount(bins.x, times.event, len(bins.labels))
-    known = [k for k, label in enumerate(bins.labels) if label != MISSING and events[k] >= LEAST_EVENTS]
+    known = [
+        k for k, label in enumerate(bins.labels) if label != MISSING and events[k] >= LEAST_EVENTS
+    ]
     if len(known) < 2:
         return None
     high, low = max(known, key=lambda k: mean[k]), min(known, key=lambda k: mean[k])
@@ -106,8 +113,8 @@ def cox_fit(
 ) -> tuple[float, float] | None:
     """Return the first coefficient of Cox's model and its standard error; None without any.
 
-    Newton's method, with steps that are halved until the likelihood grows. Columns that do not vary are left out.
-    The columns `own` have no penalty, `others` a light one.
+    Newton's method, with steps that are halved until the likelihood grows. Columns that do not vary
+    are left out. The columns `own` have no penalty, `others` a light one.
     """
     if not own[:, 0].std() > 0:
         return None
@@ -129,7 +136,9 @@ def cox_fit(
             # Coefficients vary more than the information says, as in regressions: by the degrees of
             # freedom used.
             events = int(times.event.sum())
-            variance = likelihood.variance_of_first(b, groups) * (events / max(events - z.shape[1], 1))
+            variance = likelihood.variance_of_first(b, groups) * (
+                events / max(events - z.shape[1], 1)
+            )
             return float(b[0]), float(np.sqrt(max(variance, 0.0)))
     return None
 
@@ -170,7 +179,9 @@ CURVE_DIGITS = 6
 def survival_curves(
     x: Array, x_tilde: Array, bins: Bins, times: Times, *, ordered: bool
 ) -> tuple[SurvivalCurves, ...]:
-    """Return the share of rows without the event along time, for the low and the high half or for each level."""
+    """Return the share of rows without the event along time,
+    for the low and the high half or for each level.
+    """
     found = []
     for label, own, other in _parts(x, x_tilde, bins, ordered):
         if own.sum() and other.sum():
@@ -189,15 +200,18 @@ def _parts(x: Array, x_tilde: Array, bins: Bins, ordered: bool) -> list[tuple[st
             (f"up to {said}", x <= middle, x_tilde <= middle),
             (f"above {said}", x > middle, x_tilde > middle),
         ]
-    frequent = np.argsort(-np.bincount(bins.x, minlength=len(bins.labels)), kind="stable")[:MOST_LEVELS]
+    frequent = np.argsort(-np.bincount(bins.x, minlength=len(bins.labels)), kind="stable")[
+        :MOST_LEVELS
+    ]
     return [(bins.labels[k], bins.x == k, bins.x_tilde == k) for k in sorted(frequent.tolist())]
 
 
 def _steps(times: Times) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The times of events with the shares from then on, and the last observation.
 
-    Of more than `MOST_STEPS` steps those are kept that pass the next of as many equal parts of the way down. The
-    share is exact at each of them, and less than such a part, .001, above the exact one between them.
+    Of more than `MOST_STEPS` steps those are kept that pass the next of as many equal parts of the
+    way down. The share is exact at each of them, and less than such a part, .001, above the exact
+    one between them.
     """
     time, share = kaplan_meier(times)
     falls = np.diff(share, prepend=1.0) < 0
@@ -205,4 +219,6 @@ def _steps(times: Times) -> tuple[tuple[float, ...], tuple[float, ...]]:
         part = np.ceil(MOST_STEPS * (1 - share))
         falls &= np.diff(part, prepend=0.0) > 0
     falls[-1] = True
-    return tuple(time[falls].tolist()), tuple(float(f"{s:.{CURVE_DIGITS}g}") for s in share[falls].tolist())
+    return tuple(time[falls].tolist()), tuple(
+        float(f"{s:.{CURVE_DIGITS}g}") for s in share[falls].tolist()
+    )

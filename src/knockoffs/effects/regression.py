@@ -1,18 +1,21 @@
 r"""Means of y along a feature and its knockoff, adjusted for other features.
 
-The columns C of a feature's bins, of its knockoff's bins and of what models say of the other features are taken as
-they are, and so are, up to a penalty worth one row, the columns S that tell of y or of the feature. All other
-columns Z of the table, and their squares, act by straight lines with a ridge penalty:
+The columns C of a feature's bins, of its knockoff's bins and of what models say of the other
+features are taken as they are, and so are, up to a penalty worth one row, the columns S that tell
+of y or of the feature. All other columns Z of the table, and their squares, act by straight lines
+with a ridge penalty:
 
 $$\min_{\beta, a, b} \|y - C \beta - S a - Z b\|^2 + \|a\|^2 + n \lambda \|b\|^2 .$$
 
-Given x, y does not depend on x̃. So the knockoff's part is zero but for noise, and shows how large noise is.
+Given x, y does not depend on x̃. So the knockoff's part is zero but for noise, and shows how large
+noise is.
 
-A ridge penalty shrinks what a column does, and a correlated feature then takes the credit. With every column
-unpenalised there may be more of them than events. Double selection keeps the columns that either lasso chooses,
-that of y or that of the feature itself: a column that is missed by both can hardly move the feature's coefficient
-(Belloni, Chernozhukov and Hansen, *Inference on treatment effects after selection among high-dimensional
-controls*, 2014). The lassos' penalty is $c\,\hat\sigma\,\Phi^{-1}(1 - \gamma/p) / \sqrt n$.
+A ridge penalty shrinks what a column does, and a correlated feature then takes the credit. With
+every column unpenalised there may be more of them than events. Double selection keeps the columns
+that either lasso chooses, that of y or that of the feature itself: a column that is missed by both
+can hardly move the feature's coefficient (Belloni, Chernozhukov and Hansen, *Inference on treatment
+effects after selection among high-dimensional controls*, 2014). The lassos' penalty is
+$c\,\hat\sigma\,\Phi^{-1}(1 - \gamma/p) / \sqrt n$.
 """
 
 from __future__ import annotations
@@ -28,8 +31,10 @@ from sklearn.linear_model import lasso_path
 from knockoffs.runtime.arrays import Array, Indices
 
 PENALTIES = np.logspace(-4, 4, 17)  # per row, of columns in standard units
-LIGHT = 1.0  # penalty of columns that must not be shrunk: between a feature and a copy of it, it decides
-MOST_FREEDOM = 0.5  # degrees of freedom per row: with more, what is left of y says nothing of the noise
+# penalty of columns that must not be shrunk: between a feature and a copy of it, it decides
+LIGHT = 1.0
+# degrees of freedom per row: with more, what is left of y says nothing of the noise
+MOST_FREEDOM = 0.5
 
 
 class Adjusted(NamedTuple):
@@ -58,7 +63,11 @@ class Adjustment:
         self.groups = np.arange(rows) if groups is None else groups
         self._sizes, self._right = _right_singular(self.z)
         along = self._right @ (self.z.T @ self.y) / np.maximum(self._sizes, 1e-300)[:, None]
-        allowed = [p * rows for p in PENALTIES.tolist() if self._kept(p * rows).sum() <= MOST_FREEDOM * rows]
+        allowed = [
+            p * rows
+            for p in PENALTIES.tolist()
+            if self._kept(p * rows).sum() <= MOST_FREEDOM * rows
+        ]
         scores = [_cross_validation(self.y, along, self._kept(penalty)) for penalty in allowed]
         self.penalty = allowed[int(np.argmin(scores))]
         self.freedom = float(self._kept(self.penalty).sum())
@@ -85,9 +94,9 @@ class Adjustment:
     def coefficients(self, c: Array, own: Indices, beside: Indices) -> Adjusted:
         """Return the coefficients of the columns c beside all columns of the table but `own`.
 
-        The columns `beside` are all but free of a penalty. Standard errors allow for errors of any variance, which
-        may depend on each other within a group, and for what the light penalty decides alone: how a feature and a
-        copy of it share what they do.
+        The columns `beside` are all but free of a penalty. Standard errors allow for errors of any
+        variance, which may depend on each other within a group, and for what the light penalty
+        decides alone: how a feature and a copy of it share what they do.
         """
         light = np.repeat([0.0, LIGHT], [c.shape[1], len(beside)])
         c = np.hstack([c - c.mean(0), self.z[:, beside]])
@@ -108,7 +117,9 @@ class Adjustment:
 
 
 def _right_singular(z: Array) -> tuple[Array, Array]:
-    """Singular values and right singular vectors (as rows), by the smaller of the two Gram matrices."""
+    """Singular values and right singular vectors (as rows),
+    by the smaller of the two Gram matrices.
+    """
     wide = z.shape[1] > z.shape[0]
     values, vectors = np.linalg.eigh(z @ z.T if wide else z.T @ z)
     some = values > 1e-10 * max(values.max(initial=0.0), 1e-300)
@@ -150,7 +161,9 @@ class Confounders:
         self._for_y = self._sizes(y, np.empty(0, dtype=np.intp))
 
     def beside(self, own: Indices) -> Indices:
-        """Return the columns to adjust for beside the columns `own`; of too many the most important ones."""
+        """Return the columns to adjust for beside the columns `own`;
+        of too many the most important ones.
+        """
         sizes = np.maximum(self._for_y, self._sizes(self._z[:, own], own))
         sizes[own] = 0.0
         order = np.argsort(-sizes, kind="stable")[: self._most]
@@ -162,7 +175,9 @@ class Confounders:
         for target in targets.T:
             deviation = target.std()
             if deviation > 0 and len(sizes) > len(own):
-                sizes = np.maximum(sizes, np.abs(self._lasso((target - target.mean()) / deviation, own)))
+                sizes = np.maximum(
+                    sizes, np.abs(self._lasso((target - target.mean()) / deviation, own))
+                )
         return sizes
 
     def _lasso(self, target: Array, own: Indices) -> Array:
@@ -172,7 +187,11 @@ class Confounders:
         sizes[own] = -1.0
         candidates = np.argsort(-sizes, kind="stable")[: min(CANDIDATES, columns - len(own))]
         some, along = np.asfortranarray(self._z[:, candidates]), along[candidates]
-        products = some.T @ some if self._products is None else self._products[np.ix_(candidates, candidates)]
+        products = (
+            some.T @ some
+            if self._products is None
+            else self._products[np.ix_(candidates, candidates)]
+        )
         penalty = STRICTNESS * float(norm.isf(GAMMA / max(columns - len(own), 2))) / np.sqrt(rows)
         noise, found = 1.0, np.zeros(len(candidates))
         with warnings.catch_warnings():

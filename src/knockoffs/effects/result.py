@@ -36,22 +36,24 @@ class Curve:
     of : str or None
         The class whose share it is; None for a quantity.
     mean, error : tuple of float or None
-        How far y is above its mean in each bin, all other features being equal, with standard errors; None where
-        a bin has too few rows.
+        How far y is above its mean in each bin, all other features being equal, with standard
+        errors; None where a bin has too few rows.
     knockoff, knockoff_error : tuple of float or None
         The same along the knockoff, which is zero but for noise.
     change, change_error : float or None
-        The change that the shape is about, with its standard error. Where means rise or fall: the last bin's mean
-        minus the first's. Where they tend to or have no clear direction: the change along a straight line through
-        the bins. Where they turn: the smaller of the two parts. Of levels: the highest minus the lowest mean.
+        The change that the shape is about, with its standard error. Where means rise or fall: the
+        last bin's mean minus the first's. Where they tend to or have no clear direction: the change
+        along a straight line through the bins. Where they turn: the smaller of the two parts. Of
+        levels: the highest minus the lowest mean.
     change_low, change_high : float or None
-        The ends of its interval, at the level of the effect. Where bins were chosen by their means (levels, and
-        turning points) it is simultaneous for all pairs of bins.
+        The ends of its interval, at the level of the effect. Where bins were chosen by their means
+        (levels, and turning points) it is simultaneous for all pairs of bins.
     missing, missing_error, missing_low, missing_high : float or None
-        The mean of y where the feature is missing minus that of all other rows, with its standard error and the
-        ends of its interval.
+        The mean of y where the feature is missing minus that of all other rows, with its standard
+        error and the ends of its interval.
     strength, knockoff_strength : float
-        The standard deviation of the means over the rows, in units of that of y (shares of classes as they are).
+        The standard deviation of the means over the rows, in units of that of y (shares of classes
+        as they are).
     shape : str
         What the means do along the bins, in words.
     """
@@ -81,11 +83,13 @@ class HazardRatio:
     Attributes
     ----------
     per : str
-        What the ratio is for: a standard deviation more of the feature, or one level against another.
+        What the ratio is for: a standard deviation more of the feature, or one level against
+        another.
     ratio : float
         The ratio of the hazards.
     low, high : float
-        The ends of its interval, at the level of the effect; of levels, simultaneous for all pairs of them.
+        The ends of its interval, at the level of the effect; of levels, simultaneous for all pairs
+        of them.
     levels : tuple of str or None
         The two levels that are compared; None for a quantity.
     """
@@ -103,7 +107,8 @@ class HazardRatio:
 
 @dataclass(frozen=True, slots=True)
 class SurvivalCurves:
-    """The share of some rows without the event along time (Kaplan-Meier), not adjusted for other features.
+    """The share of some rows without the event along time (Kaplan-Meier),
+    not adjusted for other features.
 
     Attributes
     ----------
@@ -112,9 +117,9 @@ class SurvivalCurves:
     rows : int
         Their number.
     time, share : tuple of float
-        The times of events, and the share without the event from each of them on. The last time is the last
-        observation. Of more than 1,000 steps some are left out, and the share between them is less than .001 too
-        large.
+        The times of events, and the share without the event from each of them on. The last time is
+        the last observation. Of more than 1,000 steps some are left out, and the share between them
+        is less than .001 too large.
     knockoff_time, knockoff : tuple of float
         The same for the rows whose knockoff has such values.
     """
@@ -156,12 +161,13 @@ class Effect:
     survival : tuple of SurvivalCurves
         The share without the event along time, of a survival target.
     column : str or None
-        The column that is described where the feature is a group of columns: the one that y changes most along.
-        Which columns of a group matter is not tested.
+        The column that is described where the feature is a group of columns: the one that y changes
+        most along. Which columns of a group matter is not tested.
     level : float
-        The level of all its intervals: .95, and for discoveries 1 - .05 R / m with R of m features selected, since
-        looking at selected features alone picks estimates that are too large (Benjamini and Yekutieli's false
-        coverage rate). Of a group of columns the .05 is divided by their number.
+        The level of all its intervals: .95, and for discoveries 1 - .05 R / m with R of m features
+        selected, since looking at selected features alone picks estimates that are too large
+        (Benjamini and Yekutieli's false coverage rate). Of a group of columns the .05 is divided by
+        their number.
     """
 
     feature: str
@@ -200,11 +206,12 @@ class Effect:
 class Effects:
     """What features do to y, those with the largest w first.
 
-    They describe; no part of the selection depends on them. All other features are adjusted for by lines and
-    squares. Those that tell of y or of the feature are not shrunk; the rest have a ridge penalty. Where the
-    statistic has networks, what these predict from the other features, for rows that they were not fitted on, is
-    adjusted for too (`by_models`). The level of an interval makes up for the selection (`Effect.level`), but not
-    by a theorem, which asks for independent estimates and a simpler rule.
+    They describe; no part of the selection depends on them. All other features are adjusted for by
+    lines and squares. Those that tell of y or of the feature are not shrunk; the rest have a ridge
+    penalty. Where the statistic has networks, what these predict from the other features, for rows
+    that they were not fitted on, is adjusted for too (`by_models`). The level of an interval makes
+    up for the selection (`Effect.level`), but not by a theorem, which asks for independent
+    estimates and a simpler rule.
     """
 
     each: tuple[Effect, ...] = ()
@@ -232,7 +239,10 @@ class Effects:
             return "Intervals have level 95 %."
         least = "" if min(levels) == max(levels) else "at least "
         percent = f"{least}{100 * min(levels):.4g} %"
-        return f"Intervals of discoveries have level {percent}, to make up for the selection; others have 95 %."
+        return (
+            f"Intervals of discoveries have level {percent}, to make up for the selection; "
+            f"others have 95 %."
+        )
 
     def __repr__(self) -> str:
         said = [f"{effect.feature}: {effect.said}" for effect in self.each[:5]]
@@ -242,10 +252,14 @@ class Effects:
     def _repr_html_(self) -> str:
         rows = [(effect.feature, effect.said) for effect in self.each]
         lines = [self.about_intervals] if rows else []
-        return html_table("What each feature does, all others being equal", lines, ("feature", "effect"), rows)
+        return html_table(
+            "What each feature does, all others being equal", lines, ("feature", "effect"), rows
+        )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per feature, bin and class: the adjusted mean of y, its standard error, and the knockoff's."""
+        """One row per feature, bin and class: the adjusted mean of y, its standard error,
+        and the knockoff's.
+        """
         rows = [
             {
                 "feature": effect.feature,
@@ -264,10 +278,13 @@ class Effects:
             for k in range(len(effect.bins))
         ]
         names = ("mean", "error", "knockoff", "knockoff_error")
-        return pd.DataFrame(rows, columns=["feature", "selected", "class", "bin", "place", "rows", *names])
+        return pd.DataFrame(
+            rows, columns=["feature", "selected", "class", "bin", "place", "rows", *names]
+        )
 
     def plot(self, *features: str, target: str = "y") -> Figure:
-        """Draw the effects of some features, by default of all: adjusted means, and those of the knockoff in red.
+        """Draw the effects of some features, by default of all: adjusted means,
+        and those of the knockoff in red.
 
         Parameters
         ----------
@@ -297,18 +314,26 @@ def _said(curve: Curve) -> str:
     """A curve in words: what it does, and by how much."""
     said = curve.shape if curve.of is None else f"share of {curve.of} {curve.shape}"
     ends = curve.change, curve.change_low, curve.change_high
-    return said + _interval(curve, ends, signed=curve.shape in NO_CLAIMS) + _said_of_missing(curve, sized=True)
+    return (
+        said
+        + _interval(curve, ends, signed=curve.shape in NO_CLAIMS)
+        + _said_of_missing(curve, sized=True)
+    )
 
 
 def _said_of_hazard(curve: Curve, hazard: HazardRatio | None) -> str:
-    """The curve of events beyond expectation in words, and the ratio of hazards where one number can say it."""
+    """The curve of events beyond expectation in words,
+    and the ratio of hazards where one number can say it.
+    """
     turns = ", then " in curve.shape
     said = curve.shape if hazard is None or turns else f"{_agreed(curve, hazard)} ({hazard})"
     return f"hazard {said}" + _said_of_missing(curve, sized=False)
 
 
 def _agreed(curve: Curve, hazard: HazardRatio) -> str:
-    """Say the direction of the hazard that the means claim, and that the interval beside it supports."""
+    """Say the direction of the hazard that the means claim,
+    and that the interval beside it supports.
+    """
     claims, above = curve.shape not in NO_CLAIMS, hazard.ratio > 1
     if claims and hazard.levels is not None and curve.shape != higher_at(*hazard.levels):
         return curve.shape  # of other levels than the ratio
@@ -324,9 +349,17 @@ def _agreed(curve: Curve, hazard: HazardRatio) -> str:
 
 
 def _said_of_missing(curve: Curve, *, sized: bool) -> str:
-    """Say where y is for rows in which the feature is missing; nothing where that is unclear or said already."""
+    """Say where y is for rows in which the feature is missing;
+    nothing where that is unclear or said already.
+    """
     missing, low, high = curve.missing, curve.missing_low, curve.missing_high
-    if missing is None or low is None or high is None or low <= 0 <= high or repr(MISSING) in curve.shape:
+    if (
+        missing is None
+        or low is None
+        or high is None
+        or low <= 0 <= high
+        or repr(MISSING) in curve.shape
+    ):
         return ""
     size = _interval(curve, (missing, low, high)) if sized else ""
     return f", {'higher' if missing > 0 else 'lower'} where it is missing{size}"

@@ -1,9 +1,10 @@
-"""Other guarantees from the same statistics w: few false selections in number, and bounds for any chosen set.
+"""Other guarantees from the same statistics w: few false selections in number,
+and bounds for any chosen set.
 
-All rest on what the knockoff filter rests on: for exact knockoffs and a statistic with the flip-sign property, the
-signs of the w of irrelevant features are independent fair coins, given the sizes |w|. With several knockoff draws
-that is true of the w of each draw and not of their mean, so draws are combined by their guarantees (methods of
-`Selection`).
+All rest on what the knockoff filter rests on: for exact knockoffs and a statistic with the
+flip-sign property, the signs of the w of irrelevant features are independent fair coins, given the
+sizes |w|. With several knockoff draws that is true of the w of each draw and not of their mean, so
+draws are combined by their guarantees (methods of `Selection`).
 """
 
 from __future__ import annotations
@@ -20,17 +21,20 @@ from knockoffs.runtime.checks import check_count, check_fraction
 
 
 def pfer_select(w: ArrayLike, expected_false: int) -> Flags:
-    """Select features so that the expected number of false ones (the per-family error rate) is bounded.
+    """Select features so that the expected number of false ones (the per-family error rate)
+    is bounded.
 
-    The v-knockoffs of Janson and Su (2016): from the largest |w| downwards, select all features with w > 0 that
-    come before the v-th feature with w < 0. A feature as large as that one is not selected.
+    The v-knockoffs of Janson and Su (2016): from the largest |w| downwards, select all features
+    with w > 0 that come before the v-th feature with w < 0. A feature as large as that one is not
+    selected.
 
     Parameters
     ----------
     w : array-like of float
         One statistic per feature, of one knockoff draw.
     expected_false : int
-        The bound v, at least 1: at most v false selections are expected, whatever the number of features.
+        The bound v, at least 1: at most v false selections are expected, whatever the number of
+        features.
 
     Returns
     -------
@@ -52,18 +56,20 @@ def pfer_select(w: ArrayLike, expected_false: int) -> Flags:
 
 
 def kfwer_select(w: ArrayLike, k: int, alpha: float = 0.05) -> Flags:
-    """Select features so that k or more of them are false with probability at most `alpha` (k-FWER).
+    """Select features so that k or more of them are false with probability at most `alpha`
+    (k-FWER).
 
-    Janson and Su (2016): the number of false selections of `pfer_select` at v is at most negative binomial (the
-    heads before the v-th tail of a fair coin), so the largest v is used for which that is k or more with
-    probability at most `alpha`.
+    Janson and Su (2016): the number of false selections of `pfer_select` at v is at most negative
+    binomial (the heads before the v-th tail of a fair coin), so the largest v is used for which
+    that is k or more with probability at most `alpha`.
 
     Parameters
     ----------
     w : array-like of float
         One statistic per feature, of one knockoff draw.
     k : int
-        The number of false selections to exclude. At `alpha=0.05` at least 5: a run of four heads is too likely.
+        The number of false selections to exclude. At `alpha=0.05` at least 5: a run of four heads
+        is too likely.
     alpha : float, default=0.05
         The probability with which k or more false selections are accepted.
 
@@ -85,22 +91,27 @@ def kfwer_select(w: ArrayLike, k: int, alpha: float = 0.05) -> Flags:
 
 
 def _largest_v(k: int, alpha: float, most: int) -> int:
-    candidates = np.arange(1, most + 1)  # the probability grows with v; more than all features changes nothing
+    # the probability grows with v; more than all features changes nothing
+    candidates = np.arange(1, most + 1)
     v = int(np.count_nonzero(nbdtrc(k - 1, candidates, 0.5) <= alpha))
     if v == 0:
         raise ValueError(
-            f"k={k} with alpha={alpha:g} can select nothing: {k} false selections in a row have probability "
-            f"{0.5**k:.3g}. Pass k={math.ceil(-math.log2(alpha))} or more, or alpha={0.5**k:.3g} or more."
+            f"k={k} with alpha={alpha:g} can select nothing: {k} false selections in a row have "
+            f"probability "
+            f"{0.5**k:.3g}. Pass k={math.ceil(-math.log2(alpha))} or more, or alpha={0.5**k:.3g} "
+            f"or more."
         )
     return v
 
 
 def fdp_bounds(w: ArrayLike, alpha: float = 0.05) -> Array:
-    r"""Bound the false discovery proportion of the k features with the largest w, for all k at once.
+    r"""Bound the false discovery proportion of the k features with the largest w,
+    for all k at once.
 
-    With probability at least 1 - alpha all bounds hold together, so k may be chosen after looking at them.
-    Katsevich and Ramdas (2020): the number of false ones among the features with w at or above t is at most
-    $\lfloor c\,(1 + |\{j : w_j \le -t\}|) \rfloor$ with $c = \log(1/\alpha) / \log(2 - \alpha)$, for all t.
+    With probability at least 1 - alpha all bounds hold together, so k may be chosen after looking
+    at them. Katsevich and Ramdas (2020): the number of false ones among the features with w at or
+    above t is at most $\lfloor c\,(1 + |\{j : w_j \le -t\}|) \rfloor$ with $c = \log(1/\alpha) /
+    \log(2 - \alpha)$, for all t.
 
     Parameters
     ----------
@@ -112,8 +123,8 @@ def fdp_bounds(w: ArrayLike, alpha: float = 0.05) -> Array:
     Returns
     -------
     array of float
-        Entry k - 1 bounds the proportion among the k features with the largest w. Features with w at or below 0
-        are counted as false.
+        Entry k - 1 bounds the proportion among the k features with the largest w. Features with w
+        at or below 0 are counted as false.
 
     Examples
     --------
@@ -126,11 +137,12 @@ def fdp_bounds(w: ArrayLike, alpha: float = 0.05) -> Array:
 
 
 def fdp_bound(w: ArrayLike, chosen: ArrayLike, alpha: float = 0.05) -> float:
-    """Bound the false discovery proportion of a set of features that may be chosen after looking at w.
+    """Bound the false discovery proportion of a set of features that may be chosen after looking at
+    w.
 
-    The bounds of `fdp_bounds` hold for all thresholds together; a set inherits from each threshold its bound plus
-    the members below the threshold, and the best of these holds for all sets together, with probability at least
-    1 - alpha.
+    The bounds of `fdp_bounds` hold for all thresholds together; a set inherits from each threshold
+    its bound plus the members below the threshold, and the best of these holds for all sets
+    together, with probability at least 1 - alpha.
 
     Parameters
     ----------
@@ -156,11 +168,14 @@ def fdp_bound(w: ArrayLike, chosen: ArrayLike, alpha: float = 0.05) -> float:
 
 
 def bound_of_set(ws: Array, chosen: ArrayLike, alpha: float) -> float:
-    """Bound the false discovery proportion of a chosen set from w of each draw, `[draws, features]`."""
+    """Bound the false discovery proportion of a chosen set from w of each draw, `[draws,
+    features]`.
+    """
     flags = read_flags("chosen", chosen)
     if flags.shape != ws.shape[1:]:
         raise ValueError(
-            f"chosen has shape {flags.shape}: pass one true/false for each of the {ws.shape[1]} features."
+            f"chosen has shape {flags.shape}: pass one true/false for each of the {ws.shape[1]} "
+            f"features."
         )
     members = np.flatnonzero(flags)
     false = false_in_sets(ws, members, alpha)
@@ -168,12 +183,13 @@ def bound_of_set(ws: Array, chosen: ArrayLike, alpha: float) -> float:
 
 
 def false_in_sets(ws: Array, members: Indices, alpha: float) -> Array:
-    r"""Bound the number of false ones among the first k of `members`, for all k, from w of each draw.
+    r"""Bound the number of false ones among the first k of `members`, for all k,
+    from w of each draw.
 
-    The bounds of one draw hold for all sets together with probability 1 - alpha. Those of M draws are taken at
-    alpha / 2 each, and by Markov's inequality half of the draws or more fail with probability at most alpha.
-    Otherwise, for every set, one of its $\lceil M / 2 \rceil$ smallest bounds holds, and so does the largest
-    of these.
+    The bounds of one draw hold for all sets together with probability 1 - alpha. Those of M draws
+    are taken at alpha / 2 each, and by Markov's inequality half of the draws or more fail with
+    probability at most alpha. Otherwise, for every set, one of its $\lceil M / 2 \rceil$ smallest
+    bounds holds, and so does the largest of these.
     """
     check_fraction("alpha", alpha)
     each = [_false_in_sets(w, members, alpha if len(ws) == 1 else alpha / 2) for w in ws]
@@ -181,9 +197,12 @@ def false_in_sets(ws: Array, members: Indices, alpha: float) -> Array:
 
 
 def _false_in_sets(w: Array, members: Indices, alpha: float) -> Array:
-    """A set inherits from each threshold the bound on the false ones beyond it, plus the members below it."""
+    """A set inherits from each threshold the bound on the false ones beyond it,
+    plus the members below it.
+    """
     thresholds, _, below = counts_beyond(w)
-    # exp(a heads - b tails) is a martingale of coin flips where exp(a) + exp(-b) = 2; b = log(1 / alpha) gives c.
+    # exp(a heads - b tails) is a martingale of coin flips where exp(a) + exp(-b) = 2; b = log(1 /
+    # alpha) gives c.
     factor = math.log(1 / alpha) / math.log(2 - alpha)
     false_beyond, lowest = np.unique(np.floor(factor * (1 + below) + 1e-9), return_index=True)
     bounds = np.arange(1.0, len(members) + 1)
@@ -195,10 +214,11 @@ def _false_in_sets(w: Array, members: Indices, alpha: float) -> Array:
 def pfer_over_draws(ws: Array, expected_false: int) -> Flags:
     r"""Select features so that the expected number of false ones is bounded, from w of each draw.
 
-    Derandomised knockoffs (Ren, Wei and Candès 2021): v-knockoffs of each draw select at most v false features on
-    average, so at most v / η false ones are expected among those that a share η of the draws selects. Here v is
-    half of `expected_false`, rounded up, and η is v / `expected_false`: one false selection asks for features that
-    all draws select, two for half of the draws. With a single draw v is all of `expected_false`.
+    Derandomised knockoffs (Ren, Wei and Candès 2021): v-knockoffs of each draw select at most v
+    false features on average, so at most v / η false ones are expected among those that a share η
+    of the draws selects. Here v is half of `expected_false`, rounded up, and η is v /
+    `expected_false`: one false selection asks for features that all draws select, two for half of
+    the draws. With a single draw v is all of `expected_false`.
     """
     check_count("expected_false", expected_false)
     v = expected_false if len(ws) == 1 else -(-expected_false // 2)

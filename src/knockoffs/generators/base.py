@@ -1,4 +1,6 @@
-"""What all models of tables share: `save` and `load`; and what all generators share: `fit` and `sample`."""
+"""What all models of tables share: `save` and `load`; and what all generators share:
+`fit` and `sample`.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,14 @@ from knockoffs.schema.schema import FeatureGroups, Kind
 from knockoffs.schema.words import listing
 from knockoffs.table.table import Table
 
-ROWS_AT_A_TIME = 2**16  # of a draw: a row's place among these is part of what its knockoff depends on
+# of a draw: a row's place among these is part of what its knockoff depends on
+ROWS_AT_A_TIME = 2**16
 
 
 class SavedModel(TableModel, ABC):
-    """A model of a table that can be saved: subclasses write `_check_settings`, `_state` and `_restore`."""
+    """A model of a table that can be saved: subclasses write `_check_settings`,
+    `_state` and `_restore`.
+    """
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file (safetensors with a JSON header)."""
@@ -43,15 +48,21 @@ class SavedModel(TableModel, ABC):
         check_is_fitted(self)
         header, arrays = self._state()
         params = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_SAVED}
-        arrays |= {f"param.{k}": np.asarray(params.pop(k)) for k in [*params] if _is_array(params[k])}
+        arrays |= {
+            f"param.{k}": np.asarray(params.pop(k)) for k in [*params] if _is_array(params[k])
+        }
         seed = self.random_state if isinstance(self.random_state, (int, np.integer)) else None
         table, table_arrays = table_state(self)
-        header |= {"params": params | {"random_state": None if seed is None else int(seed)}, "table": table}
+        header |= {
+            "params": params | {"random_state": None if seed is None else int(seed)},
+            "table": table,
+        }
         return header, arrays | table_arrays
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **overrides: Any) -> Self:
-        """Read a model that `.save` wrote; `overrides` replace settings (the device is `"auto"` without one).
+        """Read a model that `.save` wrote; `overrides` replace settings (the device is `"auto"`
+        without one).
 
         A file that is damaged, or not of this class, raises a ModelFileError.
         """
@@ -69,14 +80,18 @@ class SavedModel(TableModel, ABC):
         restore_table(self, header["table"], arrays)
         self._restore(header, arrays)
         if arrays:
-            raise ValueError(f"it has arrays that belong to no {type(self).__name__}: {listing(sorted(arrays))}")
+            raise ValueError(
+                f"it has arrays that belong to no {type(self).__name__}: {listing(sorted(arrays))}"
+            )
         self._fitted = True
         return self
 
     @classmethod
     def _with_settings_of(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         params = {k: tuple(v) if isinstance(v, list) else v for k, v in header["params"].items()}
-        params |= {k.removeprefix("param."): arrays.pop(k) for k in [*arrays] if k.startswith("param.")}
+        params |= {
+            k.removeprefix("param."): arrays.pop(k) for k in [*arrays] if k.startswith("param.")
+        }
         model = cls(**params)
         model._check_settings()
         random_generator(model.random_state)  # raises an error for what is no seed
@@ -85,7 +100,9 @@ class SavedModel(TableModel, ABC):
     def _begin_fit(
         self, X: Any, kinds: Mapping[Any, Kind] | None, feature_groups: FeatureGroups = None
     ) -> tuple[Table, np.random.Generator]:
-        """Return the table of a fit and its random generator; the model counts as fitted at the end alone."""
+        """Return the table of a fit and its random generator;
+        the model counts as fitted at the end alone.
+        """
         self._check_settings()
         rng = random_generator(self.random_state)
         self._fitted = False
@@ -103,7 +120,8 @@ class SavedModel(TableModel, ABC):
 
 
 class KnockoffGenerator(SavedModel):
-    """A generator of knockoffs, with `fit` and `sample`: it learns from X alone, never from a response.
+    """A generator of knockoffs, with `fit` and `sample`: it learns from X alone,
+    never from a response.
 
     Subclass `RowwiseGenerator` to write one of your own.
     """
@@ -121,8 +139,8 @@ class KnockoffGenerator(SavedModel):
 class RowwiseGenerator(KnockoffGenerator):
     """A generator for rows that are independent of each other.
 
-    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on internal columns, and `_fit_memory` for the
-    memory that a fit takes.
+    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on internal columns, and
+    `_fit_memory` for the memory that a fit takes.
     """
 
     def fit(
@@ -135,7 +153,8 @@ class RowwiseGenerator(KnockoffGenerator):
     ) -> Self:
         """Learn the distribution of the rows of X.
 
-        Raises a NotEnoughMemoryError before the work begins if it needs more memory than the machine has.
+        Raises a NotEnoughMemoryError before the work begins if it needs more memory than the
+        machine has.
 
         Parameters
         ----------
@@ -144,12 +163,13 @@ class RowwiseGenerator(KnockoffGenerator):
         y : object, default=None
             Ignored; it is there for pipelines.
         kinds : dict of column names (or numbers) to kinds, default=None
-            Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}`.
+            Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward":
+            "nominal"}`.
         feature_groups : dict of group names to lists of column names (or numbers), default=None
-            Columns that are only ever swapped together. DDLK and (mixtures of) Gaussian knockoffs then need not
-            keep each column near its own knockoff, which gives power; they are knockoffs of groups, and valid for
-            these and unions of these alone. Other generators draw knockoffs of single columns, which are valid for
-            any groups, too.
+            Columns that are only ever swapped together. DDLK and (mixtures of) Gaussian knockoffs
+            then need not keep each column near its own knockoff, which gives power; they are
+            knockoffs of groups, and valid for these and unions of these alone. Other generators
+            draw knockoffs of single columns, which are valid for any groups, too.
         """
         table, rng = self._begin_fit(X, kinds, feature_groups)
         require_memory(type(self).__name__, *table.shape, self._fit_memory)
@@ -162,31 +182,43 @@ class RowwiseGenerator(KnockoffGenerator):
         return self
 
     def _encode_for_fit(self, codes: Array, rng: np.random.Generator) -> Array:
-        """The internal columns that `_fit` learns from; a model may take some rows, or several draws of each."""
+        """The internal columns that `_fit` learns from; a model may take some rows,
+        or several draws of each.
+        """
         return self.encoding_.encode(codes, rng)
 
-    def sample(self, X: Any, *, n_draws: int | None = None, random_state: RandomState = None) -> Any:
-        """Knockoffs of the rows of X as a table like X, or a list of `n_draws` independent such tables.
+    def sample(
+        self, X: Any, *, n_draws: int | None = None, random_state: RandomState = None
+    ) -> Any:
+        """Knockoffs of the rows of X as a table like X,
+        or a list of `n_draws` independent such tables.
 
-        Without `random_state` the estimator's own is used, in a stream apart from that of the fit. A row's
-        knockoff depends on that row, its position and the seed, not on the other rows. So two tables sampled with
-        one seed share their noise: sample all rows in one call, or pass another `random_state` for each table.
-        Rows so far from those of the fit that their knockoffs would not be finite numbers raise a ValueError. A
-        cell with a level that the fit has not seen, or a missing one where the fit had none, is its own knockoff;
-        a warning names such columns.
+        Without `random_state` the estimator's own is used, in a stream apart from that of the fit.
+        A row's knockoff depends on that row, its position and the seed, not on the other rows. So
+        two tables sampled with one seed share their noise: sample all rows in one call, or pass
+        another `random_state` for each table. Rows so far from those of the fit that their
+        knockoffs would not be finite numbers raise a ValueError. A cell with a level that the fit
+        has not seen, or a missing one where the fit had none, is its own knockoff; a warning names
+        such columns.
         """
         table = self._read(X)
         self._warn_of_unseen(table)
-        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
+        rng = random_generator(
+            self.random_state if random_state is None else random_state, stream=1
+        )
         if n_draws is None:
             return self._knockoffs(X, table, rng)
         check_count("n_draws", n_draws)
         return [self._knockoffs(X, table, draw) for draw in rng.spawn(n_draws)]
 
-    def sample_batches(self, batches: Iterable[Any], *, random_state: RandomState = None) -> Iterator[Any]:
-        """Yield the knockoffs of one table of rows after the other, for tables that are larger than memory.
+    def sample_batches(
+        self, batches: Iterable[Any], *, random_state: RandomState = None
+    ) -> Iterator[Any]:
+        """Yield the knockoffs of one table of rows after the other,
+        for tables that are larger than memory.
 
-        With batches of `ROWS_AT_A_TIME` rows (the last may have fewer) they are those of `sample` for all rows.
+        With batches of `ROWS_AT_A_TIME` rows (the last may have fewer) they are those of `sample`
+        for all rows.
         """
         streams = _Streams.of(
             random_generator(self.random_state if random_state is None else random_state, stream=1)
@@ -197,7 +229,9 @@ class RowwiseGenerator(KnockoffGenerator):
             yield self._as_table(X, table, self._draw_some(table.codes, streams)[1])
 
     def _knockoffs(self, X: Any, table: Table, rng: np.random.Generator) -> Any:
-        """Knockoffs of the rows of X, whose cells `table` holds, some rows at a time to save memory."""
+        """Knockoffs of the rows of X, whose cells `table` holds,
+        some rows at a time to save memory.
+        """
         streams, codes = _Streams.of(rng), np.empty(table.shape)
         for rows in _some_at_a_time(len(table)):
             _, drawn = self._draw_some(table.codes[rows], streams)
@@ -212,7 +246,8 @@ class RowwiseGenerator(KnockoffGenerator):
         return np.concatenate([z for z, _ in parts]), np.concatenate([drawn for _, drawn in parts])
 
     def _draw_some(self, codes: Array, streams: _Streams) -> tuple[Array, Array]:
-        # Numbers that overflow are found later, by a check that names their columns; numpy's warnings do not.
+        # Numbers that overflow are found later, by a check that names their columns; numpy's
+        # warnings do not.
         with np.errstate(over="ignore", invalid="ignore"):
             z = self.encoding_.encode(codes, streams.latents)
             return z, self._sample(z, next(streams.noise))
@@ -229,7 +264,9 @@ class RowwiseGenerator(KnockoffGenerator):
 
 
 def is_generator(part: Any) -> bool:
-    """Return whether knockoffs are drawn by `sample`, also by classes of others, and not by calling a function."""
+    """Return whether knockoffs are drawn by `sample`, also by classes of others,
+    and not by calling a function.
+    """
     return hasattr(part, "sample")
 
 
@@ -239,7 +276,9 @@ def unfrozen(generator: Any) -> Any:
 
 
 class _Streams(NamedTuple):
-    """The randomness of draws for some rows after the other: of latents, and of the noise of each part."""
+    """The randomness of draws for some rows after the other: of latents,
+    and of the noise of each part.
+    """
 
     latents: np.random.Generator
     noise: Iterator[np.random.Generator]
@@ -270,14 +309,18 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "__array__") and not isinstance(value, np.generic)
 
 
-# A model file has no use for these: the device is that of another machine, and a given model or generator is
-# what was fitted.
+# A model file has no use for these: the device is that of another machine, and a given model or
+# generator is what was fitted.
 _NOT_SAVED = ("random_state", "model", "generator", "device")
 
 
 def is_ready(generator: Any) -> bool:
     """Return whether the generator is used as it is: a function, or fitted already."""
-    return not is_generator(generator) or isinstance(generator, FrozenEstimator) or _is_fitted(generator)
+    return (
+        not is_generator(generator)
+        or isinstance(generator, FrozenEstimator)
+        or _is_fitted(generator)
+    )
 
 
 def _is_fitted(generator: Any) -> bool:

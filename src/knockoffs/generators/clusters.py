@@ -1,4 +1,6 @@
-"""Good beginnings for DDLK: clustered linear-Gaussian models, and their exact knockoffs, as conditionals."""
+"""Good beginnings for DDLK: clustered linear-Gaussian models, and their exact knockoffs,
+as conditionals.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ CLUSTERED_ROWS, CLUSTERED_CELLS = 2_000, 10**6  # from which clusters are learne
 
 @dataclass(frozen=True, slots=True)
 class ClusteredGaussian:
-    """A linear-Gaussian model in each cluster of rows, one of all rows, and one about the cluster means."""
+    """A linear-Gaussian model in each cluster of rows, one of all rows,
+    and one about the cluster means.
+    """
 
     weights: Array  # [K]
     parts: Sequence[LinearGaussian]
@@ -35,11 +39,15 @@ class ClusteredGaussian:
         return cls(np.ones(1), [model], model, model)
 
 
-def fit_clustered(x: Array, labels: Indices, estimator: Estimator, overall: LinearGaussian) -> ClusteredGaussian:
+def fit_clustered(
+    x: Array, labels: Indices, estimator: Estimator, overall: LinearGaussian
+) -> ClusteredGaussian:
     """A model of each of several clusters, by an estimator; `overall` is that of all rows."""
     groups = [Moments.of(x[labels == k]) for k in range(labels.max() + 1)]
     weights = np.array([group.rows for group in groups]) / len(x)
-    return ClusteredGaussian(weights, [estimator(g) for g in groups], estimator(Moments.within(groups)), overall)
+    return ClusteredGaussian(
+        weights, [estimator(g) for g in groups], estimator(Moments.within(groups)), overall
+    )
 
 
 def cluster_rows(x: Array, clusters: int, seed: int) -> Indices | None:
@@ -48,7 +56,8 @@ def cluster_rows(x: Array, clusters: int, seed: int) -> Indices | None:
         return None
     model = GaussianMixture(clusters, covariance_type="diag", reg_covar=1e-4, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a start only: held-out rows judge what comes of it
+        # a start only: held-out rows judge what comes of it
+        warnings.simplefilter("ignore", ConvergenceWarning)
         most = max(CLUSTERED_ROWS, CLUSTERED_CELLS // x.shape[1])
         some = np.random.default_rng(seed).permutation(len(x))[:most]
         labels = model.fit(x[some]).predict(x) if len(x) > most else model.fit_predict(x)
@@ -72,12 +81,18 @@ def joint_conditionals(model: ClusteredGaussian) -> LinearConditionals:
         scales,
         logit_slope,
         logit_intercept + prior,
-        [(overall.slope, overall.intercept), _constant(np.log(overall.variance) / 2, overall.slope)],
+        [
+            (overall.slope, overall.intercept),
+            _constant(np.log(overall.variance) / 2, overall.slope),
+        ],
     )
 
 
-def knockoff_conditionals(model: ClusteredGaussian, blocks: Indices | None = None) -> LinearConditionals:
-    """Exact knockoffs of the model (of its clusters, given the cluster) as conditionals of x̃_j given x, x̃_<j.
+def knockoff_conditionals(
+    model: ClusteredGaussian, blocks: Indices | None = None
+) -> LinearConditionals:
+    """Exact knockoffs of the model (of its clusters, given the cluster)
+    as conditionals of x̃_j given x, x̃_<j.
 
     With `blocks`, the number of each column's group, they are exact for swaps of whole groups.
     """
@@ -93,7 +108,9 @@ def knockoff_conditionals(model: ClusteredGaussian, blocks: Indices | None = Non
     regression = regression_on_all_others(model.overall)
     return _conditionals(
         np.stack([chain.slope for chain in chains]),
-        np.stack([chain.intercept_at(part.mean) for chain, part in zip(chains, model.parts, strict=True)]),
+        np.stack(
+            [chain.intercept_at(part.mean) for chain, part in zip(chains, model.parts, strict=True)]
+        ),
         np.sqrt(np.stack([chain.variance for chain in chains])),
         logit_slope,
         logit_intercept,
@@ -116,11 +133,13 @@ class _KnockoffChain:
     @classmethod
     def of(cls, model: LinearGaussian, blocks: Indices | None) -> _KnockoffChain:
         covariance = model.covariance
-        # Of all exact Gaussian knockoffs, those that DDLK's objective, with its entropy term, asks for.
+        # Of all exact Gaussian knockoffs, those that DDLK's objective, with its entropy term, asks
+        # for.
         pull, spread = knockoff_law(covariance, knockoff_gaps(covariance, "maxent", blocks=blocks))
         root = np.linalg.cholesky(spread)
         scale = np.diag(root)
-        whiten = scale[:, None] * np.linalg.inv(root)  # unit lower triangular: makes the residuals independent
+        # unit lower triangular: makes the residuals independent
+        whiten = scale[:, None] * np.linalg.inv(root)
         identity = np.eye(len(scale))
         on_x, on_knockoffs = whiten @ (identity - pull), np.tril(identity - whiten, -1)
         return cls(np.hstack([on_x, on_knockoffs]), whiten @ pull, scale**2)
@@ -130,10 +149,12 @@ class _KnockoffChain:
 
 
 def _discriminant(slope: Array, centres: Array, variance: Array) -> tuple[Array, Array]:
-    """Linear logits `[K, d, inputs]`, `[K, d]` of the clusters, given the columns before each column.
+    """Linear logits `[K, d, inputs]`, `[K, d]` of the clusters,
+    given the columns before each column.
 
-    In cluster k column i has residual y_i - slope_i · inputs about centre_ki with a variance that all
-    clusters share, so the quadratic terms cancel and evidence adds up linearly from column to column.
+    In cluster k column i has residual y_i - slope_i · inputs about centre_ki with a variance that
+    all clusters share, so the quadratic terms cancel and evidence adds up linearly from column to
+    column.
     """
     features, inputs = slope.shape
     residual = np.hstack([np.zeros((features, inputs - features)), np.eye(features)]) - slope
@@ -157,7 +178,9 @@ def _membership(model: ClusteredGaussian) -> tuple[Array, Array]:
 
 
 def regression_on_all_others(model: LinearGaussian) -> tuple[Array, Array]:
-    """Slopes `[d, d]`, 0 on the diagonal, and intercepts of each column's regression on all others."""
+    """Slopes `[d, d]`, 0 on the diagonal, and intercepts of each column's regression on all
+    others.
+    """
     precision = np.linalg.inv(model.covariance)
     slope = np.eye(len(precision)) - precision / np.diag(precision)[:, None]
     return slope, model.mean - slope @ model.mean
@@ -185,4 +208,6 @@ def _conditionals(
         np.stack([s for s, _ in seen]),
         np.stack([i for _, i in seen]),
     )
-    return LinearConditionals(*(torch.as_tensor(part, dtype=torch.get_default_dtype()) for part in parts))
+    return LinearConditionals(
+        *(torch.as_tensor(part, dtype=torch.get_default_dtype()) for part in parts)
+    )

@@ -19,26 +19,32 @@ from knockoffs.table.problems import require_squares
 from knockoffs.table.row_structure import RowStructure
 from knockoffs.table.table import Table, read_table
 
-ROUNDS = 5  # the cells that are there need not be distributed as all are, so the scale is learned again and again
+# the cells that are there need not be distributed as all are, so the scale is learned again and
+# again
+ROUNDS = 5
 MANY_GAPS, STRONG = (
     0.05,
     0.5,
 )  # share of the cells, and correlation, from which on a feature may stand in for another
-MOST_MISSING = 0.5  # share of a column from which on its draws depend on the model more than on the data
+# share of a column from which on its draws depend on the model more than on the data
+MOST_MISSING = 0.5
 
 
-def complete_table(X: Any, *, kinds: Mapping[Any, Kind] | None = None, random_state: RandomState = None) -> Any:
+def complete_table(
+    X: Any, *, kinds: Mapping[Any, Kind] | None = None, random_state: RandomState = None
+) -> Any:
     """Fill in missing cells by random draws given all other cells of their row.
 
-    The draws come from a latent Gaussian: every column, discrete or continuous, is seen on a normal scale, and the
-    correlations are learned from rows with and without missing cells. Where cells are missing at random (whether
-    a cell is missing depends on the observed cells of its row alone) and the model is right, the completed rows
-    have the distribution of complete rows. Unlike a mean, a draw does not make a column look less variable or more
-    dependent than it is.
+    The draws come from a latent Gaussian: every column, discrete or continuous, is seen on a normal
+    scale, and the correlations are learned from rows with and without missing cells. Where cells
+    are missing at random (whether a cell is missing depends on the observed cells of its row alone)
+    and the model is right, the completed rows have the distribution of complete rows. Unlike a
+    mean, a draw does not make a column look less variable or more dependent than it is.
 
-    A selection on completed rows asks what a column tells of y beyond the other columns *as completed*. y depends
-    on the true cells, and a cell that was filled in tells less than these. So a column that is correlated with a
-    relevant one with many gaps tells something more, and may well be a discovery.
+    A selection on completed rows asks what a column tells of y beyond the other columns *as
+    completed*. y depends on the true cells, and a cell that was filled in tells less than these. So
+    a column that is correlated with a relevant one with many gaps tells something more, and may
+    well be a discovery.
 
     Parameters
     ----------
@@ -82,12 +88,19 @@ def completed_codes(table: Table, rng: np.random.Generator) -> Table:
     rare = missing.mean(0) > MOST_MISSING
     if rare.any():
         shares = missing.mean(0)
-        which = listing([f"{column_name(table.names, j)} ({shares[j]:.0%})" for j in np.flatnonzero(rare)])
-        caution(f"{which}: mostly missing. What is filled in depends on the model more than on the data.")
+        which = listing(
+            [f"{column_name(table.names, j)} ({shares[j]:.0%})" for j in np.flatnonzero(rare)]
+        )
+        caution(
+            f"{which}: mostly missing. What is filled in depends on the model more than on the "
+            f"data."
+        )
     completed = table.codes
     for _ in range(ROUNDS):
         encoding = fit_complete_encoding(table.codes, completed, table.schema, rng)
-        completed = np.where(missing, encoding.decode(encoding.encode(table.codes, rng)), table.codes)
+        completed = np.where(
+            missing, encoding.decode(encoding.encode(table.codes, rng)), table.codes
+        )
     return table.with_codes(completed)
 
 
@@ -114,13 +127,19 @@ def stand_ins(table: Table, gaps: Flags, selected: Flags) -> Iterator[tuple[str,
 
 
 def warn_of_stand_ins(table: Table, gaps: Flags | None, selected: Flags) -> None:
-    """Warn of discoveries that may be selected for what filled-in cells of another feature would have told."""
+    """Warn of discoveries that may be selected for what filled-in cells of another feature would
+    have told.
+    """
     if gaps is None:
         return
-    pairs = [f"{one!r} for {other!r} (correlation {r:.2f})" for one, other, r in stand_ins(table, gaps, selected)]
+    pairs = [
+        f"{one!r} for {other!r} (correlation {r:.2f})"
+        for one, other, r in stand_ins(table, gaps, selected)
+    ]
     if pairs:
         caution(
-            f"Discoveries may stand in for cells that were filled in: {listing(pairs)}. What a missing cell would "
+            f"Discoveries may stand in for cells that were filled in: {listing(pairs)}. What a "
+            f"missing cell would "
             "have told of y, a correlated feature still tells. Read each as one of the two."
         )
 

@@ -1,12 +1,13 @@
 r"""S in cov(x, x̃) = Σ - S: diagonal for single columns, with a block for each group of columns.
 
-Diagonal ones have $0 \preceq D \preceq 2\Sigma$ for correlations Σ. Columns of one group may be made to share
-their entry of D; `of` has the number of each column's group.
+Diagonal ones have $0 \preceq D \preceq 2\Sigma$ for correlations Σ. Columns of one group may be
+made to share their entry of D; `of` has the number of each column's group.
 
-Swaps of whole groups leave the distribution of [x, x̃] unchanged for any S that is block-diagonal with
-$0 \preceq S \preceq 2\Sigma$ (Dai and Barber 2016); so columns of one group, however alike, need not stand near
-their own knockoffs. Groups are seen with $\Sigma_{gg} = I$ (each group's columns made uncorrelated), so that the
-result does not depend on the units of columns, nor on any invertible linear map within a group.
+Swaps of whole groups leave the distribution of [x, x̃] unchanged for any S that is block-diagonal
+with $0 \preceq S \preceq 2\Sigma$ (Dai and Barber 2016); so columns of one group, however alike,
+need not stand near their own knockoffs. Groups are seen with $\Sigma_{gg} = I$ (each group's
+columns made uncorrelated), so that the result does not depend on the units of columns, nor on any
+invertible linear map within a group.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from knockoffs.runtime.arrays import Array, Indices
 SWEEPS = 100  # over all columns or groups, or steps of Newton's method, at most
 STEPS = 300  # of `widest`, at most
 TOLERANCE = 1e-6  # of what is found, as a share
-CENTRING = 0.6  # the share that a step of `widest` leaves of the products that are 0 at the solution
+# the share that a step of `widest` leaves of the products that are 0 at the solution
+CENTRING = 0.6
 CENTRED = 1e-3  # no product may be smaller than this share of their mean
 
 
@@ -41,19 +43,26 @@ def least_variance(correlation: Array, gaps: Array) -> Array:
             norm = float(np.sqrt(column @ column))
             change = (1 - norm * gaps[j]) / (norm + pivot)
             gaps[j] += change
-            inverse = dger(change / (1 - change * pivot), column, column, a=inverse, overwrite_a=True)
+            inverse = dger(
+                change / (1 - change * pivot), column, column, a=inverse, overwrite_a=True
+            )
         if (np.abs(gaps - before) <= TOLERANCE * before).all():
             break
     return gaps
 
 
-def most_entropy(correlation: Array, of: Indices, gaps: Array, tolerance: float = TOLERANCE) -> Array:
-    """Newton's method; each step goes at most as far as 2Σ - D and D stay positive definite and entropy grows."""
+def most_entropy(
+    correlation: Array, of: Indices, gaps: Array, tolerance: float = TOLERANCE
+) -> Array:
+    """Newton's method; each step goes at most as far as 2Σ - D and D stay positive definite and
+    entropy grows.
+    """
     root, groups = np.linalg.cholesky(2 * correlation - np.diag(gaps)), _Groups(of)
     for _ in range(SWEEPS):
         inverse = cho_solve((root, True), np.eye(len(gaps)))
         slope = 1 / gaps - np.diag(inverse)
-        # In multiples of the gaps: those of columns that others all but determine are many orders smaller.
+        # In multiples of the gaps: those of columns that others all but determine are many orders
+        # smaller.
         curvature = inverse**2 * np.outer(gaps, gaps) + np.eye(len(gaps))
         step = groups.solve(curvature, gaps * slope)
         if step is None:
@@ -78,16 +87,17 @@ def most_entropy(correlation: Array, of: Indices, gaps: Array, tolerance: float 
 
 
 def widest(sigma: Array, of: Indices, start: float) -> tuple[Array, Array]:
-    r"""Maximise $\sum_j s_j$ with $0 \le s_j \le 1$; return s, and the Z that proves how good it is.
+    r"""Maximise $\sum_j s_j$ with $0 \le s_j \le 1$; return s,
+    and the Z that proves how good it is.
 
-    For any $Z \succeq 0$ the sum is at most
-    $2 \operatorname{tr} \Sigma Z + \sum_g (\sum_{j \in g} 1 - Z_{jj})_+$, over groups g of columns that
-    share their s.
+    For any $Z \succeq 0$ the sum is at most $2 \operatorname{tr} \Sigma Z + \sum_g (\sum_{j \in g}
+    1 - Z_{jj})_+$, over groups g of columns that share their s.
 
-    A primal-dual interior-point method (Helmberg, Rendl, Vanderbei and Wolkowicz 1996) moves s and Z towards each
-    other until they agree, up to a small share. Its Newton matrix has $(2\Sigma - D)^{-1} \circ Z$. That of a
-    barrier in s alone has the square of the inverse, which is singular up to rounding where some $s_j$ are many
-    orders smaller than others, as they are on sparse covariances.
+    A primal-dual interior-point method (Helmberg, Rendl, Vanderbei and Wolkowicz 1996) moves s and
+    Z towards each other until they agree, up to a small share. Its Newton matrix has $(2\Sigma -
+    D)^{-1} \circ Z$. That of a barrier in s alone has the square of the inverse, which is singular
+    up to rounding where some $s_j$ are many orders smaller than others, as they are on sparse
+    covariances.
     """
     groups = _Groups(of)
     entropy = most_entropy(sigma, of, np.full(len(of), start), tolerance=1e-2)
@@ -123,7 +133,9 @@ class _Groups:
 
 
 class _Place(NamedTuple):
-    """s and the multipliers of its three bounds: z of 2Σ - D ⪰ 0, `upper` of s ≤ 1 and `lower` of s ≥ 0."""
+    """s and the multipliers of its three bounds: z of 2Σ - D ⪰ 0,
+    `upper` of s ≤ 1 and `lower` of s ≥ 0.
+    """
 
     sigma: Array
     s: Array
@@ -134,18 +146,24 @@ class _Place(NamedTuple):
 
     @classmethod
     def centred(cls, sigma: Array, s: Array) -> Self:
-        """Where s has the most entropy, 1 / s is the diagonal of the inverse, so these multipliers fit."""
+        """Where s has the most entropy, 1 / s is the diagonal of the inverse,
+        so these multipliers fit.
+        """
         inverse, weight = _inverse(sigma, s), float((1 - s).mean())
         return cls(sigma, s, weight * inverse, np.ones_like(s), weight / s, inverse)
 
     @property
     def mean_product(self) -> float:
-        """The mean of each bound's distance times its multiplier, which are all 0 at the solution."""
+        """The mean of each bound's distance times its multiplier,
+        which are all 0 at the solution.
+        """
         matrix = 2 * np.vdot(self.sigma, self.z) - self.s @ np.diag(self.z)
         return float(matrix + self.upper @ (1 - self.s) + self.lower @ self.s) / (3 * len(self.s))
 
     def moved(self, groups: _Groups) -> Self | None:
-        """A Newton step to where all products are alike and smaller, as far as they stay above zero."""
+        """A Newton step to where all products are alike and smaller,
+        as far as they stay above zero.
+        """
         s, z, inverse, product = self.s, self.z, self.inverse, CENTRING * self.mean_product
         slope = 1 + product * (1 / s - 1 / (1 - s) - np.diag(inverse))
         curvature = inverse * z + np.diag(self.upper / (1 - s) + self.lower / s)
@@ -158,7 +176,11 @@ class _Place(NamedTuple):
         lower_step = (product - self.lower * step) / s - self.lower
         for length in 0.8 ** np.arange(60):
             after = s + length * step
-            if after.min() > 0 and after.max() < 1 and _cholesky(2 * self.sigma - np.diag(after)) is not None:
+            if (
+                after.min() > 0
+                and after.max() < 1
+                and _cholesky(2 * self.sigma - np.diag(after)) is not None
+            ):
                 found = self._replace(
                     s=after,
                     z=z + length * z_step,
@@ -201,10 +223,12 @@ Change = Callable[[Array, Array, Array], Array]
 
 
 def shrunk_between_groups(x: Array, blocks: Indices) -> Array:
-    """Estimate a covariance that is shrunk towards what the rows have within groups, and nothing between groups.
+    """Estimate a covariance that is shrunk towards what the rows have within groups,
+    and nothing between groups.
 
-    Ledoit and Wolf's estimate where each group's columns are uncorrelated. If the covariances within groups were
-    shrunk, columns of a group that hardly differ, or add up to each other, would have knockoffs that do not.
+    Ledoit and Wolf's estimate where each group's columns are uncorrelated. If the covariances
+    within groups were shrunk, columns of a group that hardly differ, or add up to each other, would
+    have knockoffs that do not.
     """
     _, of = np.unique(blocks, return_inverse=True)
     x = x - x.mean(0)
@@ -226,10 +250,11 @@ def shrunk_between_groups(x: Array, blocks: Indices) -> Array:
 def block_gaps(correlation: Array, blocks: Indices, method: str) -> Array:
     r"""Return S for a correlation matrix; `blocks` has the number of each column's group.
 
-    `"equi"` is $S_g = \gamma \Sigma_{gg}$ with the largest γ up to 1, `"sdp"` $S_g = \gamma_g \Sigma_{gg}$ with
-    the largest trace. `"maxent"` maximises $\log\det(2\Sigma - S) + \log\det S$, and `"mvr"` minimises
-    $\operatorname{tr} (2\Sigma - S)^{-1} + \operatorname{tr} S^{-1}$, over all blocks, one after the other: the
-    best one given the others is known in closed form (`_maxent_block`, `_mvr_block`).
+    `"equi"` is $S_g = \gamma \Sigma_{gg}$ with the largest γ up to 1, `"sdp"` $S_g = \gamma_g
+    \Sigma_{gg}$ with the largest trace. `"maxent"` maximises $\log\det(2\Sigma - S) + \log\det S$,
+    and `"mvr"` minimises $\operatorname{tr} (2\Sigma - S)^{-1} + \operatorname{tr} S^{-1}$, over
+    all blocks, one after the other: the best one given the others is known in closed form
+    (`_maxent_block`, `_mvr_block`).
     """
     _, of = np.unique(blocks, return_inverse=True)
     columns: list[Indices] = [np.flatnonzero(of == g) for g in range(of.max() + 1)]
@@ -264,7 +289,9 @@ def _descend(sigma: Array, columns: list[Indices], s: Array, best: Change) -> Ar
             new = (new + new.T) / 2
             change = new - block
             s[np.ix_(own, own)] = new
-            inverse += beside @ np.linalg.solve(np.eye(len(own)) - change @ pivot, change @ beside.T)
+            inverse += beside @ np.linalg.solve(
+                np.eye(len(own)) - change @ pivot, change @ beside.T
+            )
             moved = max(moved, float(np.abs(change).max() / np.diag(new).max()))
         if moved <= TOLERANCE:
             break
@@ -274,8 +301,8 @@ def _descend(sigma: Array, columns: list[Indices], s: Array, best: Change) -> Ar
 def _maxent_block(block: Array, pivot: Array, squares: Array) -> Array:
     r"""$S_g = C / 2$ maximises $\log\det(C - S_g) + \log\det S_g$.
 
-    P is the group's block of $(2\Sigma - S)^{-1}$, and $C = S_g + P^{-1}$ does not depend on $S_g$: it is the
-    Schur complement of the other groups in 2Σ - S with the block left out.
+    P is the group's block of $(2\Sigma - S)^{-1}$, and $C = S_g + P^{-1}$ does not depend on $S_g$:
+    it is the Schur complement of the other groups in 2Σ - S with the block left out.
     """
     return (block + np.linalg.inv(pivot)) / 2
 
@@ -283,8 +310,9 @@ def _maxent_block(block: Array, pivot: Array, squares: Array) -> Array:
 def _mvr_block(block: Array, pivot: Array, squares: Array) -> Array:
     r"""$S_g^{-1} = C^{-1} + (C^{-1} R C^{-1})^{1/2}$ minimises tr R (C - S_g)⁻¹ + tr S_g⁻¹.
 
-    This is what the block changes in the objective, with C as above and $R = P^{-1} Q P^{-1}$, where Q is the
-    group's block of $(2\Sigma - S)^{-2}$. The derivative is 0 where $(S_g^{-1} - C^{-1})^2 = C^{-1} R C^{-1}$.
+    This is what the block changes in the objective, with C as above and $R = P^{-1} Q P^{-1}$,
+    where Q is the group's block of $(2\Sigma - S)^{-2}$. The derivative is 0 where $(S_g^{-1} -
+    C^{-1})^2 = C^{-1} R C^{-1}$.
     """
     own = np.linalg.inv(pivot)
     inner = np.linalg.inv(block + own)

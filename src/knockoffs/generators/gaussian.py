@@ -1,4 +1,6 @@
-"""Gaussian knockoffs: exact for Gaussian rows with a known covariance, second-order ones otherwise."""
+"""Gaussian knockoffs: exact for Gaussian rows with a known covariance,
+second-order ones otherwise.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.covariance import empirical_covariance, ledoit_wolf
 
 from knockoffs.generators.base import RowwiseGenerator
-from knockoffs.generators.gaps import block_gaps, least_variance, most_entropy, shrunk_between_groups, widest
+from knockoffs.generators.gaps import (
+    block_gaps,
+    least_variance,
+    most_entropy,
+    shrunk_between_groups,
+    widest,
+)
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.checks import check_choice
@@ -26,16 +34,20 @@ SINGULAR = 1e-6  # smallest eigenvalue of a correlation matrix that is inverted 
 class GaussianKnockoffs(RowwiseGenerator):
     """Draw second-order Gaussian knockoffs (Candès et al. 2018).
 
-    Exact where the rows are Gaussian and `covariance` and `mean` are the true ones. Otherwise they match the
-    first two moments as estimated, and nothing beyond. With groups of features D has a block for each group.
+    Exact where the rows are Gaussian and `covariance` and `mean` are the true ones. Otherwise they
+    match the first two moments as estimated, and nothing beyond. With groups of features D has a
+    block for each group.
 
     Parameters
     ----------
     method : {"mvr", "maxent", "sdp", "equi"}, default="mvr"
-        How far each knockoff stands from its feature: minimum variance-based reconstructability (the best power
-        as a rule), maximum entropy, least mean correlation with the feature, or the same distance for all.
-    covariance : {"ledoit-wolf", "empirical"} or array of shape (n_features, n_features), default="ledoit-wolf"
-        How the covariance is estimated (shrunk, or as it is in the rows), or the covariance matrix itself.
+        How far each knockoff stands from its feature: minimum variance-based reconstructability
+        (the best power as a rule), maximum entropy, least mean correlation with the feature, or the
+        same distance for all.
+    covariance : {"ledoit-wolf", "empirical"} or array of shape (n_features, n_features),
+    default="ledoit-wolf"
+        How the covariance is estimated (shrunk, or as it is in the rows), or the covariance matrix
+        itself.
     mean : array of shape (n_features,), default=None
         The mean of each column; by default that of the data.
     random_state : int, numpy Generator or None, default=None
@@ -46,7 +58,8 @@ class GaussianKnockoffs(RowwiseGenerator):
     mean_, covariance_ : array
         Mean and covariance of the modelled columns.
     gaps_ : array of float
-        The diagonal s of D in cov(x, x̃) = Σ - D; with groups of features D itself, which has a block per group.
+        The diagonal s of D in cov(x, x̃) = Σ - D; with groups of features D itself, which has a
+        block per group.
 
     Examples
     --------
@@ -94,7 +107,8 @@ class GaussianKnockoffs(RowwiseGenerator):
                 return empirical_covariance(core)
             if self.encoding_.blocks is not None:
                 return shrunk_between_groups(core, self.encoding_.blocks)
-            deviation = core.std(0)  # shrink correlations, not covariances of columns in different units
+            # shrink correlations, not covariances of columns in different units
+            deviation = core.std(0)
             return ledoit_wolf(core / deviation)[0] * np.outer(deviation, deviation)
         given = self._given("covariance", self.covariance, 2)
         require_covariance("covariance", given)
@@ -106,7 +120,8 @@ class GaussianKnockoffs(RowwiseGenerator):
         if array.shape != (self.n_features_in_,) * dimensions or not np.isfinite(array).all():
             raise ValueError(
                 f"{name} has shape {array.shape}; pass finite numbers of shape "
-                f"{(self.n_features_in_,) * dimensions}, one for each column of X (or pair of columns)."
+                f"{(self.n_features_in_,) * dimensions}, one for each column of X (or pair of "
+                f"columns)."
             )
         return array[np.ix_(*[self.modelled_] * dimensions)]
 
@@ -128,8 +143,8 @@ class GaussianKnockoffs(RowwiseGenerator):
 def gaussian_memory(rows: int, columns: int) -> float:
     """Estimate the bytes that a fit of Gaussian knockoffs takes at its peak.
 
-    About ten matrices of columns by columns (covariances, correlations, their inverses and the copies that LAPACK
-    works on), and the table with a standardised copy and the noise.
+    About ten matrices of columns by columns (covariances, correlations, their inverses and the
+    copies that LAPACK works on), and the table with a standardised copy and the noise.
     """
     return FLOAT64 * (10 * columns**2 + 3 * rows * columns)
 
@@ -156,15 +171,19 @@ def correlations(covariance: Array) -> tuple[Array, Array]:
     return covariance / np.outer(deviation, deviation), deviation
 
 
-def knockoff_gaps(covariance: Array, method: Method = "mvr", *, blocks: Indices | None = None) -> Array:
+def knockoff_gaps(
+    covariance: Array, method: Method = "mvr", *, blocks: Indices | None = None
+) -> Array:
     r"""The diagonal s of D in cov(x, x̃) = Σ - D, for columns of variance one and then scaled back.
 
-    `"mvr"` minimises $\operatorname{tr} (2\Sigma - D)^{-1} + \sum_j 1 / s_j$ (minimum variance-based
-    reconstructability), `"maxent"` maximises $\log\det(2\Sigma - D) + \sum_j \log s_j$ (entropy of x̃
-    given x), `"sdp"` maximises $\sum_j s_j$ with $s_j \le 1$, `"equi"` the same with all s_j equal. The
-    first by coordinate descent with rank-one updates, which keeps 2Σ - D and D positive definite by itself.
+    `"mvr"` minimises $\operatorname{tr} (2\Sigma - D)^{-1} + \sum_j 1 / s_j$ (minimum
+    variance-based reconstructability), `"maxent"` maximises $\log\det(2\Sigma - D) + \sum_j \log
+    s_j$ (entropy of x̃ given x), `"sdp"` maximises $\sum_j s_j$ with $s_j \le 1$, `"equi"` the same
+    with all s_j equal. The first by coordinate descent with rank-one updates, which keeps 2Σ - D
+    and D positive definite by itself.
 
-    With `blocks`, the number of each column's group, D itself is returned, which has a block per group.
+    With `blocks`, the number of each column's group, D itself is returned, which has a block per
+    group.
     """
     check_choice("method", method, METHODS)
     correlation, deviation = correlations(covariance)
@@ -185,7 +204,8 @@ def knockoff_gaps(covariance: Array, method: Method = "mvr", *, blocks: Indices 
 
 
 def knockoff_law(covariance: Array, gaps: Array) -> tuple[Array, Array]:
-    r"""P and C such that $\tilde x \mid x \sim \mathcal N(x - P (x - \mu), C)$: P = D Σ⁻¹, C = 2D - D Σ⁻¹ D.
+    r"""P and C such that $\tilde x \mid x \sim \mathcal N(x - P (x - \mu), C)$: P = D Σ⁻¹,
+    C = 2D - D Σ⁻¹ D.
 
     `gaps` is D, or its diagonal.
     """
@@ -198,7 +218,9 @@ def knockoff_law(covariance: Array, gaps: Array) -> tuple[Array, Array]:
     return pull, (spread + spread.T) / 2
 
 
-def take_gaps(arrays: dict[str, NDArray[Any]], shape: tuple[int, ...], blocks: Indices | None) -> Array:
+def take_gaps(
+    arrays: dict[str, NDArray[Any]], shape: tuple[int, ...], blocks: Indices | None
+) -> Array:
     """Take the gaps out of the arrays of a model file: matrices where columns are in groups."""
     if blocks is None:
         return take_array(arrays, "gaps", shape)
@@ -213,28 +235,34 @@ def require_covariance(name: str, matrix: Array) -> None:
     symmetric = np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-6, atol=0)
     if not symmetric or np.diag(matrix).min() <= 0:
         raise ValueError(
-            f"{name}: not a covariance matrix: it must be finite and symmetric, with variances above 0."
+            f"{name}: not a covariance matrix: it must be finite and symmetric, with variances "
+            f"above 0."
         )
 
 
 def invertible(covariance: Array, blocks: Indices | None = None) -> Array:
-    """The covariance, with the smallest eigenvalue of its correlations raised where it is next to nothing.
+    """The covariance, with the smallest eigenvalue of its correlations raised where it is next to
+    nothing.
 
-    Columns that others of their own group add up to do no harm, so nothing is said where there are `blocks`.
+    Columns that others of their own group add up to do no harm, so nothing is said where there are
+    `blocks`.
     """
     correlation, deviation = correlations(covariance)
     smallest = np.linalg.eigvalsh(correlation)[0]
     if smallest < -SINGULAR:
         raise ValueError(
-            f"covariance is not a covariance matrix: its correlations have the eigenvalue {smallest:.3g}, "
+            f"covariance is not a covariance matrix: its correlations have the eigenvalue "
+            f"{smallest:.3g}, "
             "which is below 0. Pass a positive definite matrix."
         )
     if smallest >= SINGULAR:
         return covariance
     if blocks is None:
         caution(
-            f"the covariance is all but singular (smallest eigenvalue of the correlations {smallest:.1e}); it is "
-            f"raised to {SINGULAR:g}, and columns that others add up to get near-copies, hardly to be selected. "
+            f"the covariance is all but singular (smallest eigenvalue of the correlations "
+            f"{smallest:.1e}); it is "
+            f"raised to {SINGULAR:g}, and columns that others add up to get near-copies, hardly "
+            f"to be selected. "
             'Drop such columns, collect more rows, or use covariance="ledoit-wolf".'
         )
     share = (SINGULAR - smallest) / (1 - smallest)

@@ -37,19 +37,21 @@ REGULARISATION = 1e-3  # of a column's variance
 class GaussianMixtureKnockoffs(RowwiseGenerator):
     """Knockoffs of a mixture of Gaussians (Gimenez, Ghorbani and Zou 2019).
 
-    A row's cluster is drawn from its posterior, then a Gaussian knockoff within that cluster. Exact where the
-    rows follow the given mixture.
+    A row's cluster is drawn from its posterior, then a Gaussian knockoff within that cluster. Exact
+    where the rows follow the given mixture.
 
     Parameters
     ----------
     clusters : int or "auto", default="auto"
-        Number of clusters; "auto" takes the best of 1 to `most_clusters` by the Bayesian information criterion.
+        Number of clusters; "auto" takes the best of 1 to `most_clusters` by the Bayesian
+        information criterion.
     method : {"mvr", "maxent", "sdp", "equi"}, default="mvr"
         How far knockoffs stand from their features, as for `GaussianKnockoffs`.
     most_clusters : int, default=5
         The most clusters that "auto" tries.
     weights : array of shape (n_clusters,), default=None
-        Weights of the mixture where it is known; together with `means` and `covariances`, or none of the three.
+        Weights of the mixture where it is known; together with `means` and `covariances`, or none
+        of the three.
     means : array of shape (n_clusters, n_features), default=None
         Means of the clusters.
     covariances : array of shape (n_clusters, n_features, n_features), default=None
@@ -96,14 +98,18 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
             check_count("clusters", self.clusters)
         given = [self.weights is not None, self.means is not None, self.covariances is not None]
         if any(given) and not all(given):
-            raise ValueError("weights, means and covariances describe one mixture: pass all three or none.")
+            raise ValueError(
+                "weights, means and covariances describe one mixture: pass all three or none."
+            )
 
     def _fit(self, core: Array, rng: np.random.Generator) -> None:
         if self.weights is not None:
             self._take_given()
         else:
             self._estimate(core, int(rng.integers(2**31)))
-        self.covariances_ = np.stack([invertible(c, self.encoding_.blocks) for c in self.covariances_])
+        self.covariances_ = np.stack(
+            [invertible(c, self.encoding_.blocks) for c in self.covariances_]
+        )
         self.gaps_ = np.stack(
             [knockoff_gaps(c, self.method, blocks=self.encoding_.blocks) for c in self.covariances_]
         )
@@ -112,18 +118,21 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
     def _fit_memory(self, rows: int, columns: int) -> float:
         most = self.most_clusters if self.clusters == "auto" else int(self.clusters)
         clusters = max(1, min(most, (rows - 1) // columns))  # more are not tried
-        # scikit-learn's mixture keeps covariances and the roots of their inverses, and those of its best start.
+        # scikit-learn's mixture keeps covariances and the roots of their inverses, and those of its
+        # best start.
         return gaussian_memory(rows, columns) + FLOAT64 * 8 * clusters * columns**2
 
     def _take_given(self) -> None:
         kept = self.modelled_
         weights, means, covariances = (
-            np.asarray(value, dtype=np.float64) for value in (self.weights, self.means, self.covariances)
+            np.asarray(value, dtype=np.float64)
+            for value in (self.weights, self.means, self.covariances)
         )
         count, features = len(weights), self.n_features_in_
         if means.shape != (count, features) or covariances.shape != (count, features, features):
             raise ValueError(
-                f"weights, means and covariances have shapes {weights.shape}, {means.shape}, {covariances.shape}; "
+                f"weights, means and covariances have shapes {weights.shape}, {means.shape}, "
+                f"{covariances.shape}; "
                 f"pass ({count},), ({count}, {features}) and ({count}, {features}, {features})."
             )
         if not np.isfinite(means).all():
@@ -133,14 +142,20 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
         self.covariances_ = covariances[:, kept][:, :, kept]
 
     def _estimate(self, core: Array, seed: int) -> None:
-        if self.clusters != "auto" and self.clusters > 1 and self.clusters * core.shape[1] >= len(core):
+        if (
+            self.clusters != "auto"
+            and self.clusters > 1
+            and self.clusters * core.shape[1] >= len(core)
+        ):
             raise ValueError(
                 f"clusters={self.clusters} of {core.shape[1]} columns need more than "
                 f"{self.clusters * core.shape[1]} rows; there are {len(core)}. Pass fewer clusters."
             )
         deviation = core.std(0)
         z = core / deviation
-        counts = range(1, self.most_clusters + 1) if self.clusters == "auto" else [int(self.clusters)]
+        counts = (
+            range(1, self.most_clusters + 1) if self.clusters == "auto" else [int(self.clusters)]
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             mixtures = [
@@ -150,12 +165,18 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
             ] or [GaussianMixture(1, reg_covar=REGULARISATION, random_state=seed).fit(z)]
         best = min(mixtures, key=lambda mixture: mixture.bic(z))
         labels = best.predict(z)
-        clusters = [z[labels == k] for k in range(best.n_components) if np.count_nonzero(labels == k) > 1]
-        # Shrunk within each cluster: EM's own covariances of a few hundred rows are too rough to invert.
+        clusters = [
+            z[labels == k] for k in range(best.n_components) if np.count_nonzero(labels == k) > 1
+        ]
+        # Shrunk within each cluster: EM's own covariances of a few hundred rows are too rough to
+        # invert.
         self.weights_ = np.array([len(rows) for rows in clusters]) / sum(map(len, clusters))
         self.means_ = np.stack([rows.mean(0) for rows in clusters]) * deviation
         blocks = self.encoding_.blocks
-        shrunk = [ledoit_wolf(r)[0] if blocks is None else shrunk_between_groups(r, blocks) for r in clusters]
+        shrunk = [
+            ledoit_wolf(r)[0] if blocks is None else shrunk_between_groups(r, blocks)
+            for r in clusters
+        ]
         self.covariances_ = np.stack(shrunk) * np.outer(deviation, deviation)
 
     def _find_laws(self) -> None:
@@ -165,7 +186,8 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
             self.covariances_.diagonal(axis1=1, axis2=2).mean(0)
         )  # so that no column's unit matters
         self._precision_roots = [
-            np.linalg.cholesky(np.linalg.inv(c / np.outer(self._unit, self._unit))) for c in self.covariances_
+            np.linalg.cholesky(np.linalg.inv(c / np.outer(self._unit, self._unit)))
+            for c in self.covariances_
         ]
 
     def _cluster(self, core: Array, uniform: Array) -> Indices:
@@ -175,7 +197,9 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
                 np.log(weight)
                 + np.log(np.diag(root)).sum()
                 - 0.5 * (((core - mean) / self._unit @ root) ** 2).sum(1)
-                for weight, mean, root in zip(self.weights_, self.means_, self._precision_roots, strict=True)
+                for weight, mean, root in zip(
+                    self.weights_, self.means_, self._precision_roots, strict=True
+                )
             ],
             axis=1,
         )

@@ -33,23 +33,25 @@ FINEST_GRID = 6  # decimals
 class HierarchicalKnockoffs(KnockoffGenerator):
     r"""Knockoffs of a table whose rows come in groups that are independent of each other.
 
-    Knockoffs that are drawn row by row are less alike within a group than the rows themselves, so that features
-    which a group has in common seem to matter. Here each row is taken apart, on a scale on which its columns are
-    close to normal, into $x_{gi} = a_g + e_{gi}$: a part that its group has in common and a part of its own, drawn
-    from their distribution given all rows of the group. Two generators, one for each part, give knockoffs of both,
-    and their sum is the knockoff of the row. Any random a that depends on the rows alone gives valid knockoffs as
-    long as a and e have knockoffs of their own; they are exact for hierarchical Gaussian rows with known
-    covariances. Columns that are constant within every group (the sex of a patient) have knockoffs that are
-    constant within every group.
+    Knockoffs that are drawn row by row are less alike within a group than the rows themselves, so
+    that features which a group has in common seem to matter. Here each row is taken apart, on a
+    scale on which its columns are close to normal, into $x_{gi} = a_g + e_{gi}$: a part that its
+    group has in common and a part of its own, drawn from their distribution given all rows of the
+    group. Two generators, one for each part, give knockoffs of both, and their sum is the knockoff
+    of the row. Any random a that depends on the rows alone gives valid knockoffs as long as a and e
+    have knockoffs of their own; they are exact for hierarchical Gaussian rows with known
+    covariances. Columns that are constant within every group (the sex of a patient) have knockoffs
+    that are constant within every group.
 
-    What is assumed: groups are independent of each other, the order of rows within a group does not matter (so a
-    drift over the visits of a patient is not modelled), and the e of different rows are independent of each other.
+    What is assumed: groups are independent of each other, the order of rows within a group does not
+    matter (so a drift over the visits of a patient is not modelled), and the e of different rows
+    are independent of each other.
 
     Parameters
     ----------
     generator : KnockoffGenerator, default=None
-        Unfitted generator for both parts; `DDLK()` by default. Independent groups are what it learns from, so
-        there should be as many of them as it would need rows.
+        Unfitted generator for both parts; `DDLK()` by default. Independent groups are what it
+        learns from, so there should be as many of them as it would need rows.
     random_state : int, Generator, RandomState or None, default=None
         Seed; the same seed gives the same knockoffs on the same machine.
 
@@ -74,7 +76,9 @@ class HierarchicalKnockoffs(KnockoffGenerator):
     True
     """
 
-    def __init__(self, generator: KnockoffGenerator | None = None, *, random_state: RandomState = None) -> None:
+    def __init__(
+        self, generator: KnockoffGenerator | None = None, *, random_state: RandomState = None
+    ) -> None:
         self.generator = generator
         self.random_state = random_state
 
@@ -98,9 +102,11 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         groups : array-like of shape (n_rows,)
             One label per row; rows with the same label belong together.
         kinds : dict of column names (or numbers) to kinds, default=None
-            Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}`.
+            Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward":
+            "nominal"}`.
         feature_groups : dict of group names to lists of column names (or numbers), default=None
-            Columns that are only ever swapped together (not to be confused with `groups`, which are of rows).
+            Columns that are only ever swapped together (not to be confused with `groups`, which are
+            of rows).
         """
         table, rng = self._begin_fit(X, kinds, feature_groups)
         labels = self._labels(X, groups, len(table))
@@ -109,17 +115,22 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         if count < MIN_ROWS:
             raise ValueError(
                 f"groups has {counted(count, 'different label')}; at least {MIN_ROWS} groups are "
-                "needed, since only different groups are independent of each other. Collect more groups."
+                "needed, since only different groups are independent of each other. Collect more "
+                "groups."
             )
         if count == len(labels):
             raise ValueError(
-                f"groups has a label of its own for each of the {count} rows, so that nothing says how rows of a "
-                "group differ. Pass labels that repeat, or use the generator itself, for independent rows."
+                f"groups has a label of its own for each of the {count} rows, so that nothing "
+                f"says how rows of a "
+                "group differ. Pass labels that repeat, or use the generator itself, for "
+                "independent rows."
             )
         if count < max(2 * MIN_ROWS, table.shape[1]):
             caution(
-                f"There are only {count} groups for {table.shape[1]} columns: what the rows of a group have in "
-                "common can hardly be learned, and false discoveries are bounded less well. More groups help; "
+                f"There are only {count} groups for {table.shape[1]} columns: what the rows of a "
+                f"group have in "
+                "common can hardly be learned, and false discoveries are bounded less well. More "
+                "groups help; "
                 "more rows per group do not."
             )
         self._describe(_with_kinds_of_groups(table, labels), rng)
@@ -144,14 +155,16 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         n_draws: int | None = None,
         random_state: RandomState = None,
     ) -> Any:
-        """Draw knockoffs of the rows of X, a table like X, or a list of `n_draws` independent such tables.
+        """Draw knockoffs of the rows of X, a table like X,
+        or a list of `n_draws` independent such tables.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
             The features.
         groups : array-like of shape (n_rows,)
-            One label per row. All rows of a group must be passed together: their knockoffs depend on each other.
+            One label per row. All rows of a group must be passed together: their knockoffs depend
+            on each other.
         n_draws : int, default=None
             How many tables to draw.
         random_state : int, Generator, RandomState or None, default=None
@@ -161,11 +174,16 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         labels = self._labels(X, groups, len(table))
         self._warn_of_unseen(table)
         self._require_constant_within(table.codes, labels)
-        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
+        rng = random_generator(
+            self.random_state if random_state is None else random_state, stream=1
+        )
         if n_draws is None:
             return self._as_table(X, table, self._draw(table.codes, labels, rng))
         check_count("n_draws", n_draws)
-        return [self._as_table(X, table, self._draw(table.codes, labels, draw)) for draw in rng.spawn(n_draws)]
+        return [
+            self._as_table(X, table, self._draw(table.codes, labels, draw))
+            for draw in rng.spawn(n_draws)
+        ]
 
     def _as_table(self, X: Any, table: Table, drawn: Array) -> Any:
         self._require_finite_draws(drawn)
@@ -175,38 +193,48 @@ class HierarchicalKnockoffs(KnockoffGenerator):
     def _on_grids(self, codes: Array, of: Array) -> Array:
         """Knockoffs `codes` of the cells `of`, rounded to the grid where these lie on it.
 
-        Rounding both of a pair commutes with swaps, and leaves a cell on the grid as it is. So knockoffs that are
-        rounded are knockoffs of the cells.
+        Rounding both of a pair commutes with swaps, and leaves a cell on the grid as it is. So
+        knockoffs that are rounded are knockoffs of the cells.
         """
         for j in np.flatnonzero(self._decimals >= 0):
             decimals = int(self._decimals[j])
             lies = (np.round(of[:, j], decimals) == of[:, j]) | np.isnan(of[:, j])
-            codes[lies, j] = np.round(codes[lies, j], decimals) + 0.0  # 0.0 in place of -0.0, which files show
+            # 0.0 in place of -0.0, which files show
+            codes[lies, j] = np.round(codes[lies, j], decimals) + 0.0
         return codes
 
     def _fit_memory(self, rows: int, columns: int) -> float:
-        """Covariances, their inverses and decompositions for each size of group, beside the parts' own need."""
+        """Covariances, their inverses and decompositions for each size of group,
+        beside the parts' own need.
+        """
         return FLOAT64 * columns * (10 * columns + 6 * rows)
 
     def _require_constant_within(self, core: Array, labels: Indices) -> None:
-        """Refuse columns that vary within groups although they did not in the fit: their own part is unknown."""
+        """Refuse columns that vary within groups although they did not in the fit:
+        their own part is unknown.
+        """
         if len(core) == 0:
             return
         constant = self.modelled_.copy()
-        constant[self.encoding_.unit[~self._constant_within & (self.encoding_.unit < len(constant))]] = False
+        constant[
+            self.encoding_.unit[~self._constant_within & (self.encoding_.unit < len(constant))]
+        ] = False
         varying = constant & ~constant_within(np.nan_to_num(core, nan=np.inf), labels)
         if varying.any():
             which = listing([column_name(self._names, j) for j in np.flatnonzero(varying)])
             raise ValueError(
-                f"HierarchicalKnockoffs: {which} was constant within every group of the fit and varies within "
+                f"HierarchicalKnockoffs: {which} was constant within every group of the fit and "
+                f"varies within "
                 "groups of these rows. Fit on rows where it varies."
             )
 
     def _labels(self, X: Any, groups: Any, rows: int) -> Indices:
         if groups is None:
             raise ValueError(
-                "HierarchicalKnockoffs: groups is missing. Pass groups= (--groups COL at the command line), one "
-                "label per row; rows with the same label belong together. For rows that are independent of each "
+                "HierarchicalKnockoffs: groups is missing. Pass groups= (--groups COL at the "
+                "command line), one "
+                "label per row; rows with the same label belong together. For rows that are "
+                "independent of each "
                 "other use the generator itself."
             )
         require_same_order(X, groups=groups, who="HierarchicalKnockoffs")
@@ -217,7 +245,8 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         if len(core) == 0:
             return np.empty((0, self.encoding_.width))
         for_latents, parts, for_between, for_within = rng.spawn(4)
-        # Numbers that overflow are found by checks that name their columns; numpy's warnings do not.
+        # Numbers that overflow are found by checks that name their columns; numpy's warnings do
+        # not.
         with np.errstate(over="ignore", invalid="ignore"):
             z, _ = self._scale.forward(self._encode_groups(core, labels, for_latents))
             common, own = self._parts(z, labels, parts)
@@ -242,25 +271,33 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         return common, own
 
     def _fit_part(self, part: Array, seed: int) -> KnockoffGenerator:
-        model = clone(GENERATORS[DEFAULT]() if self.generator is None else self.generator).set_params(
-            random_state=seed
-        )
+        model = clone(
+            GENERATORS[DEFAULT]() if self.generator is None else self.generator
+        ).set_params(random_state=seed)
         with collect_cautions():  # about the parts, which the user does not know
-            # A generator takes two varying columns or more; what is added here is cut off from its draws.
+            # A generator takes two varying columns or more; what is added here is cut off from its
+            # draws.
             missing = max(0, MIN_COLUMNS - np.count_nonzero(part.std(0) > 0))
             columns = _with_noise(part, part.shape[1] + missing, np.random.default_rng(seed))
-            # Parts of discrete columns repeat within a group of the fit, and are others in every further draw.
+            # Parts of discrete columns repeat within a group of the fit, and are others in every
+            # further draw.
             kinds = dict.fromkeys(range(columns.shape[1]), "continuous")
             return model.fit(columns, kinds=kinds, feature_groups=self._groups_of_parts())
 
     def _groups_of_parts(self) -> dict[str, list[int]]:
-        """The groups of features as groups of internal columns, which are the columns of the parts."""
+        """The groups of features as groups of internal columns,
+        which are the columns of the parts.
+        """
         blocks = self.encoding_.blocks
         several = [] if blocks is None else np.flatnonzero(np.bincount(blocks) > 1)
         return {f"group {g}": np.flatnonzero(blocks == g).tolist() for g in several}
 
-    def _sample_part(self, model: KnockoffGenerator, part: Array, rng: np.random.Generator) -> Array:
-        return model.sample(_with_noise(part, model.n_features_in_, rng), random_state=rng)[:, : part.shape[1]]
+    def _sample_part(
+        self, model: KnockoffGenerator, part: Array, rng: np.random.Generator
+    ) -> Array:
+        return model.sample(_with_noise(part, model.n_features_in_, rng), random_state=rng)[
+            :, : part.shape[1]
+        ]
 
     @property
     def _draws_latents_apart(self) -> bool:
@@ -269,24 +306,32 @@ class HierarchicalKnockoffs(KnockoffGenerator):
     def _check_settings(self) -> None:
         if not (self.generator is None or isinstance(self.generator, KnockoffGenerator)):
             raise ValueError(
-                f"generator={self.generator!r} is not valid: pass an unfitted generator such as DDLK(), or None."
+                f"generator={self.generator!r} is not valid: pass an unfitted generator such as "
+                f"DDLK(), or None."
             )
         if isinstance(self.generator, HierarchicalKnockoffs):
-            raise ValueError("generator is a HierarchicalKnockoffs already: pass the generator for its parts.")
+            raise ValueError(
+                "generator is a HierarchicalKnockoffs already: pass the generator for its parts."
+            )
         if self.generator is not None and self.generator.__sklearn_is_fitted__():
             raise ValueError(
-                f"generator={self.generator!r} is fitted to rows already, and two others are to be fitted to the "
+                f"generator={self.generator!r} is fitted to rows already, and two others are to "
+                f"be fitted to the "
                 "parts of rows. Pass an unfitted generator."
             )
         if self.generator is not None and self.generator.has_given_model():
             raise ValueError(
-                f"generator={self.generator!r} has a given model of rows, which is not one of their parts. Pass a "
+                f"generator={self.generator!r} has a given model of rows, which is not one of "
+                f"their parts. Pass a "
                 "generator that learns its model."
             )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header: dict[str, Any] = {"default_generator": self.generator is None, "parts": {}}
-        arrays: dict[str, NDArray[Any]] = {"constant_within": self._constant_within, "decimals": self._decimals}
+        arrays: dict[str, NDArray[Any]] = {
+            "constant_within": self._constant_within,
+            "decimals": self._decimals,
+        }
         arrays |= scale_arrays(self._scale)
         arrays |= {f"hierarchy.{name}": array for name, array in asdict(self.hierarchy_).items()}
         for name, model in (("between", self.between_), ("within", self.within_)):
@@ -310,7 +355,9 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         columns = self._modelled_count
         self._scale = restore_scale(arrays, columns)
         shapes = {"mean": (columns,), "between": (columns, columns), "within": (columns, columns)}
-        parameters = {k: take_array(arrays, f"hierarchy.{k}", s).astype(np.float64) for k, s in shapes.items()}
+        parameters = {
+            k: take_array(arrays, f"hierarchy.{k}", s).astype(np.float64) for k, s in shapes.items()
+        }
         self.hierarchy_ = Hierarchy(**parameters)
         self.hierarchy_.require_covariances()
         self._constant_within = take_array(arrays, "constant_within", (columns,), "b")
@@ -352,7 +399,8 @@ def _with_kinds_of_groups(table: Table, labels: Indices) -> Table:
 
 
 def _decimals_of_grids(table: Table, schema: Schema) -> Indices:
-    """Return the decimals of columns that lie on a grid and are modelled as continuous; -1 for all others.
+    """Return the decimals of columns that lie on a grid and are modelled as continuous;
+    -1 for all others.
 
     Values with one decimal hardly repeat among few groups; they repeat within groups.
     """
@@ -360,7 +408,9 @@ def _decimals_of_grids(table: Table, schema: Schema) -> Indices:
     for j, (alone, own) in enumerate(zip(table.schema, schema, strict=True)):
         if alone.kind in ("ordinal", "semicontinuous") and not own.discrete:
             values = np.unique(table.codes[~np.isnan(table.codes[:, j]), j])
-            fitting = (d for d in range(FINEST_GRID + 1) if np.array_equal(np.round(values, d), values))
+            fitting = (
+                d for d in range(FINEST_GRID + 1) if np.array_equal(np.round(values, d), values)
+            )
             found[j] = next(fitting, -1)
     return found
 

@@ -27,7 +27,9 @@ class Hierarchy:
     within: Array
 
     def draw_common_parts(self, x: Array, labels: Indices, noise: Array) -> Array:
-        """Draw a from its distribution given the rows of each group; `noise` has one normal row per group."""
+        """Draw a from its distribution given the rows of each group;
+        `noise` has one normal row per group.
+        """
         counts, means = group_means(x, labels)
         drawn = np.empty_like(means)
         for size in np.unique(counts):
@@ -39,7 +41,9 @@ class Hierarchy:
         return drawn
 
     def _posterior(self, size: int) -> tuple[Array, Array]:
-        """How far the mean of `size` rows moves the estimate of a, and the covariance that is left."""
+        """How far the mean of `size` rows moves the estimate of a,
+        and the covariance that is left.
+        """
         gain = np.linalg.solve(self.between + self.within / size, self.between).T
         left = self.between - gain @ self.between
         return gain, (left + left.T) / 2
@@ -47,7 +51,10 @@ class Hierarchy:
     def require_covariances(self) -> None:
         """Raise a ValueError if the model, read from a file, is none."""
         for covariance in (self.between, self.within):
-            if not np.allclose(covariance, covariance.T) or np.linalg.eigvalsh(covariance)[0] < -ROUNDING:
+            if (
+                not np.allclose(covariance, covariance.T)
+                or np.linalg.eigvalsh(covariance)[0] < -ROUNDING
+            ):
                 raise ValueError("a covariance of the hierarchy is not symmetric and positive")
         if np.linalg.eigvalsh(self.between)[0] <= 0:
             raise ValueError("the covariance between groups is singular")
@@ -56,7 +63,8 @@ class Hierarchy:
 def fit_hierarchy(x: Array, labels: Indices) -> Hierarchy:
     """Fit the model: contrasts within groups give Σ_e, the EM algorithm μ and Σ_a.
 
-    Both covariances are shrunk towards their diagonals (Ledoit and Wolf): groups may be fewer than columns.
+    Both covariances are shrunk towards their diagonals (Ledoit and Wolf): groups may be fewer than
+    columns.
     """
     counts, means = group_means(x, labels)
     contrasts = within_contrasts(x, labels)  # whose mean is known to be zero
@@ -89,9 +97,11 @@ def group_means(x: Array, labels: Indices) -> tuple[Indices, Array]:
 
 
 def within_contrasts(x: Array, labels: Indices) -> Array:
-    """Each row but the first of its group against the mean of those before it, scaled to a row's own variance.
+    """Each row but the first of its group against the mean of those before it,
+    scaled to a row's own variance.
 
-    These (Helmert's) contrasts have the covariance Σ_e and do not depend on each other or on the group's mean.
+    These (Helmert's) contrasts have the covariance Σ_e and do not depend on each other or on the
+    group's mean.
     """
     order = np.argsort(labels, kind="stable")
     x, sorted_labels = x[order], labels[order]
@@ -107,7 +117,11 @@ def within_contrasts(x: Array, labels: Indices) -> Array:
 
 def _shrinkage(centred: Array) -> float:
     deviation = np.sqrt((centred**2).mean(0))
-    return float(ledoit_wolf_shrinkage(centred / np.where(deviation > 0, deviation, 1.0), assume_centered=True))
+    return float(
+        ledoit_wolf_shrinkage(
+            centred / np.where(deviation > 0, deviation, 1.0), assume_centered=True
+        )
+    )
 
 
 def _shrunk(covariance: Array, shrinkage: float) -> Array:

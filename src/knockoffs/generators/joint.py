@@ -42,8 +42,9 @@ from knockoffs.schema.schema import Kind
 class JointDensity(NetworkModel):
     """The density of a table's rows: stage 1 of DDLK as an estimator.
 
-    It scores and samples rows, and knows each feature's distribution given all the others (`conditional`),
-    which is what a randomisation test needs. Settings that are not listed here are those of `DDLK`.
+    It scores and samples rows, and knows each feature's distribution given all the others
+    (`conditional`), which is what a randomisation test needs. Settings that are not listed here are
+    those of `DDLK`.
 
     Parameters
     ----------
@@ -127,19 +128,30 @@ class JointDensity(NetworkModel):
         """
         table = self._read(X)
         self._warn_of_unseen(table)
-        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
-        return TableConditionals(self.model_.scale, self.model_.density, self.encoding_, table.codes, rng)
+        rng = random_generator(
+            self.random_state if random_state is None else random_state, stream=1
+        )
+        return TableConditionals(
+            self.model_.scale, self.model_.density, self.encoding_, table.codes, rng
+        )
 
-    def conditional(self, X: Any, feature: int, *, random_state: RandomState = None) -> FeatureConditional:
-        """Return the distribution of one feature, by its number, given all the others, for the rows of X."""
+    def conditional(
+        self, X: Any, feature: int, *, random_state: RandomState = None
+    ) -> FeatureConditional:
+        """Return the distribution of one feature, by its number, given all the others,
+        for the rows of X.
+        """
         check_is_fitted(self)
         check_count("feature", feature, least=0, most=self.n_features_in_ - 1)
         return self.conditionals(X, random_state=random_state).of(feature)
 
     def with_model_of(self, other: TableModel, model: JointModel) -> Self:
-        """Take over a fitted model of rows, and how `other` sees the table that it was fitted on."""
+        """Take over a fitted model of rows, and how `other` sees the table that it was fitted
+        on.
+        """
         self.schema_, self.fingerprints_ = other.schema_, other.fingerprints_
-        self.encoding_ = replace(other.encoding_, swapped=None)  # a density knows no groups of features
+        # a density knows no groups of features
+        self.encoding_ = replace(other.encoding_, swapped=None)
         self.n_features_in_, self._names = other.n_features_in_, other._names
         if (names := getattr(other, "feature_names_in_", None)) is not None:
             self.feature_names_in_ = names
@@ -160,9 +172,13 @@ class JointDensity(NetworkModel):
         """New rows, as an array with the columns of the fit."""
         check_is_fitted(self)
         check_count("n_samples", n_samples)
-        rng = random_generator(self.random_state if random_state is None else random_state, stream=1)
+        rng = random_generator(
+            self.random_state if random_state is None else random_state, stream=1
+        )
         density = self.model_.density
-        z = in_chunks(lambda *noise: density.sample(Noise(*noise)), *draw_noise(rng, n_samples, density))
+        z = in_chunks(
+            lambda *noise: density.sample(Noise(*noise)), *draw_noise(rng, n_samples, density)
+        )
         core = self.model_.from_scale(z)
         self._require_finite_draws(core)
         return self.encoding_.decode(core)
@@ -173,13 +189,18 @@ class JointDensity(NetworkModel):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         model = self.model_
-        header = {"network": model.density.shape(), "history": [asdict(phase) for phase in self.history_]}
+        header = {
+            "network": model.density.shape(),
+            "history": [asdict(phase) for phase in self.history_],
+        }
         return header, scale_arrays(model.scale) | network_arrays("joint", model.density)
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         columns = self._modelled_count
         device = torch_device(self.device)
-        density = restore_density(header["network"], "joint", arrays, features=columns, context=0, device=device)
+        density = restore_density(
+            header["network"], "joint", arrays, features=columns, context=0, device=device
+        )
         self.history_ = restore_history(header["history"])
         scale = restore_scale(arrays, columns).converted(torch.as_tensor)
         self.model_ = JointModel(scale, density, None, self.history_)

@@ -26,13 +26,26 @@ from knockoffs.generators.clusters import (
     fit_clustered,
     joint_conditionals,
 )
-from knockoffs.generators.linear import Estimator, LinearGaussian, Moments, fit_factor, fit_shrunk, fit_sparse
+from knockoffs.generators.linear import (
+    Estimator,
+    LinearGaussian,
+    Moments,
+    fit_factor,
+    fit_shrunk,
+    fit_sparse,
+)
 from knockoffs.generators.rows import FitRows, check_most_rows, draw_rows, some_rows
 from knockoffs.generators.saved_networks import training_memory
 from knockoffs.generators.views import silence_views, view_joint
 from knockoffs.kinds.scales import Scale, normal_scale, standard_scale
 from knockoffs.runtime.arrays import Array
-from knockoffs.runtime.checks import check_choice, check_count, check_fraction, check_number, check_widths
+from knockoffs.runtime.checks import (
+    check_choice,
+    check_count,
+    check_fraction,
+    check_number,
+    check_widths,
+)
 from knockoffs.runtime.memory import FLOAT64
 from knockoffs.runtime.randomness import RandomState, torch_generator
 
@@ -59,7 +72,9 @@ class NetworkSettings:
     several_draws: bool = False  # of the latents of each row: see `fit_rows` and `views`
 
     def check(self, stage: str = "") -> None:
-        """Raise an error for settings out of range; `stage` is the prefix of the stage's own arguments."""
+        """Raise an error for settings out of range;
+        `stage` is the prefix of the stage's own arguments.
+        """
         check_count("components", self.components)
         check_widths("hidden", self.hidden)
         check_choice("start", self.start, get_args(Start))
@@ -72,7 +87,9 @@ class NetworkSettings:
         check_number("averaging", self.schedule.averaging, least=0, below=1)
 
     def with_longer_epochs(self) -> NetworkSettings:
-        """Larger batches and steps, longer epochs and averages, for many rows from which much is to be learned."""
+        """Larger batches and steps, longer epochs and averages,
+        for many rows from which much is to be learned.
+        """
         given = self.schedule
         longer = replace(
             given,
@@ -83,7 +100,9 @@ class NetworkSettings:
         return replace(self, learning_rate=_LARGER * self.learning_rate, schedule=longer)
 
     def phases(self) -> list[Phase]:
-        """From a linear start first one network for all columns, then each its own; else the latter alone."""
+        """From a linear start first one network for all columns, then each its own;
+        else the latter alone.
+        """
         if self.start == "random":
             return [Phase("networks", False, self.learning_rate, self.schedule)]
         return [
@@ -97,26 +116,38 @@ class NetworkSettings:
                     first_patience=_SHARED_FIRST_PATIENCE,
                 ),
             ),
-            # Networks of single columns first get worse, then better, on tables that profit most from them.
-            Phase("own networks", False, self.learning_rate * self._own_rate, self.schedule, follows_gains=True),
+            # Networks of single columns first get worse, then better, on tables that profit most
+            # from them.
+            Phase(
+                "own networks",
+                False,
+                self.learning_rate * self._own_rate,
+                self.schedule,
+                follows_gains=True,
+            ),
         ]
 
     @property
     def _own_rate(self) -> float:
-        """Own networks go slowly, since each soon knows its rows by heart, but for rows with several draws."""
+        """Own networks go slowly, since each soon knows its rows by heart,
+        but for rows with several draws.
+        """
         return 1.0 if self.several_draws else 1 / 3
 
 
 _LARGER, _LONGER = 2, 3  # batches, epochs and steps; averages
-# One network for all columns learns from d times the data, and shows soon whether there is anything to learn.
+# One network for all columns learns from d times the data, and shows soon whether there is anything
+# to learn.
 _SHARED_FIRST_PATIENCE = 2
-# Standard errors by which held-out losses must fall for more of the same to be worth its time. The paper's
-# networks, which begin at random, go on after any gain.
+# Standard errors by which held-out losses must fall for more of the same to be worth its time. The
+# paper's networks, which begin at random, go on after any gain.
 _LEAST_GAIN: dict[Start, float] = {"linear": 1.0, "random": 0.0}
 
 
 class NetworkModel(SavedModel):
-    """What DDLK and JointDensity share: settings of networks, and the rows that these learn from."""
+    """What DDLK and JointDensity share: settings of networks,
+    and the rows that these learn from.
+    """
 
     def __init__(
         self,
@@ -149,7 +180,9 @@ class NetworkModel(SavedModel):
         self.random_state = random_state
         self.progress = progress
 
-    def _settings(self, learning_rate: float, epochs: int, several_draws: bool = False) -> NetworkSettings:
+    def _settings(
+        self, learning_rate: float, epochs: int, several_draws: bool = False
+    ) -> NetworkSettings:
         schedule = Schedule(
             epochs,
             self.batch_size,
@@ -158,7 +191,9 @@ class NetworkModel(SavedModel):
             epoch_steps=self.epoch_steps,
             least_gain=_LEAST_GAIN.get(self.start, 0.0),
         )
-        return NetworkSettings(self.components, self.hidden, self.start, learning_rate, schedule, several_draws)
+        return NetworkSettings(
+            self.components, self.hidden, self.start, learning_rate, schedule, several_draws
+        )
 
     def _check_settings(self) -> None:
         check_choice("scale", self.scale, get_args(ScaleName))
@@ -176,8 +211,11 @@ def starts_memory(settings: NetworkSettings, scale: ScaleName, rows: int, column
     if settings.start == "random" and scale != "auto":
         return 0.0
     scales = 2 if scale == "auto" else 1
-    # A matrix of columns by columns for each estimator; for each number of clusters one per cluster and two more.
-    matrices = len(ESTIMATORS) + sum(clusters + 2 for clusters in range(2, most_clusters(settings, rows) + 1))
+    # A matrix of columns by columns for each estimator; for each number of clusters one per cluster
+    # and two more.
+    matrices = len(ESTIMATORS) + sum(
+        clusters + 2 for clusters in range(2, most_clusters(settings, rows) + 1)
+    )
     return FLOAT64 * (10 + scales * matrices) * columns**2
 
 
@@ -210,7 +248,9 @@ def density_maker(
 
 @dataclass(frozen=True, slots=True)
 class JointModel:
-    """A fitted q_joint, the scale it lives on, and the linear model it began as (None if it began at random)."""
+    """A fitted q_joint, the scale it lives on, and the linear model it began as (None if it began
+    at random).
+    """
 
     scale: Scale[Tensor]
     density: AutoregressiveDensity
@@ -218,7 +258,9 @@ class JointModel:
     history: list[History]
 
     def to_scale(self, x: Array) -> tuple[Tensor, Tensor]:
-        """The rows on the model's scale (in its precision, on its device), and the sum of log-derivatives."""
+        """The rows on the model's scale (in its precision, on its device),
+        and the sum of log-derivatives.
+        """
         z, log_slope = self.scale.forward(torch.as_tensor(x))
         return z.to(self.density.weight), log_slope.sum(1)
 
@@ -259,7 +301,8 @@ def fit_joint_model(
     model = train(single.scale, None if settings.start == "random" else single.linear)
     if settings.start == "linear" and clustered is not None:
         gain = clustered.scores - model.log_prob(held_out)
-        # Knockoffs keep to the cluster of their row, which costs power: more than luck must speak for clusters.
+        # Knockoffs keep to the cluster of their row, which costs power: more than luck must speak
+        # for clusters.
         if gain.mean() > 2 * gain.std() / len(gain) ** 0.5:
             model = train(clustered.scale, clustered.linear)
     return model
@@ -270,8 +313,8 @@ def best_starts(
 ) -> tuple[_Candidate, _Candidate | None]:
     """The best linear model without clusters, and the best one with clusters where there is any.
 
-    The two are told apart only later: a trained network can make up for curvature, for which clusters are
-    a poor stand-in, so the second must beat the first after the first is trained.
+    The two are told apart only later: a trained network can make up for curvature, for which
+    clusters are a poor stand-in, so the second must beat the first after the first is trained.
     """
     views = [_Scaled.of(x, held_out, s) for s in _scales(x, scale)]
     singles = [list(_singles(view)) for view in views]
@@ -293,7 +336,9 @@ def _scales(x: Array, name: ScaleName) -> Iterator[Scale[Tensor]]:
 
 @dataclass(frozen=True, slots=True)
 class _Scaled:
-    """Training and held-out rows on a scale, and the sum of log-derivatives of each held-out row."""
+    """Training and held-out rows on a scale, and the sum of log-derivatives of each held-out
+    row.
+    """
 
     scale: Scale[Tensor]
     x: Array
@@ -346,7 +391,9 @@ def _train(
     device: torch.device,
     rng: np.random.Generator,
 ) -> JointModel:
-    z, z_held_out = (scale.forward(torch.as_tensor(t))[0].to(torch.get_default_dtype()) for t in (x, held_out))
+    z, z_held_out = (
+        scale.forward(torch.as_tensor(t))[0].to(torch.get_default_dtype()) for t in (x, held_out)
+    )
     options: dict[str, Any] = {
         "components": settings.components,
         "hidden": settings.hidden,

@@ -1,7 +1,7 @@
 """Linear-Gaussian models of a table: each column a regression on the columns before it.
 
-They are where DDLK begins (see `starts`). Three ways to estimate one, for three kinds of dependence:
-a few strong neighbours (sparse), common factors (factor), neither (shrunk).
+They are where DDLK begins (see `starts`). Three ways to estimate one, for three kinds of
+dependence: a few strong neighbours (sparse), common factors (factor), neither (shrunk).
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Moments:
 
     @cached_property
     def directions(self) -> Array:
-        """The leading eigenvectors of the correlations, `[d, directions]`, from which all factor models begin."""
+        """The leading eigenvectors of the correlations, `[d, directions]`,
+        from which all factor models begin.
+        """
         root = np.sqrt(np.diag(self.covariance))
         size = len(root)
         last = (max(0, size - MOST_FACTORS - MORE_DIRECTIONS), size - 1)
@@ -111,7 +113,9 @@ def fit_factor(moments: Moments, factors: int) -> LinearGaussian:
     for _ in range(ITERATIONS):
         root = np.sqrt(psi)
         values, directions = _leading(moments.covariance / root[:, None] / root, directions)
-        loadings = root[:, None] * directions[:, :factors] * np.sqrt(np.maximum(values[:factors] - 1, 0))
+        loadings = (
+            root[:, None] * directions[:, :factors] * np.sqrt(np.maximum(values[:factors] - 1, 0))
+        )
         before, psi = psi, np.maximum(diagonal - (loadings**2).sum(1), 1e-4 * diagonal)
         if np.abs(psi / before - 1).max() < TOLERANCE:
             break
@@ -119,7 +123,8 @@ def fit_factor(moments: Moments, factors: int) -> LinearGaussian:
 
 
 def _leading(matrix: Array, near: Array) -> tuple[Array, Array]:
-    """The largest eigenvalues, falling, and their eigenvectors; `near` are those of a matrix that is much like it.
+    """The largest eigenvalues, falling, and their eigenvectors;
+    `near` are those of a matrix that is much like it.
 
     Two steps of a subspace iteration from there take a fraction of the time.
     """
@@ -134,18 +139,24 @@ def _leading(matrix: Array, near: Array) -> tuple[Array, Array]:
 
 
 def fit_sparse(moments: Moments, gamma: float = 1.0) -> LinearGaussian:
-    """Forward selection of each column's predictors among the earlier ones, stopped by the extended BIC.
+    """Forward selection of each column's predictors among the earlier ones,
+    stopped by the extended BIC.
 
-    `gamma` weighs the number of candidates: 1 suits few strong neighbours, 0 (the plain BIC) many weak ones.
+    `gamma` weighs the number of candidates: 1 suits few strong neighbours, 0 (the plain BIC) many
+    weak ones.
     """
     rows, covariance = moments.rows, moments.covariance
     features = len(covariance)
     slope = np.zeros((features, features))
     variance = np.diag(covariance).copy()
     for j in range(1, features):
-        chosen, rest = _forward_selection(covariance[:j, :j], covariance[j, :j], covariance[j, j], rows, gamma)
+        chosen, rest = _forward_selection(
+            covariance[:j, :j], covariance[j, :j], covariance[j, j], rows, gamma
+        )
         if chosen:
-            slope[j, chosen] = np.linalg.solve(covariance[np.ix_(chosen, chosen)], covariance[chosen, j])
+            slope[j, chosen] = np.linalg.solve(
+                covariance[np.ix_(chosen, chosen)], covariance[chosen, j]
+            )
         variance[j] = rest * rows / (rows - len(chosen) - 1)
     return LinearGaussian(moments.mean, slope, variance)
 

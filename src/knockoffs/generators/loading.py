@@ -40,4 +40,6 @@ def load_generator(path: str | os.PathLike[str]) -> KnockoffGenerator:
         return HierarchicalKnockoffs.load(path)
     if kind in BY_KIND:
         return BY_KIND[kind].load(path)
-    raise ModelFileError(f"{os.fspath(path)!r} holds a {kind} model, which is not a generator of knockoffs.")
+    raise ModelFileError(
+        f"{os.fspath(path)!r} holds a {kind} model, which is not a generator of knockoffs."
+    )

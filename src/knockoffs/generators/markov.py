@@ -17,8 +17,11 @@ def markov_knockoffs(initial: Array, transitions: Array, z: Indices, uniform: Ar
     return z_tilde
 
 
-def steps(initial: Array, transitions: Array, z: Indices, z_tilde: Indices) -> Iterator[tuple[int, Array]]:
-    r"""Yield, place by place, the distribution of z̃_j given z and the z̃ before it, which must be filled in first.
+def steps(
+    initial: Array, transitions: Array, z: Indices, z_tilde: Indices
+) -> Iterator[tuple[int, Array]]:
+    r"""Yield, place by place, the distribution of z̃_j given z and the z̃ before it,
+    which must be filled in first.
 
     $P(\tilde z_j = k) \propto
     q_j(k \mid z_{j-1}) q_j(k \mid \tilde z_{j-1}) q_{j+1}(z_{j+1} \mid k) / N_{j-1}(k)$,
@@ -31,14 +34,17 @@ def steps(initial: Array, transitions: Array, z: Indices, z_tilde: Indices) -> I
             weight = np.broadcast_to(initial, normaliser.shape)
         else:
             before = transitions[j - 1]
-            weight = before[z[:, j - 1]] * before[z_tilde[:, j - 1]] / np.maximum(normaliser, 1e-300)
+            weight = (
+                before[z[:, j - 1]] * before[z_tilde[:, j - 1]] / np.maximum(normaliser, 1e-300)
+            )
         if j + 1 < places:
             after = transitions[j]
             normaliser = weight @ after
             scale = np.maximum(normaliser.max(1, keepdims=True), 1e-300)  # only ratios matter
             normaliser = normaliser / scale
             weight = weight * after[:, z[:, j + 1]].T
-        yield j, weight / np.maximum(weight.sum(1, keepdims=True), 1e-300)  # 0 for all after what cannot be
+        # 0 for all after what cannot be
+        yield j, weight / np.maximum(weight.sum(1, keepdims=True), 1e-300)
 
 
 def draw_states(chance: Array, uniform: Array) -> Indices:

@@ -10,7 +10,9 @@ from knockoffs.generators.base import KnockoffGenerator
 
 
 class Classes(UserDict[str, Any]):
-    """Classes by some name, given where they are; each is imported when asked for, since some need torch."""
+    """Classes by some name, given where they are; each is imported when asked for,
+    since some need torch.
+    """
 
     def __getitem__(self, key: str) -> type[KnockoffGenerator]:
         module, _, kind = self.data[key].partition(":")
@@ -28,4 +30,5 @@ _PLACES = {
 }
 DEFAULT = "ddlk"
 GENERATORS = Classes(_PLACES)
-BY_KIND = Classes({place.partition(":")[2]: place for place in _PLACES.values()})  # as model files name them
+# as model files name them
+BY_KIND = Classes({place.partition(":")[2]: place for place in _PLACES.values()})

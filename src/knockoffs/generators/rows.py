@@ -18,13 +18,16 @@ MIN_TRAINING_ROWS = 8
 MOST_HELD_OUT = 5_000  # rows: more would make choices no better, and each look at them slower
 
 
-def split_rows(x: NDArray[Any], held_out: float, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
+def split_rows(
+    x: NDArray[Any], held_out: float, rng: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Training rows and held-out rows, at random."""
     order = rng.permutation(len(x))
     count = max(1, min(round(held_out * len(x)), MOST_HELD_OUT))
     if len(x) - count < MIN_TRAINING_ROWS:
         raise ValueError(
-            f"validation_fraction={held_out} leaves {len(x) - count} of {len(x)} rows for training; "
+            f"validation_fraction={held_out} leaves {len(x) - count} of {len(x)} rows for "
+            f"training; "
             f"at least {MIN_TRAINING_ROWS} are needed. Lower it or collect more rows."
         )
     return x[order[count:]], x[order[:count]]
@@ -44,7 +47,9 @@ def some_rows(codes: Array, most: int | None, rng: np.random.Generator) -> Array
 
 
 def draw_noise(rng: np.random.Generator, rows: int, density: AutoregressiveDensity) -> Noise:
-    """Noise made row after row on the CPU: the same for the first rows whatever their number and the device."""
+    """Noise made row after row on the CPU: the same for the first rows whatever their number and
+    the device.
+    """
     uniform, normal = rng.spawn(2)
     shape = (rows, density.features)
     return Noise(
@@ -54,14 +59,19 @@ def draw_noise(rng: np.random.Generator, rows: int, density: AutoregressiveDensi
 
 
 DRAWS = 6
-MOSTLY = 2 / 3  # share of the cells that must be latent: else other draws are much the same rows again
+# share of the cells that must be latent: else other draws are much the same rows again
+MOSTLY = 2 / 3
 LOOK_ROWS = 2_000
 MOST_COLUMNS = 150  # internal ones; with 201 it took eleven times as long and gained nothing
 MOST_CELLS = 10**7  # of all draws together, to save memory; with so many rows one draw is enough
 
 
-def draw_rows(encoding: TableEncoding, codes: Array, rng: np.random.Generator, *, once: bool = False) -> Array:
-    """Internal columns of rows, `[draws, rows, columns]`: several draws where most cells are latent, or one."""
+def draw_rows(
+    encoding: TableEncoding, codes: Array, rng: np.random.Generator, *, once: bool = False
+) -> Array:
+    """Internal columns of rows, `[draws, rows, columns]`:
+    several draws where most cells are latent, or one.
+    """
     first = encoding.encode(codes, rng)
     once = once or encoding.width > MOST_COLUMNS or share_latent(encoding, codes) < MOSTLY
     more = 0 if once else min(DRAWS, MOST_CELLS // first.size) - 1
@@ -78,8 +88,8 @@ def share_latent(encoding: TableEncoding, codes: Array) -> float:
 class FitRows:
     """Training rows, and rows held out to judge by.
 
-    Latents are random given their row. A network that meets one draw of them learns that draw by heart; with
-    several it has to learn what they have in common.
+    Latents are random given their row. A network that meets one draw of them learns that draw by
+    heart; with several it has to learn what they have in common.
     """
 
     x: Array  # with one draw of their latents: as many rows as there are independent ones

@@ -36,18 +36,27 @@ def network_arrays(name: str, network: nn.Module) -> Arrays:
 
 
 def restore_network(
-    make: Callable[[], Network], name: str, arrays: Arrays, *, hidden_layers: int, device: torch.device
+    make: Callable[[], Network],
+    name: str,
+    arrays: Arrays,
+    *,
+    hidden_layers: int,
+    device: torch.device,
 ) -> Network:
     """Make a network and give it the weights that `network_arrays` wrote.
 
-    It is made without memory for its weights, and their shapes are compared with those in the file first: whatever
-    sizes a damaged header asks for, nothing larger than the file is allocated.
+    It is made without memory for its weights, and their shapes are compared with those in the file
+    first: whatever sizes a damaged header asks for, nothing larger than the file is allocated.
     """
     if hidden_layers > len(arrays):
-        raise ValueError(f"the network {name!r} has {hidden_layers} hidden layers, but only {len(arrays)} arrays")
+        raise ValueError(
+            f"the network {name!r} has {hidden_layers} hidden layers, but only {len(arrays)} arrays"
+        )
     network = without_weights(make)
     weights = {
-        key: torch.as_tensor(take_array(arrays, f"{name}.{key}", tuple(value.shape))).to(value.dtype)
+        key: torch.as_tensor(take_array(arrays, f"{name}.{key}", tuple(value.shape))).to(
+            value.dtype
+        )
         for key, value in network.state_dict().items()
     }
     network.load_state_dict(weights, assign=True)
@@ -60,7 +69,9 @@ def restore_density(
     """Make a density of the shape in a header, with the weights of a model file."""
     known = as_record(DensityShape, shape)
     if (known.features, known.context) != (features, context):
-        raise ValueError(f"the network {name!r} is not for {features} columns and {context} columns of context")
+        raise ValueError(
+            f"the network {name!r} is not for {features} columns and {context} columns of context"
+        )
     density = restore_network(
         lambda: AutoregressiveDensity.of_shape(asdict(known)),
         name,
@@ -78,8 +89,9 @@ def restore_history(header: Any) -> list[History]:
 
 
 Network = TypeVar("Network", bound=nn.Module)
-# The weights, their gradients, two moments of Adam, the running mean, the best so far, and two while a loss is
-# computed (masked weights and their gradients, or the weights that the running mean replaces).
+# The weights, their gradients, two moments of Adam, the running mean, the best so far, and two
+# while a loss is computed (masked weights and their gradients, or the weights that the running mean
+# replaces).
 _COPIES = 8
 
 

@@ -1,4 +1,6 @@
-"""What a model file keeps of the table that the model was fitted to: its columns, and how the model sees them."""
+"""What a model file keeps of the table that the model was fitted to: its columns,
+and how the model sees them.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def table_state(model: TableModel) -> tuple[dict[str, Any], dict[str, NDArray[An
 
 
 def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]]) -> None:
-    """Give a model the table that `table_state` described; raises a ValueError for what describes no table."""
+    """Give a model the table that `table_state` described;
+    raises a ValueError for what describes no table.
+    """
     table = as_record(TableHeader, header)
     model.fingerprints_ = take_array(arrays, "table.fingerprints", (None,), "u")
     _give_names(model, table)
@@ -62,7 +66,9 @@ def _give_names(model: TableModel, table: TableHeader) -> None:
             raise ValueError(f"there are {len(given)} names for {table.n_features} columns")
     model.schema_ = Schema(table.schema)
     if len(model.schema_) != table.n_features:
-        raise ValueError(f"the schema describes {len(model.schema_)} columns, not {table.n_features}")
+        raise ValueError(
+            f"the schema describes {len(model.schema_)} columns, not {table.n_features}"
+        )
     for levels in (column.levels for column in table.schema if column.levels is not None):
         if len({_as_level(level) for level in levels}) != len(levels):
             raise ValueError("a column has a level twice")

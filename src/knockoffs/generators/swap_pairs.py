@@ -13,9 +13,11 @@ from knockoffs.runtime.arrays import Array, Flags, Indices
 
 
 class SwapDivergence(NamedTuple):
-    """Divergence in nats between [x, x̃] and its swaps under the model's own q_joint, and its standard error.
+    """Divergence in nats between [x, x̃] and its swaps under the model's own q_joint,
+    and its standard error.
 
-    It estimates a Kullback-Leibler divergence only as far as q_joint is the truth, and may come out below 0.
+    It estimates a Kullback-Leibler divergence only as far as q_joint is the truth, and may come out
+    below 0.
     """
 
     value: float
@@ -24,20 +26,21 @@ class SwapDivergence(NamedTuple):
 
 @dataclass(frozen=True)
 class EncodedPairs:
-    """Rows and their knockoffs as a generator's densities see them; `generator.swap_pairs(X, seed)` gives them.
+    """Rows and their knockoffs as a generator's densities see them; `generator.swap_pairs(X,
+    seed)` gives them.
 
     Attributes
     ----------
     z, z_tilde : arrays of shape (rows, internal columns)
-        Encoded rows and knockoffs. Where the encoding is random (the latent normal variable of a discrete column)
-        z is drawn given the rows, and z_tilde is the knockoff of that z. Nothing may be rounded or decoded in
-        between, or the densities are not those of the pair.
+        Encoded rows and knockoffs. Where the encoding is random (the latent normal variable of a
+        discrete column) z is drawn given the rows, and z_tilde is the knockoff of that z. Nothing
+        may be rounded or decoded in between, or the densities are not those of the pair.
     unit : array of int of shape (internal columns,)
-        The feature that each internal column belongs to; -1 for columns that are never swapped, such as those
-        that the model conditions on.
+        The feature that each internal column belongs to; -1 for columns that are never swapped,
+        such as those that the model conditions on.
     log_prob : callable
-        From tables such as z and z̃ to log q_joint(z) + log q_knockoff(z̃ | z) of each row. What no swap changes,
-        such as the slopes of scales, may be left out.
+        From tables such as z and z̃ to log q_joint(z) + log q_knockoff(z̃ | z) of each row. What no
+        swap changes, such as the slopes of scales, may be left out.
     """
 
     z: Array
@@ -50,6 +53,8 @@ class EncodedPairs:
         return self.log_prob(self.z, self.z_tilde)
 
     def swapped_log_density(self, columns: Flags) -> Array:
-        """The log density of each row with these columns exchanged, in all rows or in each its own."""
+        """The log density of each row with these columns exchanged,
+        in all rows or in each its own.
+        """
         z, z_tilde = self.z, self.z_tilde
         return self.log_prob(np.where(columns, z_tilde, z), np.where(columns, z, z_tilde))

@@ -12,7 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from knockoffs.kinds.dependence import Dependence, equal_where_present, first_recoded, linear_dependence
+from knockoffs.kinds.dependence import (
+    Dependence,
+    equal_where_present,
+    first_recoded,
+    linear_dependence,
+)
 from knockoffs.kinds.encoding import TableEncoding
 from knockoffs.kinds.fit_encoding import (
     exact_encoding,
@@ -42,15 +47,16 @@ class TableModel(BaseEstimator):
     """A model of a table's columns, which it sees as internal columns of numbers (`encoding.py`).
 
     * Constant columns and duplicates of others have none: their knockoff is a copy.
-    * Discrete columns and missing cells are modelled by latent normal variables, of which only an interval is
-      seen; drawn ones give values seen in the fit. Where a model is given in the units of the columns discrete
-      values are spread evenly around themselves instead, which weakens the dependence of columns with few values;
-      a warning says so.
+    * Discrete columns and missing cells are modelled by latent normal variables, of which only an
+      interval is seen; drawn ones give values seen in the fit. Where a model is given in the units
+      of the columns discrete values are spread evenly around themselves instead, which weakens the
+      dependence of columns with few values; a warning says so.
     """
 
     random_state: RandomState
     _fitted = False
-    _draw_word, _use_word = "knockoff", "selected"  # in warnings: what is drawn of a feature, and what for
+    # in warnings: what is drawn of a feature, and what for
+    _draw_word, _use_word = "knockoff", "selected"
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     schema_: Schema
@@ -66,7 +72,9 @@ class TableModel(BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _read_for_fit(self, X: Any, kinds: Mapping[Any, Kind] | None, feature_groups: FeatureGroups) -> Table:
+    def _read_for_fit(
+        self, X: Any, kinds: Mapping[Any, Kind] | None, feature_groups: FeatureGroups
+    ) -> Table:
         """Read the table of a fit, and look for what cannot be modelled or should be said."""
         who = type(self).__name__
         table = read_table(X, who=who, kinds=kinds).grouped(feature_groups, who=who)
@@ -113,10 +121,13 @@ class TableModel(BaseEstimator):
         table = read_table(X, who=type(self).__name__, categories=categories)
         validate_data(self, table.like, skip_check_array=True, reset=False)
         names = table.names
-        if names is not None and self._names is not None and names != self._names:  # names that are no strings
+        # names that are no strings
+        if names is not None and self._names is not None and names != self._names:
             raise ValueError(
-                f"{type(self).__name__}: the columns {listing([repr(n) for n in names])} are not those of the "
-                f"fit, in their order: {listing([repr(n) for n in self._names])}. Select them in that order."
+                f"{type(self).__name__}: the columns {listing([repr(n) for n in names])} are not "
+                f"those of the "
+                f"fit, in their order: {listing([repr(n) for n in self._names])}. Select them in "
+                f"that order."
             )
         self._require_same_types(table)
         return table.with_levels([column.levels for column in self.schema_])
@@ -130,7 +141,8 @@ class TableModel(BaseEstimator):
         if differ:
             which = listing([column_name(table.names, j) for j in differ])
             raise ValueError(
-                f"{type(self).__name__}: {which} held text or categories in the fit and numbers here, or the "
+                f"{type(self).__name__}: {which} held text or categories in the fit and numbers "
+                f"here, or the "
                 "other way round. Convert to the type of the fit."
             )
 
@@ -142,13 +154,16 @@ class TableModel(BaseEstimator):
         counts = unseen.sum(0)
         which = listing(
             [
-                f"{column_name(self._names, j)} ({counts[j]}: {_cells_in_words(table, j, unseen[:, j])})"
+                f"{column_name(self._names, j)} ({counts[j]}: "
+                f"{_cells_in_words(table, j, unseen[:, j])})"
                 for j in np.flatnonzero(counts)
             ]
         )
         caution(
-            f"{which}: cells with a value that the fit has not seen. The {self._draw_word} of such a cell "
-            "is the cell itself, so it tells nothing about the feature. Fit on rows that have such values."
+            f"{which}: cells with a value that the fit has not seen. The {self._draw_word} of "
+            f"such a cell "
+            "is the cell itself, so it tells nothing about the feature. Fit on rows that have "
+            "such values."
         )
 
     def _middles(self, X: Any) -> Array:
@@ -157,20 +172,31 @@ class TableModel(BaseEstimator):
         return self.encoding_.middles(codes)
 
     def share_of_fit(self, X: Any) -> float:
-        """Estimate the share of the rows of X that the model was fitted on; nan where all rows repeat others."""
+        """Estimate the share of the rows of X that the model was fitted on;
+        nan where all rows repeat others.
+        """
         check_is_fitted(self)
         return share_of_known(row_fingerprints(self._read(X).codes), self.fingerprints_)
 
     def require_swaps_of(self, units: Units) -> None:
-        """Raise an error where a group of features of the fit is not swapped as a whole: knockoffs are its own."""
+        """Raise an error where a group of features of the fit is not swapped as a whole:
+        knockoffs are its own.
+        """
         fitted = self.schema_.units
-        if fitted.single or len(fitted.of) != len(units.of):  # another error is raised for other columns
+        # another error is raised for other columns
+        if fitted.single or len(fitted.of) != len(units.of):
             return
-        split = [name for k, name in enumerate(fitted.names) if len(np.unique(units.of[fitted.columns(k)])) > 1]
+        split = [
+            name
+            for k, name in enumerate(fitted.names)
+            if len(np.unique(units.of[fitted.columns(k)])) > 1
+        ]
         if split:
             raise ValueError(
-                f"{type(self).__name__} was fitted with feature_groups, and its knockoffs are valid for swaps of "
-                f"whole groups alone, but {listing([repr(name) for name in split])} would not be swapped so. "
+                f"{type(self).__name__} was fitted with feature_groups, and its knockoffs are "
+                f"valid for swaps of "
+                f"whole groups alone, but {listing([repr(name) for name in split])} would not be "
+                f"swapped so. "
                 "Pass the feature_groups of the fit, or unions of these, or fit without groups."
             )
 
@@ -187,7 +213,11 @@ class TableModel(BaseEstimator):
     def _name_of_internal(self, column: int | np.integer[Any]) -> str:
         """The feature that an internal column belongs to, in words."""
         feature = self.encoding_.unit[column]
-        return column_name(self._names, feature) if feature < self.n_features_in_ else "a class of rows"
+        return (
+            column_name(self._names, feature)
+            if feature < self.n_features_in_
+            else "a class of rows"
+        )
 
     @property
     def _handles_discrete(self) -> bool:
@@ -200,7 +230,9 @@ class TableModel(BaseEstimator):
         return self.has_given_model()
 
     def has_given_model(self) -> bool:
-        """Return whether the model of the rows was given, in the units of the columns, and not learned."""
+        """Return whether the model of the rows was given, in the units of the columns,
+        and not learned.
+        """
         return False
 
     def _require_finite_draws(self, drawn: Array) -> None:
@@ -208,11 +240,15 @@ class TableModel(BaseEstimator):
         bad = ~np.isfinite(drawn)
         if not bad.any():
             return
-        which = listing(list(dict.fromkeys(self._name_of_internal(j) for j in np.flatnonzero(bad.any(0)))))
+        which = listing(
+            list(dict.fromkeys(self._name_of_internal(j) for j in np.flatnonzero(bad.any(0))))
+        )
         rows = np.flatnonzero(bad.any(1))
         raise ValueError(
-            f"{type(self).__name__}: the draws for {which} are not finite in {len(rows)} of {len(drawn)} rows "
-            f"(the first is row {rows[0] + 1}). Such rows hold numbers too far from those of the fit: correct or "
+            f"{type(self).__name__}: the draws for {which} are not finite in {len(rows)} of "
+            f"{len(drawn)} rows "
+            f"(the first is row {rows[0] + 1}). Such rows hold numbers too far from those of the "
+            f"fit: correct or "
             "drop these rows, or fit on a table that has such values."
         )
 
@@ -220,40 +256,52 @@ class TableModel(BaseEstimator):
         rows = len(table)
         if rows < MIN_ROWS:
             raise ValueError(
-                f"{type(self).__name__}: X has {counted(rows, 'row')} (n_samples={rows}); at least {MIN_ROWS} are "
+                f"{type(self).__name__}: X has {counted(rows, 'row')} (n_samples={rows}); at "
+                f"least {MIN_ROWS} are "
                 "needed to learn how the columns depend on each other. Collect more rows."
             )
         if rows < FEW_ROWS:
             caution(
-                f"X has only {rows} rows: how its columns depend on each other can hardly be learned, and "
-                f"{self._draw_word}s that miss it do not bound false discoveries. A few hundred rows or more make "
+                f"X has only {rows} rows: how its columns depend on each other can hardly be "
+                f"learned, and "
+                f"{self._draw_word}s that miss it do not bound false discoveries. A few hundred "
+                f"rows or more make "
                 "sense."
             )
 
     def _require_columns(self, varied: Flags) -> None:
         if varied.sum() < MIN_COLUMNS:
-            differing = f"{varied.sum()} {'varies and differs' if varied.sum() == 1 else 'vary and differ'}"
+            differing = (
+                f"{varied.sum()} {'varies and differs' if varied.sum() == 1 else 'vary and differ'}"
+            )
             raise ValueError(
-                f"{type(self).__name__}: X has {counted(len(varied), 'column')} (n_features={len(varied)}), of "
+                f"{type(self).__name__}: X has {counted(len(varied), 'column')} "
+                f"(n_features={len(varied)}), of "
                 f"which {differing}; at least {MIN_COLUMNS} are needed. Add the other features."
             )
 
     def _require_free_features(self) -> None:
         if self.encoding_.copied.all():
             raise ValueError(
-                f"{type(self).__name__}: every column of X is constant or determined by other columns, so that "
-                f"each {self._draw_word} would be a copy and nothing can be {self._use_word}. Drop columns that "
+                f"{type(self).__name__}: every column of X is constant or determined by other "
+                f"columns, so that "
+                f"each {self._draw_word} would be a copy and nothing can be {self._use_word}. "
+                f"Drop columns that "
                 "follow from others, or add other features."
             )
 
     def _require_numbers(self, schema: Schema) -> None:
         """Refuse what a model in the units of the columns cannot describe."""
-        bad = [j for j, column in enumerate(schema) if column.missing > 0 or column.levels is not None]
+        bad = [
+            j for j, column in enumerate(schema) if column.missing > 0 or column.levels is not None
+        ]
         if bad:
             which = listing([column_name(self._names, j) for j in bad])
             raise ValueError(
-                f"{type(self).__name__}: {which}: text, categories or missing cells, which the given model of "
-                "numbers cannot describe. Let the generator learn its model, or encode these columns."
+                f"{type(self).__name__}: {which}: text, categories or missing cells, which the "
+                f"given model of "
+                "numbers cannot describe. Let the generator learn its model, or encode these "
+                "columns."
             )
 
     def _require_sane_range(self, core: Array, varied: Flags) -> None:
@@ -267,8 +315,10 @@ class TableModel(BaseEstimator):
                 too_far = high > low and abs(column[farthest] - middle) > 1e8 * (high - low)
             if too_far:
                 raise ValueError(
-                    f"{type(self).__name__}: {column_name(self._names, j)} has a value {column[farthest]:g}, "
-                    f"while nine tenths of its values lie within {high - low:g} of each other; its scale would be "
+                    f"{type(self).__name__}: {column_name(self._names, j)} has a value "
+                    f"{column[farthest]:g}, "
+                    f"while nine tenths of its values lie within {high - low:g} of each other; "
+                    f"its scale would be "
                     "lost. Correct or clip that value, or take logarithms of the column."
                 )
         require_squares(np.where(varied, core, np.nan), self._names, who=type(self).__name__)
@@ -277,48 +327,72 @@ class TableModel(BaseEstimator):
         few = [
             j
             for j, column in enumerate(schema)
-            if varied[j] and column.kind != "continuous" and column.discrete and len(column.values) < FEW_VALUES
+            if varied[j]
+            and column.kind != "continuous"
+            and column.discrete
+            and len(column.values) < FEW_VALUES
         ]
         if few:
             caution(
-                f"{listing([column_name(self._names, j) for j in few])}: fewer than {FEW_VALUES} distinct values. "
-                f"They are modelled as if spread evenly around each value, so their {self._draw_word}s depend "
-                "too little on the other columns (correlations up to a quarter too small): take discoveries among "
+                f"{listing([column_name(self._names, j) for j in few])}: fewer than {FEW_VALUES} "
+                f"distinct values. "
+                f"They are modelled as if spread evenly around each value, so their "
+                f"{self._draw_word}s depend "
+                "too little on the other columns (correlations up to a quarter too small): take "
+                "discoveries among "
                 "and near these columns with care."
             )
 
     def _dependence(self, core: Array, varied: Flags) -> tuple[Indices, Dependence]:
-        """Columns of numbers without gaps, and how far they are linear combinations of each other."""
-        numbers = varied & ~np.isnan(core).any(0) & np.array([c.kind != "nominal" for c in self.schema_])
+        """Columns of numbers without gaps, and how far they are linear combinations of each
+        other.
+        """
+        numbers = (
+            varied & ~np.isnan(core).any(0) & np.array([c.kind != "nominal" for c in self.schema_])
+        )
         columns = np.flatnonzero(numbers)
         if len(columns) < MIN_COLUMNS or len(core) <= 2 * len(columns):
-            columns = columns[:0]  # with so few rows every column is almost a combination of the others
+            # with so few rows every column is almost a combination of the others
+            columns = columns[:0]
         return columns, linear_dependence(core[:, columns], self.schema_.units.of[columns])
 
     def _keep_combinations(self, core: Array, varied: Flags) -> None:
-        """Keep columns that add up, such as an indicator of each category, as they are: nothing else is valid."""
+        """Keep columns that add up, such as an indicator of each category, as they are:
+        nothing else is valid.
+        """
         columns, dependence = self._dependence(core, varied & self.modelled_)
         kept = columns[dependence.exact]
         if len(kept):
             self.encoding_ = replace(self.encoding_, kept=tuple(kept.tolist()))
             caution(
-                f"{listing([column_name(self._names, j) for j in kept])}: a linear combination of other columns, "
-                f"which determine it. The only valid {self._draw_word} is a copy, so such a feature cannot be "
-                f"{self._use_word}. Drop one column of each set that adds up, such as one category's indicator, "
+                f"{listing([column_name(self._names, j) for j in kept])}: a linear combination of "
+                f"other columns, "
+                f"which determine it. The only valid {self._draw_word} is a copy, so such a "
+                f"feature cannot be "
+                f"{self._use_word}. Drop one column of each set that adds up, such as one "
+                f"category's indicator, "
                 "or ask about the set as a whole (feature_groups=, --feature-groups)."
             )
 
     def _keep_filled_in(self, core: Array, varied: Flags) -> None:
-        """Keep columns of which one is the other with some gaps filled in: swapping one alone would show."""
+        """Keep columns of which one is the other with some gaps filled in:
+        swapping one alone would show.
+        """
         of = self.schema_.units.of
-        numbers = varied & self.modelled_ & np.array([column.levels is None for column in self.schema_])
+        numbers = (
+            varied & self.modelled_ & np.array([column.levels is None for column in self.schema_])
+        )
         pairs = [(j, k) for j, k in equal_where_present(core, numbers) if of[j] != of[k]]
         if pairs:
             kept = sorted({*self.encoding_.kept, *(j for pair in pairs for j in pair)})
             self.encoding_ = replace(self.encoding_, kept=tuple(kept))
-            which = [f"{column_name(self._names, j)} (as {column_name(self._names, k)})" for j, k in pairs]
+            which = [
+                f"{column_name(self._names, j)} (as {column_name(self._names, k)})"
+                for j, k in pairs
+            ]
             caution(
-                f"{listing(which)}: equal wherever both are there. The only valid {self._draw_word} of both is a "
+                f"{listing(which)}: equal wherever both are there. The only valid "
+                f"{self._draw_word} of both is a "
                 f"copy, so neither can be {self._use_word}. Keep one of each."
             )
 
@@ -328,19 +402,25 @@ class TableModel(BaseEstimator):
         if few.any():
             which = listing([column_name(self._names, j) for j in columns[few]])
             caution(
-                f"{which}: a linear combination of other columns (less than {DEPENDENT:g} of its variance is "
-                f"its own). Its {self._draw_word} is all but a copy, so it can hardly be {self._use_word}. Drop "
+                f"{which}: a linear combination of other columns (less than {DEPENDENT:g} of its "
+                f"variance is "
+                f"its own). Its {self._draw_word} is all but a copy, so it can hardly be "
+                f"{self._use_word}. Drop "
                 "what the others add up to."
             )
 
     def _warn_of_determined(self, varied: Flags, recoded: Indices) -> None:
-        """Warn of features that follow from others, by relations that `relations.py` or `recoded.py` has found."""
+        """Warn of features that follow from others, by relations that `relations.py` or
+        `recoded.py` has found.
+        """
         in_relation = ~self.modelled_ | np.isin(self.encoding_.alike, recoded)
         determined = np.flatnonzero(varied & in_relation & self.encoding_.copied)
         if len(determined):
             caution(
-                f"{listing([column_name(self._names, j) for j in determined])}: determined by other columns. The "
-                f"only valid {self._draw_word} is a copy, so such a feature cannot be {self._use_word}. Drop it, "
+                f"{listing([column_name(self._names, j) for j in determined])}: determined by "
+                f"other columns. The "
+                f"only valid {self._draw_word} is a copy, so such a feature cannot be "
+                f"{self._use_word}. Drop it, "
                 "or what determines it."
             )
 
@@ -349,12 +429,14 @@ class TableModel(BaseEstimator):
         if constant.any():
             which = listing(
                 [
-                    column_name(self._names, j) + (" (entirely missing)" if schema[int(j)].missing == 1 else "")
+                    column_name(self._names, j)
+                    + (" (entirely missing)" if schema[int(j)].missing == 1 else "")
                     for j in np.flatnonzero(constant)
                 ]
             )
             caution(
-                f"{which}: constant. The {self._draw_word} is the constant, and such a feature is never "
+                f"{which}: constant. The {self._draw_word} is the constant, and such a feature is "
+                f"never "
                 f"{self._use_word}."
             )
         unit = schema.units.of
@@ -367,7 +449,8 @@ class TableModel(BaseEstimator):
                 ]
             )
             caution(
-                f"{which}: duplicates. The only valid {self._draw_word} of a duplicated column is a copy, so "
+                f"{which}: duplicates. The only valid {self._draw_word} of a duplicated column is "
+                f"a copy, so "
                 f"neither can be {self._use_word}. Keep one of each."
             )
 
@@ -381,4 +464,10 @@ def _cells_in_words(table: Table, j: int | np.integer[Any], rows: Flags) -> str:
     """Different cells of some rows of a column, as they stand in the table."""
     levels = table.levels[j]
     found = np.unique(table.codes[rows, j]).tolist()
-    return listing(["missing" if np.isnan(c) else repr(c if levels is None else levels[int(c)]) for c in found], 3)
+    return listing(
+        [
+            "missing" if np.isnan(c) else repr(c if levels is None else levels[int(c)])
+            for c in found
+        ],
+        3,
+    )

@@ -1,7 +1,9 @@
-"""Single columns that a network sees beside linear predictors: those that say most of what lines leave.
+"""Single columns that a network sees beside linear predictors:
+those that say most of what lines leave.
 
-Linear predictors cannot show that a test is ordered for patients who breathe very fast or very slowly. In tables
-of discrete columns and missing cells such relations are common. A network that sees the right column learns them.
+Linear predictors cannot show that a test is ordered for patients who breathe very fast or very
+slowly. In tables of discrete columns and missing cells such relations are common. A network that
+sees the right column learns them.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ VIEWS = 4  # columns per network
 LOOK_ROWS = 10_000  # rows that columns are chosen by
 
 
-def view_joint(start: LinearConditionals, model: ClusteredGaussian, z: Tensor) -> LinearConditionals:
+def view_joint(
+    start: LinearConditionals, model: ClusteredGaussian, z: Tensor
+) -> LinearConditionals:
     """Let the network of column j of q_joint see single columns before j."""
     columns = z.shape[1]
     earlier = np.tri(columns, k=-1, dtype=bool)
@@ -30,8 +34,12 @@ def view_joint(start: LinearConditionals, model: ClusteredGaussian, z: Tensor) -
     return _with_seen(start, _slopes(chosen, columns))
 
 
-def view_knockoffs(start: LinearConditionals, model: ClusteredGaussian, z: Tensor) -> LinearConditionals:
-    r"""Let the network of $\tilde x_j$ see single columns of x but $x_j$, and the same ones of $\tilde x_{<j}$."""
+def view_knockoffs(
+    start: LinearConditionals, model: ClusteredGaussian, z: Tensor
+) -> LinearConditionals:
+    r"""Let the network of $\tilde x_j$ see single columns of x but $x_j$,
+    and the same ones of $\tilde x_{<j}$.
+    """
     columns = z.shape[1]
     others = ~np.eye(columns, dtype=bool)
     chosen = strongest_columns(_some(z), *regression_on_all_others(model.overall), others)
@@ -42,8 +50,12 @@ def view_knockoffs(start: LinearConditionals, model: ClusteredGaussian, z: Tenso
 
 
 @torch.no_grad()
-def silence_views(density: AutoregressiveDensity, linear: LinearConditionals) -> AutoregressiveDensity:
-    """Let networks ignore what they see beyond the projections of `linear`, until training finds a use for it."""
+def silence_views(
+    density: AutoregressiveDensity, linear: LinearConditionals
+) -> AutoregressiveDensity:
+    """Let networks ignore what they see beyond the projections of `linear`,
+    until training finds a use for it.
+    """
     first = density.first
     if first is not None:
         first.weight[:, :, len(linear.seen_slope) :] = 0.0
@@ -51,10 +63,11 @@ def silence_views(density: AutoregressiveDensity, linear: LinearConditionals) ->
 
 
 def strongest_columns(z: Array, slope: Array, intercept: Array, allowed: Flags) -> Indices:
-    """Per column the `VIEWS` allowed columns that say most of what its regression leaves; -1 where there is none.
+    """Per column the `VIEWS` allowed columns that say most of what its regression leaves;
+    -1 where there is none.
 
-    What is left, or its size, may follow a column or that column's distance from its middle: the largest of the
-    four correlations counts.
+    What is left, or its size, may follow a column or that column's distance from its middle: the
+    largest of the four correlations counts.
     """
     left = z - z @ slope.T - intercept
     found = np.zeros((z.shape[1], z.shape[1]))
@@ -77,7 +90,9 @@ def _standard(x: Array) -> Array:
 
 
 def _slopes(chosen: Indices, columns: int) -> Array:
-    """Projections `[views, columns, columns]` onto the chosen columns; nothing where there is none."""
+    """Projections `[views, columns, columns]` onto the chosen columns;
+    nothing where there is none.
+    """
     return np.stack([np.eye(columns + 1)[of_view][:, :columns] for of_view in chosen.T])
 
 

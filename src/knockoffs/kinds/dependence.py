@@ -30,7 +30,8 @@ from knockoffs.schema.words import listing
 
 MOST_STATES = 120
 ROWS_PER_STATE = 5  # at least on average, so that columns do not determine each other by chance
-MOST_SINGLE = 0.05  # share of rows with a value of their own, which say nothing of a relation without an order
+# share of rows with a value of their own, which say nothing of a relation without an order
+MOST_SINGLE = 0.05
 NOTHING = 1e-10  # variance of a combination of standardised columns that is rounding
 TAKES_PART = 1e-6  # square of a column's weight in such a combination, of length one
 RIDGE = 1e-9
@@ -53,7 +54,9 @@ class Joint:
     states: Array
 
     def numbers(self, core: Array) -> Array:
-        """The number of each row's state; one past the last for a state that the fit has not seen."""
+        """The number of each row's state; one past the last for a state that the fit has not
+        seen.
+        """
         found = np.full(len(core), float(len(self.states)))
         cells = core[:, self.columns]
         for number, state in enumerate(self.states):
@@ -62,10 +65,14 @@ class Joint:
 
 
 def find_joints(core: Array, schema: Schema, alike: Indices) -> tuple[Joint, ...]:
-    """Find the groups of features with discrete columns, no duplicates, of which the others determine some."""
+    """Find the groups of features with discrete columns, no duplicates,
+    of which the others determine some.
+    """
     units, joints = schema.units, []
     for unit, name in enumerate(units.names):
-        own = [int(j) for j in units.columns(unit) if schema[int(j)].discrete and schema[int(j)].varies]
+        own = [
+            int(j) for j in units.columns(unit) if schema[int(j)].discrete and schema[int(j)].varies
+        ]
         columns = np.array([j for j in own if alike[j] == j], dtype=np.intp)
         if len(columns) < 2:
             continue
@@ -75,8 +82,10 @@ def find_joints(core: Array, schema: Schema, alike: Indices) -> tuple[Joint, ...
         if len(states) > MOST_STATES:
             names = listing([repr(schema[int(j)].name) for j in columns])
             caution(
-                f"group {name!r}: {names} determine each other, with {len(states)} joint states, too many to be "
-                "modelled together, so that knockoffs do not keep to these. Pass categories as one column each."
+                f"group {name!r}: {names} determine each other, with {len(states)} joint states, "
+                f"too many to be "
+                "modelled together, so that knockoffs do not keep to these. Pass categories as "
+                "one column each."
             )
             continue
         joints.append(Joint(columns, states))
@@ -85,17 +94,23 @@ def find_joints(core: Array, schema: Schema, alike: Indices) -> tuple[Joint, ...
 
 def _states(cells: Array) -> Array:
     """The rows that differ from each other; a missing cell equals another one."""
-    codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in one_pattern(cells).T])
+    codes = np.column_stack(
+        [np.unique(column, return_inverse=True)[1] for column in one_pattern(cells).T]
+    )
     return cells[np.unique(codes, axis=0, return_index=True)[1]]
 
 
 def _determined(states: Array) -> bool:
     """Return whether some column is a function of the others."""
-    return any(len(_states(np.delete(states, k, axis=1))) == len(states) for k in range(states.shape[1]))
+    return any(
+        len(_states(np.delete(states, k, axis=1))) == len(states) for k in range(states.shape[1])
+    )
 
 
 def joined(core: Array, joints: Sequence[Joint]) -> Array:
-    """Cells with the number of the joint state in the first column of each joint, and 0 in its others."""
+    """Cells with the number of the joint state in the first column of each joint,
+    and 0 in its others.
+    """
     if not joints:
         return core
     core, given = core.copy(), core
@@ -111,26 +126,34 @@ def joined_schema(schema: Schema, joints: Sequence[Joint]) -> Schema:
     for joint in joints:
         count = len(joint.states)
         for j in joint.columns:
-            columns[j] = replace(columns[j], kind="constant", values=(0.0,), levels=None, missing=0.0)
+            columns[j] = replace(
+                columns[j], kind="constant", values=(0.0,), levels=None, missing=0.0
+            )
         first = int(joint.columns[0])
         values = tuple(map(float, range(count)))
-        columns[first] = replace(columns[first], kind="nominal" if count > 2 else "binary", values=values)
+        columns[first] = replace(
+            columns[first], kind="nominal" if count > 2 else "binary", values=values
+        )
     return Schema(tuple(columns))
 
 
 def first_recoded(core: Array, category: Flags) -> Indices:
-    """Return, per column, the number of the first column that is a one-to-one function of it, mostly itself.
+    """Return, per column, the number of the first column that is a one-to-one function of it,
+    mostly itself.
 
-    Relations in which values keep their order, or turn it round, are no coincidence. One without an order, as
-    between names and codes, says something where one of the two is a `category` and hardly any row has a value of
-    its own: quantities that are the same in all rows of a patient are different for each patient anyway.
+    Relations in which values keep their order, or turn it round, are no coincidence. One without an
+    order, as between names and codes, says something where one of the two is a `category` and
+    hardly any row has a value of its own: quantities that are the same in all rows of a patient are
+    different for each patient anyway.
     """
     seen: dict[bytes, int] = {}
     same_rows: dict[bytes, list[int]] = {}
     first = np.arange(core.shape[1])
     for j, column in enumerate(one_pattern(core).T):
         order, rows = _in_common(column)
-        first[j] = min(first[seen.setdefault(key, j)] for key in (_digest(column), order) if key is not None)
+        first[j] = min(
+            first[seen.setdefault(key, j)] for key in (_digest(column), order) if key is not None
+        )
         if rows is not None:
             same_rows.setdefault(rows, []).append(j)
     for columns in same_rows.values():
@@ -145,17 +168,22 @@ def _digest(*arrays: NDArray[Any]) -> bytes:
 
 
 def _in_common(column: Array) -> tuple[bytes | None, bytes | None]:
-    """What columns in a one-to-one relation have in common: ranks up to their direction, and equal rows.
+    """What columns in a one-to-one relation have in common: ranks up to their direction,
+    and equal rows.
 
     None where that says nothing.
     """
-    _, row, rank, counts = np.unique(column, return_index=True, return_inverse=True, return_counts=True)
-    group = np.argsort(np.argsort(row))[rank]  # rows with equal cells, numbered by the first of them
+    _, row, rank, counts = np.unique(
+        column, return_index=True, return_inverse=True, return_counts=True
+    )
+    # rows with equal cells, numbered by the first of them
+    group = np.argsort(np.argsort(row))[rank]
     size = counts[rank]
     others = group != group[size.argmax()]
     if np.count_nonzero(others) < LEAST_ROWS:
         return None, None
-    ordered = others & ~np.isnan(column)  # the logarithm of nothing is missing: the commonest cells have no rank
+    # the logarithm of nothing is missing: the commonest cells have no rank
+    ordered = others & ~np.isnan(column)
     place = np.unique(rank[ordered], return_inverse=True)[1]
     from_middle = 2 * place - place.max(initial=0)
     if (from_middle[from_middle != 0][:1] > 0).any():
@@ -220,13 +248,19 @@ def equal_where_present(core: Array, numbers: Flags) -> list[tuple[int, int]]:
         for rows in (present[:SOME_ROWS], present):  # few rows rule most columns out
             differ = core[np.ix_(rows, others)] != core[rows, j][:, None]
             others = others[~(differ & ~np.isnan(core[np.ix_(rows, others)])).any(0)]
-        pairs += [(int(j), int(other)) for other in others if _share_enough(core[:, j], core[:, other])]
+        pairs += [
+            (int(j), int(other)) for other in others if _share_enough(core[:, j], core[:, other])
+        ]
     return pairs
 
 
 def _share_enough(first: Array, second: Array) -> bool:
-    """Return whether two columns have so many cells side by side that being equal there is no coincidence."""
+    """Return whether two columns have so many cells side by side that being equal there is no
+    coincidence.
+    """
     shared = ~np.isnan(first) & ~np.isnan(second)
-    least = LEAST_SHARED * min(np.count_nonzero(~np.isnan(first)), np.count_nonzero(~np.isnan(second)))
+    least = LEAST_SHARED * min(
+        np.count_nonzero(~np.isnan(first)), np.count_nonzero(~np.isnan(second))
+    )
     counts = np.unique(first[shared], return_counts=True)[1]
     return shared.sum() >= least and shared.sum() - counts.max(initial=0) >= LEAST_ROWS

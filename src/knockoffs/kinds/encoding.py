@@ -1,4 +1,6 @@
-"""How a generator sees a table: internal columns of numbers for each feature, and back to the features' cells."""
+"""How a generator sees a table: internal columns of numbers for each feature,
+and back to the features' cells.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class FeatureCells:
     known: Flags
 
     def decode(self, encoded: Array) -> Array:
-        """The cells of internal columns `[rows, draws, width]`; one that the fit has not seen stays as it is."""
+        """The cells of internal columns `[rows, draws, width]`;
+        one that the fit has not seen stays as it is.
+        """
         draws = encoded.shape[1]
         if self.measured is not None:
             score = self.measured.score_of(encoded[..., 0])
@@ -61,7 +65,8 @@ class FeatureCells:
     def bounds(self, values: Array) -> tuple[Array, Array]:
         """Between which scores of the only internal column values lie, per row.
 
-        They are equal for a value of a continuous part, and nan where the row cannot have the value.
+        They are equal for a value of a continuous part, and nan where the row cannot have the
+        value.
         """
         low, high = np.full((2, len(values)), np.nan)
         for unit, some in self._by_class():
@@ -69,18 +74,24 @@ class FeatureCells:
                 continue
             below, above = unit.bounds(values[some])
             possible = (unit.decode((below + above) / 2) == values[some]) | (below == above)[:, 0]
-            low[some], high[some] = (np.where(possible, ends[:, 0], np.nan) for ends in (below, above))
+            low[some], high[some] = (
+                np.where(possible, ends[:, 0], np.nan) for ends in (below, above)
+            )
         return low, high
 
     def fixed(self) -> Flags:
-        """Rows that have one possible cell: a class with one value, or a cell that the fit has not seen."""
+        """Rows that have one possible cell: a class with one value,
+        or a cell that the fit has not seen.
+        """
         fixed = ~self.known
         for unit, some in self._by_class():
             fixed[some] = unit.width == 0
         return fixed
 
     def only_whether_missing(self) -> bool:
-        """Return whether the feature is a quantity with missing cells, whose values are too many to count."""
+        """Return whether the feature is a quantity with missing cells,
+        whose values are too many to count.
+        """
         return any(
             isinstance(unit, WithGaps)
             and (
@@ -104,22 +115,27 @@ class TableEncoding:
     Attributes
     ----------
     units : tuple of units
-        One per feature. A feature without internal columns is copied: its only valid knockoff is a copy.
+        One per feature. A feature without internal columns is copied: its only valid knockoff is a
+        copy.
     alike : array of int
-        Per feature the first one that is equal to it or a function of it (`recoded.py`), mostly itself.
+        Per feature the first one that is equal to it or a function of it (`recoded.py`), mostly
+        itself.
     contexts : tuple of Context
-        Classes of rows that knockoffs keep. Each has internal columns behind those of the features. They have
-        knockoffs like any other, which are not used: a row's knockoff stays in its class.
+        Classes of rows that knockoffs keep. Each has internal columns behind those of the features.
+        They have knockoffs like any other, which are not used: a row's knockoff stays in its class.
     context_units : tuple of FeatureUnit
         Per context the internal columns that stand for the class.
     correlation : array or None
         Correlations of the internal columns on the normal scale; None where no column is latent.
     swapped : array of int or None
-        Per feature the unit that it is swapped with, where groups of features are; None where each is a unit.
+        Per feature the unit that it is swapped with, where groups of features are; None where each
+        is a unit.
     joints : tuple of Joint
-        Features of a group that are one feature to the model: the first has internal columns for all of them.
+        Features of a group that are one feature to the model: the first has internal columns for
+        all of them.
     kept : tuple of int
-        Features that others determine: their knockoff is a copy, and their internal columns tell of the others.
+        Features that others determine: their knockoff is a copy, and their internal columns tell of
+        the others.
     """
 
     units: tuple[Unit, ...]
@@ -138,10 +154,13 @@ class TableEncoding:
 
     @cached_property
     def copied(self) -> Flags:
-        """Features whose knockoff is a copy: duplicates, those without internal columns, and the kept ones."""
+        """Features whose knockoff is a copy: duplicates, those without internal columns,
+        and the kept ones.
+        """
         own = np.arange(len(self.units))
         swapped = own if self.swapped is None else self.swapped
-        duplicate = swapped[self.alike] != swapped  # within a unit, the knockoff of one is that of the other
+        # within a unit, the knockoff of one is that of the other
+        duplicate = swapped[self.alike] != swapped
         empty = np.array([unit.width == 0 for unit in self.units])
         for joint in self.joints:  # which cannot be drawn one by one
             empty[joint.columns] = empty[joint.columns[0]] or self.swapped is None
@@ -152,7 +171,9 @@ class TableEncoding:
     def _places(self) -> list[slice]:
         """The internal columns of each feature and then of each context."""
         duplicate = self.alike != np.arange(len(self.units))
-        widths = [0 if alike else unit.width for unit, alike in zip(self.units, duplicate, strict=True)]
+        widths = [
+            0 if alike else unit.width for unit, alike in zip(self.units, duplicate, strict=True)
+        ]
         ends = np.cumsum([0, *widths, *(unit.width for unit in self.context_units)]).tolist()
         return [slice(start, end) for start, end in pairwise(ends)]
 
@@ -163,13 +184,17 @@ class TableEncoding:
 
     @cached_property
     def unit(self) -> Indices:
-        """The feature that each internal column belongs to; those of contexts have numbers beyond the features."""
+        """The feature that each internal column belongs to;
+        those of contexts have numbers beyond the features.
+        """
         widths = [place.stop - place.start for place in self._places]
         return np.repeat(np.arange(len(widths)), widths)
 
     @property
     def swap_unit(self) -> Indices:
-        """The unit that each internal column is swapped with; numbers of contexts come behind all others."""
+        """The unit that each internal column is swapped with;
+        numbers of contexts come behind all others.
+        """
         if self.swapped is None:
             return self.unit
         return np.append(self.swapped, len(self.units) + np.arange(len(self.contexts)))[self.unit]
@@ -178,13 +203,16 @@ class TableEncoding:
     def blocks(self) -> Indices | None:
         """The groups of internal columns that need not stand near their own knockoffs, by number.
 
-        The columns of a group of several features; all others are groups of one. None where there are no others.
+        The columns of a group of several features; all others are groups of one. None where there
+        are no others.
         """
         if self.swapped is None:
             return None
         several = np.bincount(self.swapped)[self.swapped] > 1
         grouped = np.append(several, np.zeros(len(self.contexts), dtype=bool))[self.unit]
-        return np.where(grouped, self.swap_unit, len(self.units) + len(self.contexts) + np.arange(self.width))
+        return np.where(
+            grouped, self.swap_unit, len(self.units) + len(self.contexts) + np.arange(self.width)
+        )
 
     @cached_property
     def latent(self) -> Indices:
@@ -199,10 +227,14 @@ class TableEncoding:
                 yield j, unit, place.start
 
     def encode(self, core: Array, rng: np.random.Generator) -> Array:
-        """Internal columns of rows; latent ones are drawn given all others. They depend on their row alone."""
+        """Internal columns of rows; latent ones are drawn given all others.
+        They depend on their row alone.
+        """
         core = joined(core, self.joints)
         if self.correlation is None:
-            return self._shown(core, np.empty((len(core), self.width)), rng.random((len(core), self.width)))
+            return self._shown(
+                core, np.empty((len(core), self.width)), rng.random((len(core), self.width))
+            )
         encoded = np.empty((len(core), self.width))
         for start in range(0, len(core), CHUNK):
             part = core[start : start + CHUNK]
@@ -212,16 +244,24 @@ class TableEncoding:
         return self._in_own_units(encoded)
 
     def encode_apart(self, core: Array, noise: Array) -> Array:
-        """Internal columns with latents drawn whatever the other columns; `noise` is uniform, `[rows, width]`."""
+        """Internal columns with latents drawn whatever the other columns; `noise` is uniform,
+        `[rows, width]`.
+        """
         core = joined(core, self.joints)
         z = start_latents(*self._bounds(core), self.latent, noise[:, self.latent])
         return self._in_own_units(self._shown(core, z, noise))
 
     def middles(self, core: Array) -> Array:
-        """Internal columns with latents in the middle of their intervals, for densities at given values."""
+        """Internal columns with latents in the middle of their intervals,
+        for densities at given values.
+        """
         core = joined(core, self.joints)
         low, high = self._bounds(core)
-        z = low if self.correlation is None else np.where(low == high, low, ndtri((ndtr(low) + ndtr(high)) / 2))
+        z = (
+            low
+            if self.correlation is None
+            else np.where(low == high, low, ndtri((ndtr(low) + ndtr(high)) / 2))
+        )
         for j, unit, column in self._shown_units():
             if not isinstance(unit, Spread):  # whose bounds are its values already
                 z[:, column] = unit.encode(core[:, j], core[:, j])
@@ -229,7 +269,9 @@ class TableEncoding:
 
     @cached_property
     def _roots(self) -> list[tuple[slice, Array]]:
-        """The columns of features with several internal columns, and the Cholesky root of their correlations."""
+        """The columns of features with several internal columns,
+        and the Cholesky root of their correlations.
+        """
         if self.correlation is None:
             return []
         several = [place for place in self._places if place.stop - place.start > 1]
@@ -239,15 +281,19 @@ class TableEncoding:
     def _measured(self) -> list[tuple[int, Measured]]:
         """The internal columns of measured quantities with missing cells."""
         places = zip(self.units, self._places, strict=False)
-        found = ((place.start, only_measured(unit)) for unit, place in places if place.stop > place.start)
+        found = (
+            (place.start, only_measured(unit)) for unit, place in places if place.stop > place.start
+        )
         return [(column, quantity) for column, quantity in found if quantity is not None]
 
     def _in_own_units(self, z: Array) -> Array:
-        """Give scores the form that generators see: uncorrelated, and quantities in the units of their values.
+        """Give scores the form that generators see: uncorrelated,
+        and quantities in the units of their values.
 
-        The columns of a feature are swapped together, so any invertible map of these is allowed. With uncorrelated
-        ones generators that keep a distance column by column can keep a larger one. The margins of a quantity with
-        gaps are left to the generator, as are those of other quantities.
+        The columns of a feature are swapped together, so any invertible map of these is allowed.
+        With uncorrelated ones generators that keep a distance column by column can keep a larger
+        one. The margins of a quantity with gaps are left to the generator, as are those of other
+        quantities.
         """
         for place, root in self._roots:  # which leaves the first column of each feature as it is
             z[:, place] = np.linalg.solve(root, z[:, place].T).T
@@ -271,11 +317,14 @@ class TableEncoding:
         return z
 
     def bounds(self, core: Array) -> tuple[Array, Array]:
-        """Between which scores the internal columns of rows lie, `[rows, width]` each; the same twice if known."""
+        """Between which scores the internal columns of rows lie, `[rows, width]` each;
+        the same twice if known.
+        """
         return self._bounds(joined(core, self.joints))
 
     def _bounds(self, core: Array) -> tuple[Array, Array]:
-        low = np.full((len(core), self.width), -FARTHEST)  # a class of rows leaves free what it does not use
+        # a class of rows leaves free what it does not use
+        low = np.full((len(core), self.width), -FARTHEST)
         high = np.full((len(core), self.width), FARTHEST)
         for column, quantity in self._measured:
             low[:, column], high[:, column] = quantity.scores[0], quantity.scores[-1]
@@ -285,23 +334,32 @@ class TableEncoding:
             if place.stop > place.start:
                 own = slice(place.start, place.start + unit.width)
                 low[rows, own], high[rows, own] = unit.bounds(core[rows, j])
-        for own, unit, place in zip(classes, self.context_units, self._places[len(self.units) :], strict=True):
+        for own, unit, place in zip(
+            classes, self.context_units, self._places[len(self.units) :], strict=True
+        ):
             low[:, place], high[:, place] = unit.bounds(own.astype(np.float64))
         return low, high
 
     def _classes(self, core: Array) -> list[Indices]:
         return [context.classes(core) for context in self.contexts]
 
-    def _descriptions(self, classes: Sequence[Indices]) -> Iterator[tuple[int, FeatureUnit, Flags | slice]]:
-        """Each feature with what describes it, and the rows in which it does: all, or those of a class."""
+    def _descriptions(
+        self, classes: Sequence[Indices]
+    ) -> Iterator[tuple[int, FeatureUnit, Flags | slice]]:
+        """Each feature with what describes it, and the rows in which it does: all,
+        or those of a class.
+        """
         for j, unit in enumerate(self.units):
             if isinstance(unit, Classed):
-                yield from ((j, own, classes[unit.context] == k) for k, own in enumerate(unit.within))
+                yield from (
+                    (j, own, classes[unit.context] == k) for k, own in enumerate(unit.within)
+                )
             else:
                 yield j, unit, slice(None)
 
     def decode(self, encoded: Array, original: Array | None = None) -> Array:
-        """Cells of all features: new rows, or knockoffs of the `original` rows, whose classes they keep.
+        """Cells of all features: new rows, or knockoffs of the `original` rows,
+        whose classes they keep.
 
         A cell with a level that the fit has not seen is its own knockoff.
         """
@@ -323,7 +381,8 @@ class TableEncoding:
                 other = cells[:, first]
                 cells[:, j] = unit.decode(other[:, None]) if isinstance(unit, Recoded) else other
         if original is not None:
-            copied = self.copied | ~self.knows(original)  # a copy is valid, also where a constant varies by now
+            # a copy is valid, also where a constant varies by now
+            copied = self.copied | ~self.knows(original)
             cells = np.where(copied, original, cells)
         return cells
 
@@ -336,7 +395,9 @@ class TableEncoding:
         classed = isinstance(unit, Classed)
         return FeatureCells(
             units=unit.within if classed else (unit,),
-            classes=self.contexts[unit.context].classes(core) if classed else np.zeros(len(core), dtype=np.intp),
+            classes=self.contexts[unit.context].classes(core)
+            if classed
+            else np.zeros(len(core), dtype=np.intp),
             root=next((root for own, root in self._roots if own == place), None),
             measured=next((own for column, own in self._measured if column == place.start), None),
             own=core[:, feature],
@@ -344,7 +405,9 @@ class TableEncoding:
         )
 
     def knows(self, core: Array) -> Flags:
-        """Which cells have a value that the fit has seen, or that lies between such values; `[rows, features]`."""
+        """Which cells have a value that the fit has seen, or that lies between such values; `[rows,
+        features]`.
+        """
         core = joined(core, self.joints)
         known = np.zeros(core.shape, dtype=bool)
         for j, unit, rows in self._descriptions(self._classes(core)):

@@ -1,4 +1,6 @@
-"""Find out how a generator sees a table: describe each feature, find relations, learn correlations of latents."""
+"""Find out how a generator sees a table: describe each feature, find relations,
+learn correlations of latents.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ PRIOR_ROWS = 10.0  # by which the means of rare levels are pulled to the mean of
 
 
 def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
-    """Encode a table for a model in the units of its columns: discrete values are spread around themselves."""
+    """Encode a table for a model in the units of its columns:
+    discrete values are spread around themselves.
+    """
     units: list[Unit] = [Constant(first) for first in core[0]]
     for j in np.flatnonzero(schema.varies):
         own, continuous = core[:, j], schema[int(j)].kind == "continuous"
@@ -55,7 +59,9 @@ def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncodin
 
 
 def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding:
-    """Encode a table for a model of discrete values: the number of each value, nan counting as one."""
+    """Encode a table for a model of discrete values: the number of each value,
+    nan counting as one.
+    """
     return TableEncoding(
         tuple(
             Exact(np.unique(core[:, j])) if column.varies else Constant(core[0, j])
@@ -65,18 +71,25 @@ def exact_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncoding
     )
 
 
-def fit_encoding(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
+def fit_encoding(
+    core: Array, schema: Schema, alike: Indices, rng: np.random.Generator
+) -> TableEncoding:
     """Describe all features, find relations between them, and learn the correlations of latents."""
     joints = find_joints(core, schema, alike)
     found = _fit_features(joined(core, joints), joined_schema(schema, joints), alike, rng)
     return _with_recoded(replace(found, joints=joints), core)
 
 
-def _fit_features(core: Array, schema: Schema, alike: Indices, rng: np.random.Generator) -> TableEncoding:
+def _fit_features(
+    core: Array, schema: Schema, alike: Indices, rng: np.random.Generator
+) -> TableEncoding:
     distinct = alike == np.arange(len(alike))
-    own = np.flatnonzero(distinct)  # relations are those among features that are no duplicates of others
+    # relations are those among features that are no duplicates of others
+    own = np.flatnonzero(distinct)
     columns = [schema[int(j)] for j in own]
-    if all(column.kind == "continuous" and column.missing == 0 for column in columns if column.varies):
+    if all(
+        column.kind == "continuous" and column.missing == 0 for column in columns if column.varies
+    ):
         return spread_encoding(core, schema, alike)  # nothing to spread
     found = find_contexts(core[:, own], columns)
     contexts = [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
@@ -86,7 +99,9 @@ def _fit_features(core: Array, schema: Schema, alike: Indices, rng: np.random.Ge
     for k, context in enumerate(contexts):
         classes = context.classes(core)
         for j in context.members:
-            within = (others.describe(j, classes == c, bounded=True) for c in range(len(context.keys)))
+            within = (
+                others.describe(j, classes == c, bounded=True) for c in range(len(context.keys))
+            )
             units[j] = Classed(k, tuple(within))
         context_units.append(others.classes(classes, context.members))
     free = distinct & [column.kind != "constant" for column in schema]
@@ -101,7 +116,9 @@ def _fit_features(core: Array, schema: Schema, alike: Indices, rng: np.random.Ge
             units[j] = Classed(len(contexts), within)
             contexts.append(context)
             context_units.append(others.classes(classes, context.members))
-    return _with_correlation(TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units)), core, rng)
+    return _with_correlation(
+        TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units)), core, rng
+    )
 
 
 def with_units(encoding: TableEncoding, schema: Schema) -> TableEncoding:
@@ -113,7 +130,8 @@ def with_units(encoding: TableEncoding, schema: Schema) -> TableEncoding:
 def fit_complete_encoding(
     core: Array, completed: Array, schema: Schema, rng: np.random.Generator
 ) -> TableEncoding:
-    """Describe the features of a table with missing cells, which may have any value, by cells of a completed one.
+    """Describe the features of a table with missing cells, which may have any value,
+    by cells of a completed one.
 
     Cells of `completed` may be missing too, and are then left out.
     """
@@ -123,8 +141,12 @@ def fit_complete_encoding(
     return _with_correlation(found, core, rng) if len(found.latent) else found
 
 
-def _with_correlation(encoding: TableEncoding, core: Array, rng: np.random.Generator) -> TableEncoding:
-    return replace(encoding, correlation=fit_correlation(*encoding.bounds(core), encoding.latent, rng))
+def _with_correlation(
+    encoding: TableEncoding, core: Array, rng: np.random.Generator
+) -> TableEncoding:
+    return replace(
+        encoding, correlation=fit_correlation(*encoding.bounds(core), encoding.latent, rng)
+    )
 
 
 class _Others:
@@ -140,7 +162,8 @@ class _Others:
     def describe(self, j: int, rows: Flags | None = None, *, bounded: bool = False) -> FeatureUnit:
         """The internal columns of feature j, learned from all rows or from those of a class.
 
-        A class may be an interval of the feature's values: a `bounded` quantity keeps to the range it was seen in.
+        A class may be an interval of the feature's values: a `bounded` quantity keeps to the range
+        it was seen in.
         """
         column, codes = self._schema[j], self._core[:, j]
         if rows is None and column.kind == "continuous" and column.missing == 0:
@@ -158,7 +181,9 @@ class _Others:
         return WithGaps(unit, gap_threshold(missing)) if missing > 0 else unit
 
     def describe_present(self, j: int) -> FeatureUnit:
-        """The internal columns of feature j by the cells that are not missing, all of them latent."""
+        """The internal columns of feature j by the cells that are not missing,
+        all of them latent.
+        """
         column, codes = self._schema[j], self._core[:, j]
         present = ~np.isnan(codes)
         if column.kind == "nominal":
@@ -183,14 +208,17 @@ def _quantity(column: Column, present: Array, *, bounded: bool = False) -> Featu
         return continuous_intervals(present) if bounded else measured(present)
     if column.levels is not None:
         return level_boxes(present)
-    return discrete_intervals(present, np.array(column.values) if column.kind == "semicontinuous" else None)
+    return discrete_intervals(
+        present, np.array(column.values) if column.kind == "semicontinuous" else None
+    )
 
 
 def first_alike(core: Array) -> Indices:
     """Return, per column, the number of the first column that is equal to it."""
     seen: dict[bytes, int] = {}
     return np.array(
-        [seen.setdefault(column.tobytes(), j) for j, column in enumerate(one_pattern(core).T)], dtype=np.intp
+        [seen.setdefault(column.tobytes(), j) for j, column in enumerate(one_pattern(core).T)],
+        dtype=np.intp,
     )
 
 
@@ -207,12 +235,14 @@ def _with_recoded(encoding: TableEncoding, core: Array) -> TableEncoding:
 def _recoded(other: Array, column: Array) -> Recoded:
     given, rows, counts = np.unique(other, return_index=True, return_counts=True)
     kept = counts > 1
-    kept[np.linspace(0, len(given) - 1, GRID).astype(np.intp)] = True  # enough to draw lines between
+    # enough to draw lines between
+    kept[np.linspace(0, len(given) - 1, GRID).astype(np.intp)] = True
     return Recoded(given[kept], column[rows[kept]])
 
 
 def nominal_boxes(codes: Array, others: Array) -> Boxes:
-    """Give each level of a column, and its missing cells, a box, placed by how levels differ in the other columns.
+    """Give each level of a column, and its missing cells, a box,
+    placed by how levels differ in the other columns.
 
     Levels are laid out along the two directions in which their means of the other columns differ
     most. The first internal column says the group of levels along the first direction, the second
@@ -244,13 +274,19 @@ def nominal_boxes(codes: Array, others: Array) -> Boxes:
     anywhere = np.full((1, low.shape[1]), FARTHEST)
     return Boxes(
         np.append(levels, np.nan),
-        np.column_stack([np.vstack([low, -anywhere]), np.append(np.full(len(levels), -FARTHEST), threshold)]),
-        np.column_stack([np.vstack([high, anywhere]), np.append(np.full(len(levels), threshold), FARTHEST)]),
+        np.column_stack(
+            [np.vstack([low, -anywhere]), np.append(np.full(len(levels), -FARTHEST), threshold)]
+        ),
+        np.column_stack(
+            [np.vstack([high, anywhere]), np.append(np.full(len(levels), threshold), FARTHEST)]
+        ),
     )
 
 
 def _places(means: Array, counts: Array) -> Array:
-    """Coordinates of the levels in the two directions in which their means differ most, `[levels, 2]`."""
+    """Coordinates of the levels in the two directions in which their means differ most, `[levels,
+    2]`.
+    """
     weight = np.sqrt(counts / counts.sum())[:, None]
     centred = means - (weight**2 * means).sum(0)
     if centred.shape[1] < 2:

@@ -1,8 +1,9 @@
 r"""Latent normal variables of which only an interval is seen.
 
-A latent z is drawn inside its interval given all other columns, under a Gaussian whose correlations are learned
-(stochastic EM with Gibbs draws). If z is random given x alone and determines x, then a knockoff of z gives a
-knockoff of x. So any such z is valid; this one has a distribution that is easy to learn.
+A latent z is drawn inside its interval given all other columns, under a Gaussian whose correlations
+are learned (stochastic EM with Gibbs draws). If z is random given x alone and determines x, then a
+knockoff of z gives a knockoff of x. So any such z is valid; this one has a distribution that is
+easy to learn.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from scipy.special import ndtr, ndtri
 from knockoffs.runtime.arrays import Array, Indices
 
 FIT_ROWS = 5_000  # rows from which correlations are learned
-FIT_SWEEPS, BURN_IN, KEPT_SWEEPS = 40, 5, 20  # sweeps; those before learning; the last ones, which count
+# sweeps; those before learning; the last ones, which count
+FIT_SWEEPS, BURN_IN, KEPT_SWEEPS = 40, 5, 20
 DRAW_SWEEPS = 12  # sweeps for the latents of new rows
 MARGIN = 1e-9  # share of an interval that a draw keeps from its bounds
 
 
 def fit_correlation(low: Array, high: Array, latent: Indices, rng: np.random.Generator) -> Array:
-    """Learn the correlations of columns of which the `latent` ones are only known to lie between bounds."""
+    """Learn the correlations of columns of which the `latent` ones are only known to lie between
+    bounds.
+    """
     if len(low) > FIT_ROWS:
         some = rng.permutation(len(low))[:FIT_ROWS]
         low, high = low[some], high[some]
@@ -36,8 +40,11 @@ def fit_correlation(low: Array, high: Array, latent: Indices, rng: np.random.Gen
     return _shrunk(mean, len(low))
 
 
-def draw_latents(correlation: Array, low: Array, high: Array, latent: Indices, noise: Array) -> Array:
-    """Draw the latents between their bounds; `noise` is uniform, `[rows, DRAW_SWEEPS + 1, latents]`.
+def draw_latents(
+    correlation: Array, low: Array, high: Array, latent: Indices, noise: Array
+) -> Array:
+    """Draw the latents between their bounds; `noise` is uniform, `[rows, DRAW_SWEEPS + 1,
+    latents]`.
 
     A row's latents depend on that row and its noise alone.
     """
@@ -60,8 +67,8 @@ def first_correlation(low: Array, high: Array) -> Array:
     r"""Estimate the correlations of latents from the means m of their intervals.
 
     For variables of variance one and to first order in the correlation $r_{ij}$,
-    $\operatorname{cov}(m_i, m_j) = r_{ij} \operatorname{var} m_i \operatorname{var} m_j$. The result is moved to a
-    matrix without small eigenvalues.
+    $\operatorname{cov}(m_i, m_j) = r_{ij} \operatorname{var} m_i \operatorname{var} m_j$. The
+    result is moved to a matrix without small eigenvalues.
     """
     mass = ndtr(high) - ndtr(low)
     density = np.exp(-(low**2) / 2) - np.exp(-(high**2) / 2)
@@ -87,10 +94,15 @@ class GibbsSampler:
         self._deviation = 1 / np.sqrt(np.diag(precision)[columns])
 
     def sweep(self, z: Array, low: Array, high: Array, noise: Array) -> None:
-        """Draw all latents once, in place; `noise` is uniform, one number per row and latent column."""
+        """Draw all latents once, in place; `noise` is uniform,
+        one number per row and latent column.
+        """
         for k, j in enumerate(self._columns):
             mean = z[:, j] - z @ self._slopes[:, k]
-            bounds = (low[:, j] - mean) / self._deviation[k], (high[:, j] - mean) / self._deviation[k]
+            bounds = (
+                (low[:, j] - mean) / self._deviation[k],
+                (high[:, j] - mean) / self._deviation[k],
+            )
             drawn = mean + self._deviation[k] * truncated_normal(*bounds, noise[:, k])
             z[:, j] = _inside(drawn, low[:, j], high[:, j])
 
@@ -102,7 +114,9 @@ def _inside(z: Array, low: Array, high: Array) -> Array:
 
 
 def truncated_normal(low: Array, high: Array, uniform: Array) -> Array:
-    """Standard normal numbers between bounds, from uniform ones; in the upper tail by its mirror image."""
+    """Standard normal numbers between bounds, from uniform ones;
+    in the upper tail by its mirror image.
+    """
     mirrored = low > 0
     low, high = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
     below, above = ndtr(low), ndtr(high)
@@ -115,6 +129,8 @@ def _correlation(z: Array) -> Array:
 
 
 def _shrunk(correlation: Array, rows: int) -> Array:
-    """Shrink towards the identity, little: in each round of the EM algorithm it adds up to many times as much."""
+    """Shrink towards the identity, little: in each round of the EM algorithm it adds up to many
+    times as much.
+    """
     share = min(0.5, 0.001 + 0.05 * len(correlation) / rows)
     return (1 - share) * correlation + share * np.eye(len(correlation))

@@ -1,9 +1,10 @@
 r"""Logical relations between columns: one says which values another can have.
 
-Where a property A of feature c is a function of feature a (a category that coarsens another, a flag that says that
-a number is positive, groups of ages beside the age, columns that are missing together), exact knockoffs of both
-keep A: swapping c alone must not break the relation. So rows are put into classes by such properties. The knockoff
-of a row stays in its class, and each feature that takes part has a description of its own within each class.
+Where a property A of feature c is a function of feature a (a category that coarsens another, a flag
+that says that a number is positive, groups of ages beside the age, columns that are missing
+together), exact knockoffs of both keep A: swapping c alone must not break the relation. So rows are
+put into classes by such properties. The knockoff of a row stays in its class, and each feature that
+takes part has a description of its own within each class.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ MOST_STATES = 120  # of a feature that others determine; `States` holds two more
 MOST_CLASSES = 120  # of rows
 MANY_VALUES = 50  # of a quantity, beyond which a single one may say too little
 LEAST_ROWS = 10  # in which a property must differ from what it mostly is
-NEARLY = 0.2  # share of the cells in a state (or not in it) in which the state of another feature may differ
+# share of the cells in a state (or not in it) in which the state of another feature may differ
+NEARLY = 0.2
 SAMPLED_ROWS = 5_000  # by which states are compared
 LEAST_COUNT = 3  # rows of a state, so that it says anything
 SOME_ROWS = 200  # that are looked at first
@@ -71,10 +73,12 @@ def states(column: Array, atoms: Array) -> Indices:
 
 
 def find_kept_states(codes: Array, columns: Sequence[Column]) -> dict[int, Array]:
-    """Find states of features that are nearly a state of another one, such as codes for "not asked" or gaps.
+    """Find states of features that are nearly a state of another one,
+    such as codes for "not asked" or gaps.
 
-    Knockoffs may keep the state of such cells, as they may keep any property of a feature: that is valid, and
-    costs little power. Drawn anew, such states would not agree as well with each other as those of the data do.
+    Knockoffs may keep the state of such cells, as they may keep any property of a feature: that is
+    valid, and costs little power. Drawn anew, such states would not agree as well with each other
+    as those of the data do.
 
     Returns
     -------
@@ -82,8 +86,12 @@ def find_kept_states(codes: Array, columns: Sequence[Column]) -> dict[int, Array
         Per feature the values that are kept. The gaps of these features are kept too.
     """
     rows = codes[:: max(1, len(codes) // SAMPLED_ROWS)]
-    states_of = [(j, value) for j, column in enumerate(columns) for value in _possible_states(column)]
-    events = [np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in states_of]
+    states_of = [
+        (j, value) for j, column in enumerate(columns) for value in _possible_states(column)
+    ]
+    events = [
+        np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in states_of
+    ]
     counts = np.array([event.sum() for event in events], dtype=np.intp)
     fewer = np.minimum(counts, len(rows) - counts)
     enough = np.flatnonzero(fewer >= LEAST_ROWS)
@@ -99,19 +107,29 @@ def find_kept_states(codes: Array, columns: Sequence[Column]) -> dict[int, Array
         j, value = states_of[k]
         own = kept.setdefault(j, [])
         # Some states must be left to be drawn anew.
-        if not np.isnan(value) and (len(columns[j].values) - len(own) > 2 or not columns[j].discrete):
+        if not np.isnan(value) and (
+            len(columns[j].values) - len(own) > 2 or not columns[j].discrete
+        ):
             own.append(value)
     return {j: np.array(sorted(values)) for j, values in kept.items()}
 
 
 def _possible_states(column: Column) -> list[float]:
-    """States that may be kept while others of the same feature are drawn anew; nan for a missing cell."""
-    values = list(column.values) if column.kind != "continuous" and 2 < len(column.values) <= MANY_VALUES else []
+    """States that may be kept while others of the same feature are drawn anew;
+    nan for a missing cell.
+    """
+    values = (
+        list(column.values)
+        if column.kind != "continuous" and 2 < len(column.values) <= MANY_VALUES
+        else []
+    )
     return [*values, *([np.nan] if column.missing > 0 else [])]
 
 
 def context_of_states(feature: int, column: Array, atoms: Array) -> Context:
-    """Classes of rows by the atoms of one feature, with one for all other values and one for missing cells."""
+    """Classes of rows by the atoms of one feature, with one for all other values and one for
+    missing cells.
+    """
     own = np.array([feature])
     return Context(own, np.unique(states(column, atoms))[:, None], (atoms,), own)
 
@@ -129,8 +147,12 @@ class _Property(NamedTuple):
 
 
 def find_contexts(codes: Array, columns: Sequence[Column]) -> list[Context]:
-    """Find properties of features that other features determine, and join those that have features in common."""
-    properties = [found for j, column in enumerate(columns) for found in _properties(j, codes[:, j], column)]
+    """Find properties of features that other features determine,
+    and join those that have features in common.
+    """
+    properties = [
+        found for j, column in enumerate(columns) for found in _properties(j, codes[:, j], column)
+    ]
     targets = [p for p in properties if len(p.atoms) <= MOST_STATES]
     if not targets:
         return []
@@ -149,7 +171,9 @@ def find_contexts(codes: Array, columns: Sequence[Column]) -> list[Context]:
 
 
 def _properties(j: int, column: Array, description: Column) -> Iterator[_Property]:
-    """What one feature can say of another: all states of a feature, or whether it is missing or an atom."""
+    """What one feature can say of another: all states of a feature,
+    or whether it is missing or an atom.
+    """
     choices: list[Array] = []
     values = np.array(description.values)
     if description.kind != "continuous":
@@ -170,8 +194,12 @@ def _is_fine(column: Column) -> bool:
     return many or column.kind in ("continuous", "semicontinuous")
 
 
-def _determined(targets: Sequence[_Property], sources: Sequence[_Property]) -> Iterator[tuple[int, int]]:
-    """Pairs of a target's number and a feature that has a property which the target is a function of."""
+def _determined(
+    targets: Sequence[_Property], sources: Sequence[_Property]
+) -> Iterator[tuple[int, int]]:
+    """Pairs of a target's number and a feature that has a property which the target is a function
+    of.
+    """
     state, feature = _states_and_features(targets)
     for source in sources:
         first = np.empty(source.state.max() + 1, dtype=np.intp)  # some row of each state
@@ -182,11 +210,17 @@ def _determined(targets: Sequence[_Property], sources: Sequence[_Property]) -> I
             same = state[rows, possible] == state[np.ix_(alike[rows], possible)]
             possible = possible[same.all(0)]
         frequent = _repeats(source.state)
-        yield from ((int(c), source.feature) for c in possible if _says_enough(state[:, c], frequent))
+        yield from (
+            (int(c), source.feature) for c in possible if _says_enough(state[:, c], frequent)
+        )
 
 
-def _cut(targets: Sequence[_Property], codes: Array, quantities: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Pairs of a target's number and a quantity that is cut into intervals, one for each state of the target."""
+def _cut(
+    targets: Sequence[_Property], codes: Array, quantities: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Pairs of a target's number and a quantity that is cut into intervals,
+    one for each state of the target.
+    """
     state, feature = _states_and_features(targets)
     most_changes = np.array([len(np.unique(p.state)) - 1 for p in targets])
     for j in quantities:
@@ -197,11 +231,17 @@ def _cut(targets: Sequence[_Property], codes: Array, quantities: Sequence[int]) 
                 possible = possible[kept]
         counted = ~np.isnan(codes[:, j])
         # states of single rows are intervals of any quantity
-        yield from ((int(c), j) for c in possible if _says_enough(state[:, c], counted & _repeats(state[:, c])))
+        yield from (
+            (int(c), j)
+            for c in possible
+            if _says_enough(state[:, c], counted & _repeats(state[:, c]))
+        )
 
 
 def _in_intervals(state: States, x: Array, most_changes: Indices) -> Flags:
-    """Return whether properties change so few times along x, never among equal x, and not where x is missing."""
+    """Return whether properties change so few times along x, never among equal x,
+    and not where x is missing.
+    """
     present = ~np.isnan(x)
     order = np.argsort(x[present])
     changes = np.diff(state[present][order], axis=0) != 0
@@ -241,7 +281,9 @@ def _keys(found: Sequence[_Property]) -> Indices:
 
 
 def _some_of(found: list[_Property]) -> list[_Property]:
-    """Choose as many properties as a moderate number of classes can keep, those with few states first."""
+    """Choose as many properties as a moderate number of classes can keep,
+    those with few states first.
+    """
     kept: list[int] = []
     for k in sorted(range(len(found)), key=lambda k: len(np.unique(found[k].state))):
         if len(_keys([found[i] for i in [*kept, k]])) <= MOST_CLASSES:

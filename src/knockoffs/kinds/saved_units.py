@@ -26,7 +26,9 @@ from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.typed_json import as_record, with_arrays
 
 
-def unpack_encoding(description: Any, arrays: dict[str, NDArray[Any]], features: int) -> TableEncoding:
+def unpack_encoding(
+    description: Any, arrays: dict[str, NDArray[Any]], features: int
+) -> TableEncoding:
     """Return the encoding that `packed` described; raises a ValueError for what describes none."""
     encoding = as_record(TableEncoding, with_arrays(description, arrays))
     columns, alike = np.arange(features), encoding.alike
@@ -81,13 +83,21 @@ def _require_valid(unit: Unit, contexts: tuple[Context, ...]) -> None:
             _require(up_to_1, "the cells of a column are not in increasing order up to 1")
         case Boxes(codes, low, high):
             fits = low.ndim == 2 and low.shape == high.shape and (len(low),) == codes.shape
-            _require(fits and len(low) > 1 and (low < high).all(), "the boxes of a column's levels are empty")
+            _require(
+                fits and len(low) > 1 and (low < high).all(),
+                "the boxes of a column's levels are empty",
+            )
         case Measured(values, scores):
             increase = _increase(values, scores) and len(values) > 1
-            _require(increase, "the values of a measured column and their scores are not finite and increasing")
+            _require(
+                increase,
+                "the values of a measured column and their scores are not finite and increasing",
+            )
         case Recoded(given, values):
             _require_levels_of(given, missing=True)
-            _require(values.shape == given.shape, "a function of a column has other values than this one")
+            _require(
+                values.shape == given.shape, "a function of a column has other values than this one"
+            )
         case Spread(values):
             _require_levels_of(values)
         case Exact(values):
@@ -101,10 +111,14 @@ def _increase(*columns: Array) -> bool:
 
 
 def _require_levels_of(values: Array, *, missing: bool = False) -> None:
-    """Raise a ValueError for what are not the values of a discrete column, the last of which may be missing."""
+    """Raise a ValueError for what are not the values of a discrete column,
+    the last of which may be missing.
+    """
     present = values[:-1] if missing and np.isnan(values[-1:]).any() else values
     increase = _increase(present) and len(values) > 1
-    _require(increase, "the levels of a column are not two or more finite numbers in increasing order")
+    _require(
+        increase, "the levels of a column are not two or more finite numbers in increasing order"
+    )
 
 
 def _require_correlation(encoding: TableEncoding) -> None:
@@ -115,13 +129,19 @@ def _require_correlation(encoding: TableEncoding) -> None:
     fits = correlation.shape == (encoding.width, encoding.width)
     symmetric = fits and np.allclose(correlation, correlation.T, rtol=0, atol=1e-6)
     _require(symmetric, "the correlations of latent columns are not symmetric")
-    np.linalg.cholesky(correlation)  # raises an error for what is no correlation; sees one triangle alone
+    # raises an error for what is no correlation; sees one triangle alone
+    np.linalg.cholesky(correlation)
 
 
 def require_levels(unit: Unit, levels: int) -> None:
-    """Raise a ValueError for a description of a text column that gives other numbers than those of levels."""
+    """Raise a ValueError for a description of a text column that gives other numbers than those of
+    levels.
+    """
     codes = _codes(unit)
-    _require(np.isin(codes[~np.isnan(codes)], np.arange(levels)).all(), "a column has levels that do not exist")
+    _require(
+        np.isin(codes[~np.isnan(codes)], np.arange(levels)).all(),
+        "a column has levels that do not exist",
+    )
 
 
 def _codes(unit: Unit) -> Array:

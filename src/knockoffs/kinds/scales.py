@@ -1,11 +1,12 @@
 """Monotone per-column maps to a well-behaved scale and back, with their log-derivative.
 
-Knockoffs commute with such maps: if z̃ is a knockoff of z = g(x), then g⁻¹(z̃) is one of x, whatever
-the increasing g of each column. So the scale can be chosen for the model's convenience.
+Knockoffs commute with such maps: if z̃ is a knockoff of z = g(x), then g⁻¹(z̃) is one of x,
+whatever the increasing g of each column. So the scale can be chosen for the model's convenience.
 
-Tables are arrays of numpy or tensors of torch, of double precision, and so is what comes out: networks learn from
-tensors, other models need no torch. The mathematics is written once, for both: they have most functions under the
-same names, in the module that `library_of` returns. Torch is not imported: where there are tensors, it has been.
+Tables are arrays of numpy or tensors of torch, of double precision, and so is what comes out:
+networks learn from tensors, other models need no torch. The mathematics is written once, for both:
+they have most functions under the same names, in the module that `library_of` returns. Torch is not
+imported: where there are tensors, it has been.
 """
 
 from __future__ import annotations
@@ -93,11 +94,12 @@ _DECIDING_ROWS, _FITTED_ROWS = 5_000, 20_000
 
 @dataclass(frozen=True, slots=True)
 class Scale(Generic[Numbers]):
-    """One increasing map per column: a base, an affine map, then a monotone rational-quadratic spline.
+    """One increasing map per column: a base, an affine map,
+    then a monotone rational-quadratic spline.
 
-    Outside its knots the spline goes on as a straight line. The bases "softplus" and "log" stretch the positive
-    half line to the whole line; below `floor` they too go on as a straight line, so that a later value at or
-    below zero has a place.
+    Outside its knots the spline goes on as a straight line. The bases "softplus" and "log" stretch
+    the positive half line to the whole line; below `floor` they too go on as a straight line, so
+    that a later value at or below zero has a place.
     """
 
     base: Numbers  # [d] index into BASES
@@ -108,21 +110,27 @@ class Scale(Generic[Numbers]):
     knots: Numbers  # [d, k] on the standardised scale, increasing
     values: Numbers  # [d, k] the spline's values there, increasing
     slopes: Numbers  # [d, k] and its slopes, positive
-    lowest: Numbers  # [d] the least value a draw may take: columns without negative values keep to that
+    # [d] the least value a draw may take: columns without negative values keep to that
+    lowest: Numbers
 
     @np.errstate(all="ignore")  # torch does not warn either
     def forward(self, x: Numbers) -> tuple[Numbers, Numbers]:
         """z = g(x) and log g'(x), both `[rows, d]`."""
         xp = library_of(x)
         based, log_base_slope = _apply_base(x / self.unit, self.base, self.floor)
-        z, log_slope = _spline((based - self.centre) / self.spread, self.knots, self.values, self.slopes)
+        z, log_slope = _spline(
+            (based - self.centre) / self.spread, self.knots, self.values, self.slopes
+        )
         return z, log_slope + log_base_slope - xp.log(self.spread) - xp.log(self.unit)
 
     @np.errstate(all="ignore")
     def inverse(self, z: Numbers) -> Numbers:
         """x, for which g(x) = z."""
         standardised = _inverse_spline(z, self.knots, self.values, self.slopes)
-        return _invert_base(standardised * self.spread + self.centre, self.base, self.floor) * self.unit
+        return (
+            _invert_base(standardised * self.spread + self.centre, self.base, self.floor)
+            * self.unit
+        )
 
     def inverse_of_draws(self, z: Numbers) -> Numbers:
         """x of draws, which keep to the least value that each column may take."""
@@ -144,19 +152,29 @@ def standard_scale(x: Numbers) -> Scale[Numbers]:
     ends = _no_bend(x)
     based = xp.zeros(x.shape[1], dtype=xp.int64)
     deviation = xp.std(x, 0, correction=1)
-    return Scale(based, ones, ones, x.mean(0), deviation, ends, ends, xp.ones_like(ends), _lowest(x))
+    return Scale(
+        based, ones, ones, x.mean(0), deviation, ends, ends, xp.ones_like(ends), _lowest(x)
+    )
 
 
 @np.errstate(all="ignore")  # maps that do not suit a column have no finite likelihood
-def normal_scale(x: Numbers, *, knot_counts: tuple[int, ...] = (2, 5, 9, 15), folds: int = 3) -> Scale[Numbers]:
-    """Normal scores, smoothed: for each column the base and number of knots of best cross-validated likelihood.
+def normal_scale(
+    x: Numbers, *, knot_counts: tuple[int, ...] = (2, 5, 9, 15), folds: int = 3
+) -> Scale[Numbers]:
+    """Normal scores, smoothed: for each column the base and number of knots of best cross-validated
+    likelihood.
 
-    Rows are taken to be in random order: the first ones decide, and somewhat more of them give the knots.
+    Rows are taken to be in random order: the first ones decide, and somewhat more of them give the
+    knots.
     """
     xp, bases = library_of(x), range(len(BASES))
     deciding, fitted = x[:_DECIDING_ROWS], x[:_FITTED_ROWS]
-    scores = xp.concat([_cross_validated_scores(deciding, base, knot_counts, folds) for base in bases])
-    candidates = [scale for base in bases for scale in _fit_normal_scores(fitted, base, knot_counts)]
+    scores = xp.concat(
+        [_cross_validated_scores(deciding, base, knot_counts, folds) for base in bases]
+    )
+    candidates = [
+        scale for base in bases for scale in _fit_normal_scores(fitted, base, knot_counts)
+    ]
     best = scores.argmax(0)
     padded = [_pad(scale, max(knot_counts)) for scale in candidates]
     column = xp.arange(x.shape[1])
@@ -165,7 +183,9 @@ def normal_scale(x: Numbers, *, knot_counts: tuple[int, ...] = (2, 5, 9, 15), fo
 
 
 def _cross_validated_scores(x: Either, base: int, counts: tuple[int, ...], folds: int) -> Either:
-    """Mean log-likelihood `[counts, d]` of the columns as standard normals on the new scale (up to a constant)."""
+    """Mean log-likelihood `[counts, d]` of the columns as standard normals on the new scale (up to
+    a constant).
+    """
     xp = library_of(x)
     scores = xp.full((len(counts), x.shape[1]), -math.inf, dtype=x.dtype)
     allowed = xp.amin(x, 0) > 0 if base else ~_ends_at_zero(x)
@@ -183,7 +203,9 @@ def _cross_validated_scores(x: Either, base: int, counts: tuple[int, ...], folds
 
 
 def _fit_normal_scores(x: Either, base: int, counts: tuple[int, ...]) -> list[Scale[Any]]:
-    """Maps of one base to normal scores, one for each number of knots; two knots stand for no bend at all."""
+    """Maps of one base to normal scores, one for each number of knots;
+    two knots stand for no bend at all.
+    """
     xp = library_of(x)
     tiny = xp.finfo(x.dtype).tiny
     which = xp.full((x.shape[1],), base)
@@ -193,7 +215,8 @@ def _fit_normal_scores(x: Either, base: int, counts: tuple[int, ...]) -> list[Sc
     based, _ = _apply_base(x / unit, which, floor)
     centre, spread = based.mean(0), xp.std(based, 0, correction=1)
     in_order = sort_columns((based - centre) / spread)
-    reach = min(2.6, -normal_quantile(min(0.3, 4.0 / len(x)), x))  # the outer knots leave about four rows outside
+    # the outer knots leave about four rows outside
+    reach = min(2.6, -normal_quantile(min(0.3, 4.0 / len(x)), x))
     scales = []
     for count in counts:
         if count == 2:
@@ -217,7 +240,9 @@ def _no_bend(x: Either) -> Either:
 
 
 def _quantiles(in_order: Either, probability: Either) -> Either:
-    """Return quantiles of sorted columns, with linear interpolation (torch.quantile takes no large tables)."""
+    """Return quantiles of sorted columns, with linear interpolation (torch.quantile takes no large
+    tables).
+    """
     xp = library_of(in_order)
     place = probability * (len(in_order) - 1)
     below = xp.clip(xp.asarray(xp.floor(place), dtype=xp.int64), None, len(in_order) - 2)
@@ -231,7 +256,9 @@ def _lowest(x: Either) -> Either:
 
 
 def _share_of_smallest(x: Either, near_zero: float) -> Either:
-    """`near_zero` for columns that end at zero and a half for others, in single precision in either library."""
+    """`near_zero` for columns that end at zero and a half for others,
+    in single precision in either library.
+    """
     xp = library_of(x)
     return xp.where(_ends_at_zero(x), xp.asarray(near_zero, dtype=xp.float32), 0.5)
 
@@ -248,20 +275,26 @@ def _median(x: Either) -> Either:
 
 
 def _monotone_slopes(knots: Either, values: Either) -> Either:
-    """Weighted harmonic means of the neighbouring secants (Fritsch and Butland); at the ends, see `_end_slope`."""
+    """Weighted harmonic means of the neighbouring secants (Fritsch and Butland); at the ends,
+    see `_end_slope`.
+    """
     gap = knots[:, 1:] - knots[:, :-1]
     secant = (values[:, 1:] - values[:, :-1]) / gap
     left, right = gap[:, :-1], gap[:, 1:]
     weight_left, weight_right = left + 2 * right, 2 * left + right
-    inner = (weight_left + weight_right) / (weight_left / secant[:, :-1] + weight_right / secant[:, 1:])
+    inner = (weight_left + weight_right) / (
+        weight_left / secant[:, :-1] + weight_right / secant[:, 1:]
+    )
     first, last = _end_slope(knots, values, secant, 0), _end_slope(knots, values, secant, -1)
     return library_of(knots).concat([first, inner, last], 1)
 
 
 def _end_slope(knots: Either, values: Either, secant: Either, end: int) -> Either:
-    """The slope beyond an end: that of the last piece, but no steeper than that whole half of the curve.
+    """The slope beyond an end: that of the last piece,
+    but no steeper than that whole half of the curve.
 
-    Where a column ends abruptly the last piece is steep, and a new value just beyond it would be sent far away.
+    Where a column ends abruptly the last piece is steep, and a new value just beyond it would be
+    sent far away.
     """
     middle = knots.shape[1] // 2
     half = (values[:, end] - values[:, middle]) / (knots[:, end] - knots[:, middle])
@@ -269,7 +302,9 @@ def _end_slope(knots: Either, values: Either, secant: Either, end: int) -> Eithe
 
 
 def _pad(scale: Scale[Any], width: int) -> dict[str, Either]:
-    """The same spline with `width` knots: the tail is a straight line, so knots on it change nothing."""
+    """The same spline with `width` knots: the tail is a straight line,
+    so knots on it change nothing.
+    """
     xp = library_of(scale.knots)
     columns, count = scale.knots.shape
     step = xp.arange(1, width - count + 1, dtype=scale.knots.dtype)
@@ -277,7 +312,9 @@ def _pad(scale: Scale[Any], width: int) -> dict[str, Either]:
     tensors = scale.tensors()
     tensors["knots"] = xp.concat([scale.knots, scale.knots[:, -1:] + step / last_slope], 1)
     tensors["values"] = xp.concat([scale.values, scale.values[:, -1:] + step], 1)
-    tensors["slopes"] = xp.concat([scale.slopes, xp.broadcast_to(last_slope, (columns, width - count))], 1)
+    tensors["slopes"] = xp.concat(
+        [scale.slopes, xp.broadcast_to(last_slope, (columns, width - count))], 1
+    )
     return tensors
 
 
@@ -313,17 +350,23 @@ def _spline(x: Either, knots: Either, values: Either, slopes: Either) -> tuple[E
         return x, xp.zeros_like(x)
     points = columns_first(x)
     k = find_interval(knots, points)
-    (x0, y0, d0), (x1, y1, d1) = ([pick(t, end) for t in (knots, values, slopes)] for end in (k, k + 1))
+    (x0, y0, d0), (x1, y1, d1) = (
+        [pick(t, end) for t in (knots, values, slopes)] for end in (k, k + 1)
+    )
     width, height = x1 - x0, y1 - y0
     secant = height / width
     t = xp.clip((points - x0) / width, 0, 1)
     curve = secant + (d0 + d1 - 2 * secant) * t * (1 - t)
     y = y0 + height * (secant * xp.square(t) + d0 * t * (1 - t)) / curve
-    slope = xp.square(secant) * (d1 * xp.square(t) + 2 * secant * t * (1 - t) + d0 * xp.square(1 - t))
+    slope = xp.square(secant) * (
+        d1 * xp.square(t) + 2 * secant * t * (1 - t) + d0 * xp.square(1 - t)
+    )
     log_slope = xp.log(slope) - 2 * xp.log(curve)
     beyond = points - xp.clip(points, knots[:, :1], knots[:, -1:])
     tail_slope = xp.where(beyond > 0, slopes[:, -1:], slopes[:, :1])
-    y = xp.where(beyond == 0, y, xp.where(beyond > 0, values[:, -1:], values[:, :1]) + tail_slope * beyond)
+    y = xp.where(
+        beyond == 0, y, xp.where(beyond > 0, values[:, -1:], values[:, :1]) + tail_slope * beyond
+    )
     return y.T, xp.where(beyond == 0, log_slope, xp.log(tail_slope)).T
 
 
@@ -333,7 +376,9 @@ def _inverse_spline(y: Either, knots: Either, values: Either, slopes: Either) ->
         return y
     points = columns_first(y)
     k = find_interval(values, points)
-    (x0, y0, d0), (x1, y1, d1) = ([pick(t, end) for t in (knots, values, slopes)] for end in (k, k + 1))
+    (x0, y0, d0), (x1, y1, d1) = (
+        [pick(t, end) for t in (knots, values, slopes)] for end in (k, k + 1)
+    )
     width, height = x1 - x0, y1 - y0
     secant = height / width
     rise = xp.minimum(xp.clip(points - y0, 0, None), height)
@@ -358,15 +403,24 @@ def scale_arrays(scale: Scale[Any]) -> Arrays:
 
 
 def restore_scale(arrays: Arrays, columns: int) -> Scale[NDArray[Any]]:
-    """Make the scale that `scale_arrays` wrote; raises a ValueError for maps that do not increase."""
+    """Make the scale that `scale_arrays` wrote;
+    raises a ValueError for maps that do not increase.
+    """
     base = take_array(arrays, "scale.base", (columns,), "i")
-    lowest = take_array(arrays, "scale.lowest", (columns,), finite=False)  # -inf where there is no bound
+    # -inf where there is no bound
+    lowest = take_array(arrays, "scale.lowest", (columns,), finite=False)
     vectors = {name: take_array(arrays, f"scale.{name}", (columns,)) for name in _VECTORS}
     knots = take_array(arrays, "scale.knots", (columns, None))
-    curves = {name: take_array(arrays, f"scale.{name}", knots.shape) for name in ("values", "slopes")}
+    curves = {
+        name: take_array(arrays, f"scale.{name}", knots.shape) for name in ("values", "slopes")
+    }
     increasing = (np.diff(knots) > 0).all() and (np.diff(curves["values"]) > 0).all()
-    positive = all((values > 0).all() for values in (vectors["unit"], vectors["spread"], curves["slopes"]))
-    known = np.isin(base, range(len(BASES))).all() and not (np.isnan(lowest) | (lowest == np.inf)).any()
+    positive = all(
+        (values > 0).all() for values in (vectors["unit"], vectors["spread"], curves["slopes"])
+    )
+    known = (
+        np.isin(base, range(len(BASES))).all() and not (np.isnan(lowest) | (lowest == np.inf)).any()
+    )
     if not (increasing and positive and known and knots.shape[1] > 1):
         raise ValueError("the arrays of the scale do not describe increasing maps")
     return Scale(base=base, lowest=lowest, knots=knots, **vectors, **curves)

@@ -1,8 +1,8 @@
 """How one feature is seen by a generator: as internal columns on a normal scale, and back.
 
-The cells of a feature lie in boxes: a value that repeats, a level, or a missing cell owns an interval of each of
-its internal columns, and a value of a continuous part is a point. A latent is drawn inside its box; a drawn one is
-read as the value whose box it falls into.
+The cells of a feature lie in boxes: a value that repeats, a level, or a missing cell owns an
+interval of each of its internal columns, and a value of a continuous part is a point. A latent is
+drawn inside its box; a drawn one is read as the value whose box it falls into.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Constant(_Copied):
 class Intervals(_Quantity):
     """The values of a quantity and their places on the scale of probabilities.
 
-    A value that is an atom owns the interval between the value below it and itself; the others are points of
-    a continuous part, with straight lines between them. A missing cell may lie anywhere.
+    A value that is an atom owns the interval between the value below it and itself; the others are
+    points of a continuous part, with straight lines between them. A missing cell may lie anywhere.
     """
 
     values: Array  # increasing
@@ -77,7 +77,9 @@ class Intervals(_Quantity):
         return (self.lower + self.upper) / 2
 
     def bounds(self, codes: Array) -> tuple[Array, Array]:
-        nearest = np.searchsorted((self.values[1:] + self.values[:-1]) / 2, codes).clip(max=len(self.values) - 1)
+        nearest = np.searchsorted((self.values[1:] + self.values[:-1]) / 2, codes).clip(
+            max=len(self.values) - 1
+        )
         within = self.atom[nearest] & (self.atom.all() | (self.values[nearest] == codes))
         place = np.interp(codes, self.values, self.middle)
         low, high = (np.where(within, ends[nearest], place) for ends in (self.lower, self.upper))
@@ -97,7 +99,9 @@ class Intervals(_Quantity):
 
 @dataclass(frozen=True, slots=True)
 class WithGaps:
-    """A quantity with missing cells: its own internal columns, and one that says whether the cell is missing."""
+    """A quantity with missing cells: its own internal columns,
+    and one that says whether the cell is missing.
+    """
 
     present: FeatureUnit
     threshold: float  # score above which the cell is missing
@@ -125,8 +129,8 @@ class WithGaps:
 class Boxes:
     """Levels without an order: each owns a box, and the boxes fill the space.
 
-    `codes` are the levels' numbers, with nan for missing cells, `low` and `high` the corners, `[levels, width]`.
-    A level that the fit has not seen may lie anywhere.
+    `codes` are the levels' numbers, with nan for missing cells, `low` and `high` the corners,
+    `[levels, width]`. A level that the fit has not seen may lie anywhere.
     """
 
     codes: Array
@@ -140,7 +144,9 @@ class Boxes:
     def bounds(self, codes: Array) -> tuple[Array, Array]:
         position = self._position(codes)
         anywhere = np.full((1, self.width), FARTHEST)
-        return np.vstack([self.low, -anywhere])[position], np.vstack([self.high, anywhere])[position]
+        return np.vstack([self.low, -anywhere])[position], np.vstack([self.high, anywhere])[
+            position
+        ]
 
     def decode(self, z: Array) -> Array:
         found = np.full(len(z), self.codes[0])
@@ -177,7 +183,11 @@ class Plain(_Quantity):
 
     def bounds(self, codes: Array) -> tuple[Array, Array]:
         filled = self.encode(codes, codes)
-        return (filled[:, None], filled[:, None]) if self.intervals is None else self.intervals.bounds(filled)
+        return (
+            (filled[:, None], filled[:, None])
+            if self.intervals is None
+            else self.intervals.bounds(filled)
+        )
 
     def decode(self, z: Array) -> Array:
         return z[:, 0]
@@ -185,20 +195,26 @@ class Plain(_Quantity):
 
 @dataclass(frozen=True, slots=True)
 class Measured(_Quantity):
-    """A continuous quantity with missing cells. Its internal column is the value, a drawn one if it is missing.
+    """A continuous quantity with missing cells. Its internal column is the value,
+    a drawn one if it is missing.
 
-    Latents are drawn on a scale of `scores`. It is piecewise linear between the knots and goes on as a straight
-    line, so that each value has its score and each score its value.
+    Latents are drawn on a scale of `scores`. It is piecewise linear between the knots and goes on
+    as a straight line, so that each value has its score and each score its value.
     """
 
     values: Array  # increasing
     scores: Array  # increasing
 
     def bounds(self, codes: Array) -> tuple[Array, Array]:
-        """The score of a value; a missing cell may lie anywhere in the range of the values, such as above zero."""
+        """The score of a value; a missing cell may lie anywhere in the range of the values,
+        such as above zero.
+        """
         score = self.score_of(codes)
         missing = np.isnan(codes)
-        low, high = np.where(missing, self.scores[0], score), np.where(missing, self.scores[-1], score)
+        low, high = (
+            np.where(missing, self.scores[0], score),
+            np.where(missing, self.scores[-1], score),
+        )
         return low[:, None], high[:, None]
 
     def decode(self, z: Array) -> Array:
@@ -221,7 +237,9 @@ def measured(column: Array) -> Measured:
 
 
 def _line_through(x: Array, y: Array, at: Array) -> Array:
-    """Interpolate linearly; beyond the ends with the mean slope of that half, which few rows cannot make steep."""
+    """Interpolate linearly; beyond the ends with the mean slope of that half,
+    which few rows cannot make steep.
+    """
     middle = len(x) // 2
     below = (y[middle] - y[0]) / (x[middle] - x[0])
     above = (y[-1] - y[middle - 1]) / (x[-1] - x[middle - 1])
@@ -231,7 +249,9 @@ def _line_through(x: Array, y: Array, at: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Recoded(_Copied):
-    """A feature that is a one-to-one function of an earlier one, whose internal columns stand for both."""
+    """A feature that is a one-to-one function of an earlier one,
+    whose internal columns stand for both.
+    """
 
     given: Array  # values of the other feature, increasing, nan last
     values: Array  # those of this one
@@ -239,7 +259,9 @@ class Recoded(_Copied):
     def decode(self, z: Array) -> Array:
         """The cells of this feature by those of the other one, the only column of z."""
         missing, present = np.isnan(z[:, 0]), ~np.isnan(self.given)
-        return np.where(missing, self.values[-1], np.interp(z[:, 0], self.given[present], self.values[present]))
+        return np.where(
+            missing, self.values[-1], np.interp(z[:, 0], self.given[present], self.values[present])
+        )
 
     def knows(self, codes: Array) -> Flags:
         return ~np.isnan(codes) | bool(np.isnan(self.values).any())
@@ -249,14 +271,16 @@ class Recoded(_Copied):
 class Spread(_Quantity):
     """A discrete feature in its own units: each value is spread evenly over the cell around it.
 
-    With few values the spread weakens the dependence on other features, so this serves where a model is given in
-    the units of the columns.
+    With few values the spread weakens the dependence on other features, so this serves where a
+    model is given in the units of the columns.
     """
 
     values: Array
 
     def encode(self, codes: Array, place: Array) -> Array:
-        """Move the values to these places (0 to 1) in the cells around them; a missing one counts as largest."""
+        """Move the values to these places (0 to 1) in the cells around them;
+        a missing one counts as largest.
+        """
         half = np.diff(self.values) / 2
         below, above = np.append(half[0], half), np.append(half, half[-1])
         cell = _nearest(self.values, codes)
@@ -268,7 +292,9 @@ class Spread(_Quantity):
 
 @dataclass(frozen=True, slots=True)
 class Exact(_Quantity):
-    """A discrete feature by the numbers of its values, for models of discrete distributions; nan is a value."""
+    """A discrete feature by the numbers of its values, for models of discrete distributions;
+    nan is a value.
+    """
 
     values: Array  # increasing, nan last
 
@@ -287,9 +313,10 @@ def _nearest(values: Array, codes: Array) -> Indices:
     return np.searchsorted((values[1:] + values[:-1]) / 2, codes).clip(max=len(values) - 1)
 
 
-# What stands for a feature: `width` is the number of its internal columns, `bounds(codes)` says between which
-# scores the latents of cells lie (`[rows, width]` each), `decode(z)` gives the cells that latents stand for, and
-# `knows(codes)` says which cells have a value that the fit has seen, or that lies between such values.
+# What stands for a feature: `width` is the number of its internal columns, `bounds(codes)` says
+# between which scores the latents of cells lie (`[rows, width]` each), `decode(z)` gives the cells
+# that latents stand for, and `knows(codes)` says which cells have a value that the fit has seen, or
+# that lies between such values.
 FeatureUnit = Constant | Intervals | WithGaps | Boxes | Plain | Measured | Recoded | Spread | Exact
 
 
@@ -309,7 +336,9 @@ Unit = FeatureUnit | Classed
 
 
 def only_measured(unit: Unit) -> Measured | None:
-    """The quantity that a feature's first internal column stands for, if it is the same in all classes of rows."""
+    """The quantity that a feature's first internal column stands for,
+    if it is the same in all classes of rows.
+    """
     if isinstance(unit, Classed):
         free = [within for within in unit.within if within.width > 0]
         return only_measured(free[0]) if len(free) == 1 else None
@@ -331,9 +360,13 @@ def discrete_intervals(column: Array, atoms: Array | None = None) -> Intervals:
 
 
 def level_boxes(column: Array) -> Boxes:
-    """The intervals of two levels, or of levels in their order. Unlike a number, a new level lies near none."""
+    """The intervals of two levels, or of levels in their order. Unlike a number,
+    a new level lies near none.
+    """
     intervals = discrete_intervals(column)
-    return Boxes(intervals.values, scores(intervals.lower)[:, None], scores(intervals.upper)[:, None])
+    return Boxes(
+        intervals.values, scores(intervals.lower)[:, None], scores(intervals.upper)[:, None]
+    )
 
 
 def continuous_intervals(column: Array) -> Intervals:

@@ -1,4 +1,6 @@
-"""Randomisation tests: a p-value per feature, from the distribution of each feature given all the others."""
+"""Randomisation tests: a p-value per feature, from the distribution of each feature given all the
+others.
+"""
 
 from knockoffs.pvalues.result import RandomizationResult
 from knockoffs.pvalues.tester import RandomizationTest

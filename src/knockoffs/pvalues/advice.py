@@ -28,7 +28,9 @@ def advice_after_tests(
     level: float,
     correction: Correction,
 ) -> tuple[str, ...]:
-    """Return what to do where none of some tested features, `names`, is a discovery; nothing otherwise."""
+    """Return what to do where none of some tested features, `names`, is a discovery;
+    nothing otherwise.
+    """
     if selected.any():
         return ()
     needed = level_alone(level, correction, len(pvalues))
@@ -40,22 +42,28 @@ def _higher_level(adjusted: Array, names: Sequence[str]) -> Iterator[str]:
     if rounded_up(first) < 1:
         found = listing([names[j] for j in np.flatnonzero(adjusted == first).tolist()])
         yield (
-            f"A higher level: level={rounded_up(first):g} is the smallest with a discovery, {found}. Chosen after "
-            "looking it bounds nothing, so treat these as suggestions, or choose it before new data."
+            f"A higher level: level={rounded_up(first):g} is the smallest with a discovery, "
+            f"{found}. Chosen after "
+            "looking it bounds nothing, so treat these as suggestions, or choose it before new "
+            "data."
         )
 
 
 def _more_rows(pvalues: Array, names: Sequence[str], rows: int, needed: float) -> Iterator[str]:
-    """How many rows would do for the smallest p: a standard score grows with the root of their number."""
+    """How many rows would do for the smallest p:
+    a standard score grows with the root of their number.
+    """
     best = int(np.argmin(pvalues))
     if not needed < pvalues[best] < NEAR:
         return
     more = math.ceil(rows * (norm.isf(needed / 2) / norm.isf(pvalues[best] / 2)) ** 2)
     if more <= MOST_ROWS * rows:
         yield (
-            f"More rows: {names[best]} has p = {pvalues[best]:.2g} with these {rows:,}, and would be a discovery "
+            f"More rows: {names[best]} has p = {pvalues[best]:.2g} with these {rows:,}, and would "
+            f"be a discovery "
             f"by itself with p = {needed:.2g}. If it is as strong as it looks, that takes some "
-            f"{two_digits(more):,} rows; the strongest of several tends to look stronger than it is."
+            f"{two_digits(more):,} rows; the strongest of several tends to look stronger than it "
+            f"is."
         )
 
 
@@ -73,7 +81,8 @@ LEVELS = 2
 
 
 def meaning_of_effects(target: Target) -> str:
-    """Say in a sentence what an effect is: how much of what changes with a feature, and which way is up.
+    """Say in a sentence what an effect is: how much of what changes with a feature,
+    and which way is up.
 
     >>> import numpy as np
     >>> outcome = Target("classification", np.array([0.0, 1.0]), ("ill", "well"), "outcome")
@@ -84,25 +93,35 @@ def meaning_of_effects(target: Target) -> str:
     name = target.name or "the target"
     if len(target.classes) > LEVELS:
         return (
-            f"There are no effects: {name} has {len(target.classes)} classes, so that a change has no direction."
+            f"There are no effects: {name} has {len(target.classes)} classes, so that a change "
+            f"has no direction."
         )
     if target.classes:
-        return f"An effect says by how much the share of rows with {name} = {target.classes[1]!r} changes {per}."
+        return (
+            f"An effect says by how much the share of rows with {name} = {target.classes[1]!r} "
+            f"changes {per}."
+        )
     scores = "normal scores of " if in_normal_scores(target.values) else ""
     if target.times is not None:
         return (
-            "An effect says by how many standard deviations events exceed those to expect by the time of a row "
-            f"({scores}martingale residuals of the {name}) {per}: above 0 the event comes earlier, below 0 later."
+            "An effect says by how many standard deviations events exceed those to expect by the "
+            "time of a row "
+            f"({scores}martingale residuals of the {name}) {per}: above 0 the event comes "
+            f"earlier, below 0 later."
         )
     if scores:
         return (
-            f"An effect says by how many standard deviations the normal scores of {name} change {per}. These are "
-            "ranks on the scale of a normal distribution, which a few very large values do not decide."
+            f"An effect says by how many standard deviations the normal scores of {name} change "
+            f"{per}. These are "
+            "ranks on the scale of a normal distribution, which a few very large values do not "
+            "decide."
         )
     return f"An effect says by how many standard deviations {name} changes {per}."
 
 
 def upper_levels(schema: Schema) -> tuple[str, ...]:
-    """Return, per feature, the level towards which an effect points where there are two in words; else nothing."""
+    """Return, per feature, the level towards which an effect points where there are two in words;
+    else nothing.
+    """
     labels = [column.labels() if column.levels is not None else () for column in schema]
     return tuple(str(own[1]) if len(own) == LEVELS else "" for own in labels)

@@ -1,4 +1,6 @@
-"""Settings of a randomisation test: what is allowed, what they stand for, and what is said of them."""
+"""Settings of a randomisation test: what is allowed, what they stand for,
+and what is said of them.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,13 @@ STATISTICS: dict[Variant, tuple[str, ...]] = {
 
 def check_density(density: Any) -> None:
     """Refuse a density that nothing can be drawn from."""
-    known = hasattr(density, "conditionals") or hasattr(density, "joint_density") or callable(density)
+    known = (
+        hasattr(density, "conditionals") or hasattr(density, "joint_density") or callable(density)
+    )
     if isinstance(density, type) or not (density is None or known):
         raise ValueError(
-            f"density={density!r} is not valid: pass a JointDensity, a DDLK, a function that draws a feature "
+            f"density={density!r} is not valid: pass a JointDensity, a DDLK, a function that "
+            f"draws a feature "
             "given the others, or None."
         )
 
@@ -48,7 +53,9 @@ def check_statistic(variant: Variant, statistic: Any) -> None:
 
 
 def residual_model(statistic: Any) -> Callable[[int], Any] | None:
-    """Return what makes a model of y given other features from a seed; None for ridge regression alone."""
+    """Return what makes a model of y given other features from a seed;
+    None for ridge regression alone.
+    """
     if isinstance(statistic, str) and statistic == "linear":
         return None
     if statistic is None or isinstance(statistic, str):
@@ -63,7 +70,8 @@ def warn_of_copies(table: Table, copies: Flags) -> None:
     if copies.any():
         which = listing([column_name(table.names, j) for j in np.flatnonzero(copies)])
         caution(
-            f"{which}: constant, duplicates, or determined by other columns. Given all others such a feature "
+            f"{which}: constant, duplicates, or determined by other columns. Given all others "
+            f"such a feature "
             "has one value and cannot be tested: its p-value is 1. Drop it, or what determines it."
         )
 
@@ -74,7 +82,8 @@ def warn_of_resolution(resamples: int, level: float, correction: Correction, tes
     needed = level_alone(level, correction, tests)
     if least > needed:
         caution(
-            f"resamples={resamples} gives p-values of {least:.2g} at least, and a single discovery among {tests} "
+            f"resamples={resamples} gives p-values of {least:.2g} at least, and a single "
+            f"discovery among {tests} "
             f"features needs {needed:.2g}. Pass resamples={int(np.ceil(1 / needed))} or more."
         )
 

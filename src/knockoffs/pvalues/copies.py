@@ -1,12 +1,14 @@
 """A feature and its redrawn copies, and all features, as columns of numbers for models of y.
 
-For each row there are several copies of the feature's cell, drawn given the rest of the row, and the cell itself.
-Under the null hypothesis all are exchangeable, so a redraw takes any of them with the same probability, and what
-is computed from all of them together (means, standard deviations, ranks, which levels are frequent) treats them
-alike. Redraws are then choices among numbers that are computed once.
+For each row there are several copies of the feature's cell, drawn given the rest of the row, and
+the cell itself. Under the null hypothesis all are exchangeable, so a redraw takes any of them with
+the same probability, and what is computed from all of them together (means, standard deviations,
+ranks, which levels are frequent) treats them alike. Redraws are then choices among numbers that are
+computed once.
 
-A test needs that what models see of other features knows nothing of the tested one, and that redraws of the tested
-one are treated as its own cells are. So, unlike in `design.py`, no column depends on other tables.
+A test needs that what models see of other features knows nothing of the tested one, and that
+redraws of the tested one are treated as its own cells are. So, unlike in `design.py`, no column
+depends on other tables.
 """
 
 from __future__ import annotations
@@ -25,15 +27,17 @@ COPIES = 63
 MOST_LEVELS = 8  # of a nominal feature that have an indicator of their own
 RANKS = 4_096  # values by which others are ranked
 CLIPPED = 0.001  # share of the values, on either side, that are moved to the last of the others
-LEAST_VARIANCE = 1e-4  # share of a shape's variance that must be its own, beside the shapes before it
+# share of a shape's variance that must be its own, beside the shapes before it
+LEAST_VARIANCE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Shapes of a feature, `[rows, 1 + copies, shapes]`, in standard units over rows and copies, its own first.
+    """Shapes of a feature, `[rows, 1 + copies, shapes]`, in standard units over rows and copies,
+    its own first.
 
-    The first shape of an ordered feature is its value; further ones are curves, and say whether it is missing. The
-    shapes of a nominal feature are its levels.
+    The first shape of an ordered feature is its value; further ones are curves, and say whether it
+    is missing. The shapes of a nominal feature are its levels.
     """
 
     shapes: Tensor
@@ -72,11 +76,15 @@ def _curves(cells: Tensor, gaps: Tensor) -> list[Tensor]:
     in_order = present[:: max(1, count // RANKS)].contiguous()
     ranked = torch.where(gaps, low, cells)
     below = torch.searchsorted(in_order, ranked)
-    # Without ties the places on both sides of a value are the same, but for the few that are ranked by.
+    # Without ties the places on both sides of a value are the same, but for the few that are ranked
+    # by.
     ties = bool((in_order.diff() == 0).any())
     upto = torch.searchsorted(in_order, ranked, right=True) if ties else below
     score = torch.special.ndtri((below + upto + 1).double() / (2 * len(in_order) + 2))
-    return [value, *(torch.where(gaps, 0.0, own) for own in (score, score**2 - 1, score**3 - 3 * score))]
+    return [
+        value,
+        *(torch.where(gaps, 0.0, own) for own in (score, score**2 - 1, score**3 - 3 * score)),
+    ]
 
 
 def _levels(cells: Tensor) -> list[Tensor]:
@@ -86,7 +94,9 @@ def _levels(cells: Tensor) -> list[Tensor]:
 
 
 def _independent(shapes: list[Tensor], cells: Tensor) -> Tensor:
-    """Shapes in standard units, each without what those before it say; left out where that is all it says."""
+    """Shapes in standard units, each without what those before it say;
+    left out where that is all it says.
+    """
     found: list[Tensor] = []
     for own in shapes:
         rest = own - own.mean()
@@ -125,7 +135,9 @@ def table_columns(schema: Schema, codes: Array) -> Columns:
 
 
 def feature_columns(column: Column, cells: Array) -> Array:
-    """The columns of one feature's cells: levels without an order as indicators, and one of missing cells."""
+    """The columns of one feature's cells: levels without an order as indicators,
+    and one of missing cells.
+    """
     missing = [np.isnan(cells)] if 0 < column.missing < 1 else []
     if column.kind == "nominal":
         own = [cells == value for value in column.values[:MOST_INDICATORS]]

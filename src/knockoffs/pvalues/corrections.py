@@ -17,9 +17,11 @@ NAMES: dict[Correction, str] = {
     "none": "no correction",
 }
 WHAT_IS_BOUNDED: dict[Correction, str] = {
-    "bh": "the expected share of false discoveries, if p-values depend on each other positively or not at all "
+    "bh": "the expected share of false discoveries, if p-values depend on each other positively "
+    "or not at all "
     "(Benjamini-Hochberg)",
-    "by": "the expected share of false discoveries, however the tests depend on each other (Benjamini-Yekutieli)",
+    "by": "the expected share of false discoveries, however the tests depend on each other "
+    "(Benjamini-Yekutieli)",
     "holm": "the probability of any false discovery (Holm)",
     "none": "the probability of a false discovery for each feature on its own",
 }
@@ -38,7 +40,8 @@ def level_alone(level: float, correction: Correction, tests: int) -> float:
 
 
 def adjust_pvalues(pvalues: Array, correction: Correction) -> Array:
-    """Return adjusted p-values: a feature is a discovery at a level where its own is at most that level.
+    """Return adjusted p-values: a feature is a discovery at a level where its own is at most that
+    level.
 
     >>> adjust_pvalues(np.array([0.01, 0.02, 0.5]), "bh").tolist()
     [0.03, 0.03, 0.5]

@@ -1,4 +1,6 @@
-"""Heavy tails of correlated columns, which a density does not learn from few rows: p-values are then too small."""
+"""Heavy tails of correlated columns, which a density does not learn from few rows:
+p-values are then too small.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,20 @@ LEAST_COLUMNS, LEAST_SHARE = 2, 1 / 8  # fewer such columns hardly change the p-
 
 
 def warn_of_heavy_tails(table: Table) -> None:
-    """Warn of heavy-tailed columns that are correlated with others, where they are not just a few."""
+    """Warn of heavy-tailed columns that are correlated with others,
+    where they are not just a few.
+    """
     columns = heavy_tailed(table)
     if len(columns) >= max(LEAST_COLUMNS, LEAST_SHARE * table.shape[1]):
         caution(
-            f"{listing([column_name(table.names, j) for j in columns])}: heavy tails, and correlated with other "
-            f"columns. {len(table)} rows do not show how such columns depend on each other, so p-values may be "
-            "too small: in simulations with 150 rows, one in ten or more was below 0.05 where there was nothing "
-            "to find. Replace these columns by their ranks (X[COL].rank(pct=True) in pandas), which "
+            f"{listing([column_name(table.names, j) for j in columns])}: heavy tails, and "
+            f"correlated with other "
+            f"columns. {len(table)} rows do not show how such columns depend on each other, so "
+            f"p-values may be "
+            "too small: in simulations with 150 rows, one in ten or more was below 0.05 where "
+            "there was nothing "
+            "to find. Replace these columns by their ranks (X[COL].rank(pct=True) in pandas), "
+            "which "
             "asks the same question."
         )
 
@@ -37,7 +45,9 @@ def warn_of_heavy_tails(table: Table) -> None:
 def heavy_tailed(table: Table) -> Indices:
     """Return the continuous columns with heavy tails that are correlated with others."""
     quantities = np.array([column.kind == "continuous" for column in table.schema], dtype=bool)
-    candidates = np.flatnonzero(quantities & (np.sum(~np.isnan(table.codes), axis=0) >= LEAST_CELLS))
+    candidates = np.flatnonzero(
+        quantities & (np.sum(~np.isnan(table.codes), axis=0) >= LEAST_CELLS)
+    )
     columns = candidates[_are_heavy(table.codes[:, candidates])]
     return columns[_strongest_correlations(table.codes, columns) > CORRELATED]
 
@@ -45,11 +55,13 @@ def heavy_tailed(table: Table) -> Indices:
 def _are_heavy(codes: Array) -> Flags:
     """Which columns have heavy tails, also in the normal scores on which a density sees them.
 
-    These scores are a logarithm or a spline of a few knots, which leave the most of heavy tails on both sides.
+    These scores are a logarithm or a spline of a few knots, which leave the most of heavy tails on
+    both sides.
     """
     x = codes.copy()
     for column in x.T:
-        column[:] = np.resize(column[~np.isnan(column)], len(column))  # others in place of missing cells
+        # others in place of missing cells
+        column[:] = np.resize(column[~np.isnan(column)], len(column))
     heavy = _more_than_normal(x)
     if heavy.any():
         some = x[:, heavy]
@@ -62,7 +74,9 @@ def _more_than_normal(x: Array) -> Flags:
 
 
 def _strongest_correlations(codes: Array, columns: Indices) -> Array:
-    """The largest rank correlation of each of these columns with another one; missing cells rank in the middle."""
+    """The largest rank correlation of each of these columns with another one;
+    missing cells rank in the middle.
+    """
     ranks = pd.DataFrame(codes).rank()
     centred = (ranks - ranks.mean()).fillna(0.0).to_numpy()
     units = centred / np.maximum(np.linalg.norm(centred, axis=0), 1e-300)

@@ -1,10 +1,12 @@
-r"""The holdout statistic: how well a model of earlier rows predicts y in the next ones, by x_j or its redraws.
+r"""The holdout statistic: how well a model of earlier rows predicts y in the next ones,
+by x_j or its redraws.
 
-The rows are put in random order and cut into parts. A model of all features is fitted on the parts before a part,
-and predicts that part with the cells of feature j and with redraws of these. Given all earlier rows the cells and
-their redraws are exchangeable, so the part's p-value is at least uniform whatever happened before: the p-values of
-the parts are as good as independent, and Fisher's method combines them exactly. Fitting on all other parts instead
-would make the parts depend on each other through the models, and exceeds the level.
+The rows are put in random order and cut into parts. A model of all features is fitted on the parts
+before a part, and predicts that part with the cells of feature j and with redraws of these. Given
+all earlier rows the cells and their redraws are exchangeable, so the part's p-value is at least
+uniform whatever happened before: the p-values of the parts are as good as independent, and Fisher's
+method combines them exactly. Fitting on all other parts instead would make the parts depend on each
+other through the models, and exceeds the level.
 """
 
 from __future__ import annotations
@@ -33,7 +35,11 @@ class Part(NamedTuple):
 
 
 def forward_parts(
-    x: Array, y: Array, place: Indices | None, make_model: Callable[[int], Any], rng: np.random.Generator
+    x: Array,
+    y: Array,
+    place: Indices | None,
+    make_model: Callable[[int], Any],
+    rng: np.random.Generator,
 ) -> list[Part]:
     """Fit a model before each part but the first; rows that repeat each other are in one part."""
     rows = np.arange(len(x)) if place is None else place
@@ -60,7 +66,9 @@ def holdout_pvalue(
     resamples: int,
     exceedances: int,
 ) -> Found:
-    """The p-value of a feature from the gains in each part, `[rows, 1 + copies]`: minus losses, its own first."""
+    """The p-value of a feature from the gains in each part, `[rows, 1 + copies]`: minus losses,
+    its own first.
+    """
     found = [
         _part_pvalue(own, place, rng, resamples=resamples, exceedances=exceedances)
         for own, place in zip(gains, places, strict=True)
@@ -72,7 +80,12 @@ def holdout_pvalue(
 
 
 def _part_pvalue(
-    gains: Array, place: Indices | None, rng: np.random.Generator, *, resamples: int, exceedances: int
+    gains: Array,
+    place: Indices | None,
+    rng: np.random.Generator,
+    *,
+    resamples: int,
+    exceedances: int,
 ) -> Found:
     if place is not None:  # rows that repeat another one are redrawn with it
         distinct, position = np.unique(place, return_inverse=True)

@@ -1,4 +1,6 @@
-"""The test of one feature: redraw it, compute the statistic for its own cells and for redraws, count."""
+"""The test of one feature: redraw it, compute the statistic for its own cells and for redraws,
+count.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ class Tested(NamedTuple):
 class Study:
     """All that the tests of single features share.
 
-    `parts` are those of the holdout variant, and None for the distilled one. `place` says which distinct row each
-    row repeats, and is None where none does.
+    `parts` are those of the holdout variant, and None for the distilled one. `place` says which
+    distinct row each row repeats, and is None where none does.
     """
 
     codes: Array
@@ -55,11 +57,15 @@ class Study:
     def test(self, feature: int, seed: int) -> Tested:
         """Test one feature, by its number; the same seed gives the same bits."""
         rng = np.random.default_rng([seed, feature])
-        distinct = slice(None) if self.place is None else np.unique(self.place, return_index=True)[1]
+        distinct = (
+            slice(None) if self.place is None else np.unique(self.place, return_index=True)[1]
+        )
         own = self.codes[distinct, feature]
         cells, effective = self.redraws.draw(feature, COPIES, rng)
         copies = copies_of(self.schema[feature], own, cells, self.redraws.device)
-        distilled = Distilled(copies, self.residuals.of(feature), self.curves.modifiers(feature), self.place)
+        distilled = Distilled(
+            copies, self.residuals.of(feature), self.curves.modifiers(feature), self.place
+        )
         if distilled.empty:
             return Tested(Found(1.0, 0), Effect(np.nan, np.nan, 0.0), effective)
         if self.parts is None:
@@ -79,13 +85,19 @@ class Study:
             exceedances=self.exceedances,
         )
 
-    def _holdout(self, feature: int, cells: Array, parts: list[Part], rng: np.random.Generator) -> Found:
+    def _holdout(
+        self, feature: int, cells: Array, parts: list[Part], rng: np.random.Generator
+    ) -> Found:
         gains = [self._gains(feature, cells[part.rows], part) for part in parts]
         places = [None if self.place is None else self.place[part.rows] for part in parts]
-        return holdout_pvalue(gains, places, rng, resamples=self.resamples, exceedances=self.exceedances)
+        return holdout_pvalue(
+            gains, places, rng, resamples=self.resamples, exceedances=self.exceedances
+        )
 
     def _gains(self, feature: int, cells: Array, part: Part) -> Array:
-        """Minus the losses of a part's model, with each of the copies of a feature, `[rows, copies]`."""
+        """Minus the losses of a part's model, with each of the copies of a feature, `[rows,
+        copies]`.
+        """
         own = self.columns.unit == feature
         others = in_standard_units(self.columns.x[part.rows], part.centre, part.deviation)
         gains = np.empty_like(cells)

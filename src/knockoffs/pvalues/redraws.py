@@ -1,4 +1,6 @@
-"""Where redraws of a feature come from: a density of the rows, or a function that knows the conditionals."""
+"""Where redraws of a feature come from: a density of the rows,
+or a function that knows the conditionals.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ Conditional = Callable[[Array, int, int, np.random.Generator], Array]
 class DensityRedraws:
     """Redraws of each feature given all the others by a fitted density.
 
-    `free` flags the features that can be redrawn, and `device` is where statistics of redraws are computed.
+    `free` flags the features that can be redrawn, and `device` is where statistics of redraws are
+    computed.
     """
 
     def __init__(self, conditionals: TableConditionals) -> None:
@@ -30,14 +33,18 @@ class DensityRedraws:
         self.free, self.device = conditionals.free, conditionals.device
 
     def draw(self, feature: int, count: int, rng: np.random.Generator) -> tuple[Array, float]:
-        """Return new cells, `[count, rows]`, and the mean effective number of places that they come from."""
+        """Return new cells, `[count, rows]`, and the mean effective number of places that they come
+        from.
+        """
         conditional = self._conditionals.of(feature)
         cells = conditional.sample(count, random_state=rng)
         return cells, float(conditional.effective_sample_size.mean())
 
 
 class FunctionRedraws:
-    """Redraws by a function of the cells, the feature's number, how many draws, and a random generator."""
+    """Redraws by a function of the cells, the feature's number, how many draws,
+    and a random generator.
+    """
 
     device = torch.device("cpu")
 
@@ -46,10 +53,13 @@ class FunctionRedraws:
         self.free = np.array([len(np.unique(column)) > 1 for column in codes.T])
 
     def draw(self, feature: int, count: int, rng: np.random.Generator) -> tuple[Array, float]:
-        cells = np.asarray(self._function(self._codes.copy(), feature, count, rng), dtype=np.float64)
+        cells = np.asarray(
+            self._function(self._codes.copy(), feature, count, rng), dtype=np.float64
+        )
         if cells.shape != (count, len(self._codes)):
             raise ValueError(
-                f"density returned draws of shape {cells.shape} for feature {feature}: return one row per draw, "
+                f"density returned draws of shape {cells.shape} for feature {feature}: return one "
+                f"row per draw, "
                 f"{(count, len(self._codes))}."
             )
         return cells, np.nan
@@ -59,7 +69,9 @@ Redraws = DensityRedraws | FunctionRedraws
 
 
 def fitted_density(density: Any, table: Table, *, seed: int, progress: bool) -> Any:
-    """Return the density to use: a function or a fitted one as it is, any other fitted to the table."""
+    """Return the density to use: a function or a fitted one as it is,
+    any other fitted to the table.
+    """
     if density is None:
         density = JointDensity()
     if is_ready(density):

@@ -1,11 +1,12 @@
 r"""What y says beyond all features but one, for each feature.
 
-The residual of y for feature j is a function of y and of the other features alone, exactly: this is what makes a
-distilled test exact. Two models are added. A ridge regression on curves of all features has a closed form without
-any one of them: with $P = (B^\top B + \lambda I)^{-1}$, coefficients $\beta = P B^\top y$ and $W = B P$, the fit
-without the columns j is $B\beta - W_j P_{jj}^{-1} \beta_j$. Trees learn, for blocks of features, what ridge
-regression without that block leaves, on other rows than those they predict; a feature's ridge regression then
-explains y without its block's trees.
+The residual of y for feature j is a function of y and of the other features alone, exactly: this is
+what makes a distilled test exact. Two models are added. A ridge regression on curves of all
+features has a closed form without any one of them: with $P = (B^\top B + \lambda I)^{-1}$,
+coefficients $\beta = P B^\top y$ and $W = B P$, the fit without the columns j is $B\beta - W_j
+P_{jj}^{-1} \beta_j$. Trees learn, for blocks of features, what ridge regression without that block
+leaves, on other rows than those they predict; a feature's ridge regression then explains y without
+its block's trees.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ MakeModel = Callable[[int], Any]
 
 
 class Curves(NamedTuple):
-    """Curves of all features, `[rows, curves]`, in standard units: values, and polynomials of normal scores."""
+    """Curves of all features, `[rows, curves]`, in standard units: values,
+    and polynomials of normal scores.
+    """
 
     basis: Array
     unit: Indices  # the feature of each curve
@@ -142,9 +145,11 @@ class Residuals:
 def _trees(
     columns: Columns, make_model: MakeModel, block: Indices, left: Array, rng: np.random.Generator
 ) -> Array:
-    """Predictions of what is left without a block, by models of other rows, shrunk to the share that is of use.
+    """Predictions of what is left without a block, by models of other rows,
+    shrunk to the share that is of use.
 
-    An output of which the first fold's model predicts nothing of use gets no models of the other folds.
+    An output of which the first fold's model predicts nothing of use gets no models of the other
+    folds.
     """
     others = columns.without(block)
     x = in_standard_units(others, *standard_units(others))
@@ -176,7 +181,9 @@ def in_normal_scores(y: Array) -> bool:
 
 
 def outputs(y: Array, classes: bool) -> Array:
-    """Columns that stand for y: a quantity in standard units (normal scores for heavy tails), or classes."""
+    """Columns that stand for y: a quantity in standard units (normal scores for heavy tails),
+    or classes.
+    """
     if not classes:
         (standard,), _, _ = standardise(y[:, None])
         if in_normal_scores(y):

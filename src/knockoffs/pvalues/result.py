@@ -1,4 +1,6 @@
-"""The result of a randomisation test: p-values, effects, and everything needed to find them again."""
+"""The result of a randomisation test: p-values, effects,
+and everything needed to find them again.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,15 @@ class RandomizationResult:
     names : tuple of str
         The features, in the order of the table; all arrays follow it.
     pvalues : array
-        Per feature the p-value of the hypothesis that y does not depend on it given all other features; 1 for
-        features that are `copies`, nan for those that were conditioned on.
+        Per feature the p-value of the hypothesis that y does not depend on it given all other
+        features; 1 for features that are `copies`, nan for those that were conditioned on.
     adjusted : array
         p-values after the correction for many tests, to compare with `level`.
     selected : array of bool
         Which features are discoveries.
     effects, errors : arrays
-        What y changes by per standard deviation of the feature while all others stay as they are, as
-        `effect_meaning` says, and the standard error of this; nan where there is no direction.
+        What y changes by per standard deviation of the feature while all others stay as they are,
+        as `effect_meaning` says, and the standard error of this; nan where there is no direction.
     strengths : array
         Share of what the other features leave of y that the feature explains, by any curve.
     resamples : array of int
@@ -44,13 +46,15 @@ class RandomizationResult:
     conditioned : array of bool
         Features that were conditioned on: used by all models, and not tested.
     effective : array
-        Mean effective number of places that the redraws of a feature come from; see `FeatureConditional`.
+        Mean effective number of places that the redraws of a feature come from; see
+        `FeatureConditional`.
     target, target_kind : str or None, str
         The name of y, where it has one, and what it is, in words.
     effect_meaning : str
         A sentence: what effects are, and what their sign means.
     towards : tuple of str
-        Per feature the level that a positive effect speaks for, where a feature has two levels in words.
+        Per feature the level that a positive effect speaks for, where a feature has two levels in
+        words.
     advice : tuple of str
         What can be done where nothing is a discovery.
 
@@ -59,7 +63,8 @@ class RandomizationResult:
     >>> import numpy as np
     >>> from knockoffs import JointDensity, RandomizationTest
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0).fit(X, X[:, 0] > 0)
+    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0)
+    >>> test = test.fit(X, X[:, 0] > 0)
     >>> result = test.result_
     >>> result.selected.tolist(), result.rows
     ([True, False, False], 100)
@@ -96,14 +101,23 @@ class RandomizationResult:
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.
-        for array in (self.pvalues, self.adjusted, self.selected, self.effects, self.errors, self.strengths):
+        for array in (
+            self.pvalues,
+            self.adjusted,
+            self.selected,
+            self.effects,
+            self.errors,
+            self.strengths,
+        ):
             array.flags.writeable = False
         for array in (self.resamples, self.copies, self.conditioned, self.effective):
             array.flags.writeable = False
 
     @property
     def order(self) -> Indices:
-        """Numbers of the tested features: the smallest p-value first, of equal ones the strongest."""
+        """Numbers of the tested features: the smallest p-value first,
+        of equal ones the strongest.
+        """
         tested = np.flatnonzero(~self.conditioned)
         return tested[np.lexsort((-self.strengths[tested], self.pvalues[tested]))]
 
@@ -115,7 +129,8 @@ class RandomizationResult:
     def to_frame(self) -> pd.DataFrame:
         """One row per tested feature, the smallest p-value first; settings are in `.attrs`.
 
-        Where features have two levels in words, "effect_towards" names the one that a positive effect speaks for.
+        Where features have two levels in words, "effect_towards" names the one that a positive
+        effect speaks for.
         """
         import pandas as pd
 
@@ -134,7 +149,9 @@ class RandomizationResult:
             }
         )
         if any(self.towards):
-            frame.insert(5, "effect_towards", pd.Series([self.towards[j] for j in order], dtype=object))
+            frame.insert(
+                5, "effect_towards", pd.Series([self.towards[j] for j in order], dtype=object)
+            )
         frame.attrs.update(self.settings())
         return frame
 

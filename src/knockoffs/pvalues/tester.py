@@ -52,43 +52,45 @@ WHO = "RandomizationTest"
 class RandomizationTest(TypedSelectorMixin, BaseEstimator):
     """Test, feature by feature, whether it tells something of y beyond all the others.
 
-    A conditional randomisation test: redraw the feature given all the others, and count how often a redrawn one
-    explains y as well as the feature itself does. With the true distribution of the features p-values are at least
-    uniform under the null hypothesis, for any number of rows and any dependence of y on the features; a learned
-    distribution comes close to that. Unlike knockoffs, which need some 1 / level discoveries to report any, a
-    single feature can be a discovery.
+    A conditional randomisation test: redraw the feature given all the others, and count how often a
+    redrawn one explains y as well as the feature itself does. With the true distribution of the
+    features p-values are at least uniform under the null hypothesis, for any number of rows and any
+    dependence of y on the features; a learned distribution comes close to that. Unlike knockoffs,
+    which need some 1 / level discoveries to report any, a single feature can be a discovery.
 
     Parameters
     ----------
     density : JointDensity, DDLK, callable or None, default=None
-        The distribution of the features; `JointDensity()` by default. What is fitted already is used as it is (a
-        `DDLK` shares its density, so that one fit serves knockoffs and tests). A function
-        `f(codes, feature, n_draws, rng)` returns draws `[n_draws, rows]` of a feature (by its number) given the
-        other columns of `codes`, for distributions that are known.
+        The distribution of the features; `JointDensity()` by default. What is fitted already is
+        used as it is (a `DDLK` shares its density, so that one fit serves knockoffs and tests). A
+        function `f(codes, feature, n_draws, rng)` returns draws `[n_draws, rows]` of a feature (by
+        its number) given the other columns of `codes`, for distributions that are known.
     statistic : str, estimator or None, default=None
-        How y is modelled. "distilled": a model of y given the other features, beside a ridge regression that is
-        always there: `"boosting"` (trees, the default), `"linear"` (nothing), or a scikit-learn regressor.
-        "holdout": a model of y given all features, `"linear+boosting"` (the default), `"boosting"`, `"lightgbm"`
-        or a scikit-learn estimator.
+        How y is modelled. "distilled": a model of y given the other features, beside a ridge
+        regression that is always there: `"boosting"` (trees, the default), `"linear"` (nothing), or
+        a scikit-learn regressor. "holdout": a model of y given all features, `"linear+boosting"`
+        (the default), `"boosting"`, `"lightgbm"` or a scikit-learn estimator.
     variant : {"distilled", "holdout"}, default="distilled"
-        "distilled" asks whether the feature explains what all the others leave of y: as a line, as a curve, or
-        times another feature. It uses all rows and takes the least time. "holdout" asks whether redraws spoil the
-        predictions of a model for rows that it has not seen.
+        "distilled" asks whether the feature explains what all the others leave of y: as a line, as
+        a curve, or times another feature. It uses all rows and takes the least time. "holdout" asks
+        whether redraws spoil the predictions of a model for rows that it has not seen.
     resamples : int, default=5000
-        Most redraws per feature. The smallest possible p-value is 1 / (1 + resamples). With "holdout" both hold
-        for each of the four parts of the rows that are predicted, whose p-values are combined into one.
+        Most redraws per feature. The smallest possible p-value is 1 / (1 + resamples). With
+        "holdout" both hold for each of the four parts of the rows that are predicted, whose
+        p-values are combined into one.
     exceedances : int, default=50
-        Redraws that reach the feature's own statistic after which its test ends: clear nulls take few redraws, and
-        p-values stay valid (Besag and Clifford, 1991).
+        Redraws that reach the feature's own statistic after which its test ends: clear nulls take
+        few redraws, and p-values stay valid (Besag and Clifford, 1991).
     correction : {"bh", "by", "holm", "none"}, default="bh"
-        What is bounded by `level`: the false discovery rate if p-values are independent or depend positively on
-        each other (Benjamini-Hochberg), the same however they depend (Benjamini-Yekutieli, which finds less), the
-        probability of any false discovery (Holm), or that of each test.
+        What is bounded by `level`: the false discovery rate if p-values are independent or depend
+        positively on each other (Benjamini-Hochberg), the same however they depend
+        (Benjamini-Yekutieli, which finds less), the probability of any false discovery (Holm), or
+        that of each test.
     level : float, default=0.1
         Bound on what `correction` says.
     condition_on : sequence of column names or numbers, default=None
-        Columns that are not tested, such as age, sex, batch or site: they count among "all the others" of every
-        test, in the density and in the models of y.
+        Columns that are not tested, such as age, sex, batch or site: they count among "all the
+        others" of every test, in the density and in the models of y.
     task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; "auto" decides by the type of y.
     kinds : dict of column names (or numbers) to kinds, default=None
@@ -105,12 +107,14 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
     result_ : RandomizationResult
         The frozen result; `.to_frame()` gives it as a table.
     pvalues_, support_ : arrays
-        p-value per feature (nan for columns that were conditioned on), and which features are discoveries.
+        p-value per feature (nan for columns that were conditioned on), and which features are
+        discoveries.
     effects_ : array
-        By how much y changes per standard deviation of a feature while all others stay as they are: in standard
-        deviations of a quantity, as a share of the rows for the second of two classes, and for survival times in
-        standard deviations of events beyond those to expect (above 0: earlier). nan for features without an order
-        and for more than two classes. A quantity with heavy tails is taken by its normal scores.
+        By how much y changes per standard deviation of a feature while all others stay as they are:
+        in standard deviations of a quantity, as a share of the rows for the second of two classes,
+        and for survival times in standard deviations of events beyond those to expect (above 0:
+        earlier). nan for features without an order and for more than two classes. A quantity with
+        heavy tails is taken by its normal scores.
     density_ : object
         The density as fitted and used.
     schema_ : Schema
@@ -165,8 +169,9 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         X : table of shape (n_rows, n_features)
             The features; rows are independent of each other.
         y : array-like of shape (n_rows,), data frame of two columns, or structured array
-            The target. Survival times, right-censored, are two columns or fields: the time, and whether the event
-            was seen (booleans, or 1 and 0); tested are their martingale residuals.
+            The target. Survival times, right-censored, are two columns or fields: the time, and
+            whether the event was seen (booleans, or 1 and 0); tested are their martingale
+            residuals.
         """
         cautions: list[str] = []
         try:
@@ -193,11 +198,16 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         )
         rows = row_structure(table.codes, None, who=WHO)
         distinct = rows.distinct_rows(table)
-        self.density_ = fitted_density(self.density, distinct, seed=for_density, progress=self.progress)
+        self.density_ = fitted_density(
+            self.density, distinct, seed=for_density, progress=self.progress
+        )
         redraws = redraws_of(self.density_, distinct, for_latents)
         tested = np.flatnonzero(~conditioned & redraws.free)
-        with workers(1 if redraws.device.type == "cuda" else self.n_jobs):  # several would only share a GPU
-            study = self._study(table, target, rows.place, redraws, tested, random_generator(for_models))
+        # several would only share a GPU
+        with workers(1 if redraws.device.type == "cuda" else self.n_jobs):
+            study = self._study(
+                table, target, rows.place, redraws, tested, random_generator(for_models)
+            )
             found = self._tests(study, tested, for_tests)
         self._conclude(table, target, tested, conditioned, found, seed)
 
@@ -271,7 +281,13 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         check_statistic(self.variant, self.statistic)
 
     def _conclude(
-        self, table: Table, target: Target, tested: Indices, conditioned: Flags, found: list[Tested], seed: int
+        self,
+        table: Table,
+        target: Target,
+        tested: Indices,
+        conditioned: Flags,
+        found: list[Tested],
+        seed: int,
     ) -> None:
         features = table.shape[1]
         copies = ~conditioned
@@ -289,7 +305,9 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         selected = ~conditioned & (adjusted <= self.level)
         warn_of_copies(table, copies)
         if self.variant != "holdout":  # whose parts have a p-value each
-            warn_of_resolution(self.resamples, self.level, self.correction, int((~conditioned).sum()))
+            warn_of_resolution(
+                self.resamples, self.level, self.correction, int((~conditioned).sum())
+            )
         asked = np.flatnonzero(~conditioned)
         names = [table.schema.names[j] for j in asked]
         self.result_ = RandomizationResult(
@@ -320,6 +338,12 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             explanation=explain_tests(selected, pvalues[~conditioned], self.level, self.correction),
             versions=versions_in_use(),
             advice=advice_after_tests(
-                selected, pvalues[asked], adjusted[asked], names, len(table), self.level, self.correction
+                selected,
+                pvalues[asked],
+                adjusted[asked],
+                names,
+                len(table),
+                self.level,
+                self.correction,
             ),
         )

@@ -1,4 +1,6 @@
-"""The report: numbers in one pure step (`summary`), pictures in another (`charts`), one HTML file (`page`)."""
+"""The report: numbers in one pure step (`summary`), pictures in another (`charts`),
+one HTML file (`page`).
+"""
 
 from knockoffs.report.page import write_report
 

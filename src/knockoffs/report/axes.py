@@ -15,7 +15,8 @@ LETTER = 11  # pixels that a wide letter takes
 class Chart:
     """A picture: frame, ticks, and marks (dicts with a `kind` that the template knows).
 
-    `missing` are the shares of missing cells of the data and of the knockoffs, where a cell is missing.
+    `missing` are the shares of missing cells of the data and of the knockoffs, where a cell is
+    missing.
     """
 
     left: ClassVar[int] = MARGIN_LEFT
@@ -54,12 +55,21 @@ class Axis:
         low, high = self.low, self.high
         if self.log:
             low, high, value = (math.log10(v) for v in (low, high, value))
-        return round(self.start + (value - low) / ((high - low) or 1.0) * (self.end - self.start), 1)
+        return round(
+            self.start + (value - low) / ((high - low) or 1.0) * (self.end - self.start), 1
+        )
 
     def ticks(self, count: int = 5) -> list[tuple[float, str]]:
         """Round numbers with enough digits to differ, and as many as fit beside each other."""
-        values = log_numbers(self.low, self.high) if self.log else nice_numbers(self.low, self.high, count)
-        most, step = max(map(abs, values), default=0.0), min(map(float.__sub__, values[1:], values), default=1.0)
+        values = (
+            log_numbers(self.low, self.high)
+            if self.log
+            else nice_numbers(self.low, self.high, count)
+        )
+        most, step = (
+            max(map(abs, values), default=0.0),
+            min(map(float.__sub__, values[1:], values), default=1.0),
+        )
         digits = max(6, math.ceil(math.log10(most / step)) + 2) if most > 0 else 6
         ticks = [(self(value), f"{value:.{digits}g}") for value in values]
         if self.end < self.start or len(ticks) < 2:  # upright
@@ -80,12 +90,14 @@ def nice_numbers(low: float, high: float, count: int = 5) -> list[float]:
     unit = 10.0 ** math.floor(math.log10(raw))
     step = unit * min((1, 2, 5, 10), key=lambda m: abs(m * unit - raw))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    digits = 10 + max(0, math.ceil(math.log10(max(abs(low), abs(high)) / step)))  # 10 of the step at any distance
+    # 10 of the step at any distance
+    digits = 10 + max(0, math.ceil(math.log10(max(abs(low), abs(high)) / step)))
     return list(dict.fromkeys(float(f"{k * step:.{digits}g}") for k in range(first, last + 1)))
 
 
 def log_numbers(low: float, high: float) -> list[float]:
-    """Return powers of ten from low to high or, over fewer than two decades, 1, 2 and 5 times these.
+    """Return powers of ten from low to high or, over fewer than two decades, 1,
+    2 and 5 times these.
 
     >>> log_numbers(3, 40)
     [5.0, 10.0, 20.0]
@@ -107,8 +119,12 @@ def framed(
     return chart, across, Axis(*y, chart.bottom, chart.top, log=log[1])
 
 
-def with_axes(chart: Chart, x: Axis, y: Axis, marks: list[dict[str, Any]], *, counts: bool = False) -> Chart:
-    """Return the chart with its marks, and ticks along both axes; whole numbers along one of counts."""
+def with_axes(
+    chart: Chart, x: Axis, y: Axis, marks: list[dict[str, Any]], *, counts: bool = False
+) -> Chart:
+    """Return the chart with its marks, and ticks along both axes;
+    whole numbers along one of counts.
+    """
     x_ticks = [tick for tick in x.ticks() if float(tick[1]).is_integer()] if counts else x.ticks(4)
     return replace(chart, x_ticks=x_ticks, y_ticks=y.ticks(), marks=marks)
 

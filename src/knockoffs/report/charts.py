@@ -26,12 +26,16 @@ NAMES = 190  # pixels for the names of features
 def draw(summary: dict[str, Any]) -> dict[str, list[Any]]:
     """All pictures, by the section they belong to; those of effects as a list for each feature."""
     return {
-        "effects": [effect_charts(e, summary["settings"]["target"]) for e in summary["effects"]["each"]],
+        "effects": [
+            effect_charts(e, summary["settings"]["target"]) for e in summary["effects"]["each"]
+        ],
         "statistics": [statistics_chart(summary)],
         "fdp": [fdp_chart(summary)],
         "frequencies": frequency_charts(summary),
         "dry_run": dry_run_charts(summary),
-        "marginals": [(levels_chart if "levels" in m else marginal_chart)(m) for m in summary["marginals"]],
+        "marginals": [
+            (levels_chart if "levels" in m else marginal_chart)(m) for m in summary["marginals"]
+        ],
         "pairs": [pair_chart(p) for p in summary["pairs"]],
         "training": [training_chart(t) for t in summary["training"] if len(t["held_out"]) > 1],
     }
@@ -55,8 +59,12 @@ def statistics_chart(summary: dict[str, Any]) -> Chart:
         }
         for rank, f in enumerate(features, start=1)
     ]
-    levels = {"zero": 0.0} | ({} if threshold is None else {"threshold": threshold, "mirror": -threshold})
-    marks = [{"kind": "level", "y": y(w), "label": "", "style": style} for style, w in levels.items()]
+    levels = {"zero": 0.0} | (
+        {} if threshold is None else {"threshold": threshold, "mirror": -threshold}
+    )
+    marks = [
+        {"kind": "level", "y": y(w), "label": "", "style": style} for style, w in levels.items()
+    ]
     dots = {"kind": "dots", "points": points, "radius": 4 if len(ws) <= 150 else 2.5}
     return with_axes(chart, x, y, [*marks, dots], counts=True)
 
@@ -65,7 +73,9 @@ def fdp_chart(summary: dict[str, Any]) -> Chart:
     """The filter's estimate of false ones along the number selected, against the level."""
     curves, level = summary["curves"], summary["settings"]["draw_level"]
     longest = max((max(c["selected"]) for c in curves if c["selected"]), default=1)
-    empty = Chart("Estimated share of false discoveries", WIDTH, 320, "features selected", "estimate")
+    empty = Chart(
+        "Estimated share of false discoveries", WIDTH, 320, "features selected", "estimate"
+    )
     chart, x, y = framed(empty, (0, longest), (0, 1))
     marks: list[dict[str, Any]] = [
         {"kind": "level", "y": y(level), "label": f"level {level:g}", "style": "threshold"}
@@ -126,13 +136,19 @@ def dry_run_charts(summary: dict[str, Any]) -> list[Chart]:
 
 
 def training_chart(phase: dict[str, Any]) -> Chart:
-    """Losses along epochs; the first, of an untrained model, may be far off and is left out of the range."""
+    """Losses along epochs; the first, of an untrained model,
+    may be far off and is left out of the range.
+    """
     values = [v for v in (*phase["train"][1:], *phase["held_out"]) if v is not None] or [0.0]
     epochs = (0, max(1, len(phase["held_out"]) - 1))
-    chart, x, y = framed(Chart(phase["stage"], 280, 190, "epoch", "loss"), epochs, value_range(values))
+    chart, x, y = framed(
+        Chart(phase["stage"], 280, 190, "epoch", "loss"), epochs, value_range(values)
+    )
     marks: list[dict[str, Any]] = [{"kind": "rule", "x": x(phase["best"]), "style": "mirror"}]
     for name, style in (("train", "faint data"), ("held_out", "knockoffs")):
-        points = [(k, v) for k, v in enumerate(phase[name]) if v is not None and y.low <= v <= y.high]
+        points = [
+            (k, v) for k, v in enumerate(phase[name]) if v is not None and y.low <= v <= y.high
+        ]
         marks.append(_line(x, y, points, style))
     return with_axes(chart, x, y, marks)
 
@@ -147,12 +163,20 @@ def marginal_chart(marginal: dict[str, Any]) -> Chart:
     x = Axis(edges[0], edges[-1], 14, chart.width - 12, log=marginal["log"])
     y = Axis(0, max(1, *data, *knockoffs), chart.bottom, chart.top)
     bars = [
-        {"x": x(a), "y": y(n), "width": round(x(b) - x(a), 1), "height": round(chart.bottom - y(n), 1)}
+        {
+            "x": x(a),
+            "y": y(n),
+            "width": round(x(b) - x(a), 1),
+            "height": round(chart.bottom - y(n), 1),
+        }
         for a, b, n in zip(edges[:-1], edges[1:], data, strict=True)
     ]
     steps = [(x(end), y(n)) for k, n in enumerate(knockoffs) for end in (edges[k], edges[k + 1])]
     outline = [(x(edges[0]), y(0)), *steps, (x(edges[-1]), y(0))]
-    marks = [{"kind": "histogram", "bars": bars}, {"kind": "line", "points": outline, "style": "knockoffs"}]
+    marks = [
+        {"kind": "histogram", "bars": bars},
+        {"kind": "line", "points": outline, "style": "knockoffs"},
+    ]
     return replace(chart, x_ticks=x.ticks(2), marks=marks)
 
 
@@ -161,7 +185,10 @@ def levels_chart(marginal: dict[str, Any]) -> Chart:
     labels, start = marginal["levels"], 104
     height = MARGIN_TOP + MARGIN_BOTTOM + LEVEL_ROW * max(1, len(labels))
     chart = Chart(marginal["feature"], 280, height, missing=_missing(marginal))
-    shares = {side: [n / max(1, sum(marginal[side])) for n in marginal[side]] for side in ("data", "knockoffs")}
+    shares = {
+        side: [n / max(1, sum(marginal[side])) for n in marginal[side]]
+        for side in ("data", "knockoffs")
+    }
     x = Axis(0, max([1e-9, *shares["data"], *shares["knockoffs"]]), start, chart.width - 14)
     rows = [
         {"label": label, "x": start - 6, "y": MARGIN_TOP + LEVEL_ROW * k + LEVEL_ROW / 2 + 3}
@@ -184,7 +211,11 @@ def levels_chart(marginal: dict[str, Any]) -> Chart:
 
 def _missing(marginal: dict[str, Any]) -> dict[str, str]:
     shares = marginal["missing"]
-    return {side: f"{100 * share:.1f} %" for side, share in shares.items()} if any(shares.values()) else {}
+    return (
+        {side: f"{100 * share:.1f} %" for side, share in shares.items()}
+        if any(shares.values())
+        else {}
+    )
 
 
 def pair_chart(pair: dict[str, Any]) -> Chart:
@@ -193,7 +224,11 @@ def pair_chart(pair: dict[str, Any]) -> Chart:
     empty = Chart("", 280, 240, pair["first"], pair["second"])
     chart, x, y = framed(empty, first, second, log=pair["log"])
     marks = [
-        {"kind": "cloud", "style": name, "points": [(x(a), y(b)) for a, b in zip(*pair[name], strict=True)]}
+        {
+            "kind": "cloud",
+            "style": name,
+            "points": [(x(a), y(b)) for a, b in zip(*pair[name], strict=True)],
+        }
         for name in ("data", "knockoffs")
     ]
     return with_axes(chart, x, y, marks)
@@ -213,7 +248,11 @@ def effect_charts(effect: dict[str, Any], target: str | None) -> list[Chart]:
     if effect["survival"]:
         return [picture(effect, effect["curves"][0], EXCESS), _survival(effect)]
     return [
-        picture(effect, curve, (target or "target") if curve["of"] is None else f"share of {curve['of']}")
+        picture(
+            effect,
+            curve,
+            (target or "target") if curve["of"] is None else f"share of {curve['of']}",
+        )
         for curve in effect["curves"]
     ]
 
@@ -226,17 +265,28 @@ def _ends(curve: dict[str, Any], reach: float) -> tuple[float, float]:
 
 
 def _curve(effect: dict[str, Any], curve: dict[str, Any], title: str) -> Chart:
-    chart, reach = Chart(title, EFFECT_WIDTH, 200, effect["feature"]), standard_errors(effect["level"])
-    placed = [k for k, p in enumerate(effect["places"]) if p is not None and curve["mean"][k] is not None]
-    apart = [k for k, p in enumerate(effect["places"]) if p is None and curve["mean"][k] is not None]
+    chart, reach = (
+        Chart(title, EFFECT_WIDTH, 200, effect["feature"]),
+        standard_errors(effect["level"]),
+    )
+    placed = [
+        k for k, p in enumerate(effect["places"]) if p is not None and curve["mean"][k] is not None
+    ]
+    apart = [
+        k for k, p in enumerate(effect["places"]) if p is None and curve["mean"][k] is not None
+    ]
     places = [effect["places"][k] for k in placed] or [0.0]
     end = chart.right - APART * bool(apart)
     x = Axis(*value_range(places), chart.left, end, log=suits_log(places))
     y = Axis(*_ends(curve, reach), chart.bottom, chart.top)
     means = [(x(effect["places"][k]), curve["mean"][k], curve["error"][k]) for k in placed]
-    band = [(at, y(m + reach * e)) for at, m, e in means] + [(at, y(m - reach * e)) for at, m, e in means[::-1]]
+    band = [(at, y(m + reach * e)) for at, m, e in means] + [
+        (at, y(m - reach * e)) for at, m, e in means[::-1]
+    ]
     knockoff = [
-        (x(effect["places"][k]), y(curve["knockoff"][k])) for k in placed if curve["knockoff"][k] is not None
+        (x(effect["places"][k]), y(curve["knockoff"][k]))
+        for k in placed
+        if curve["knockoff"][k] is not None
     ]
     marks: list[dict[str, Any]] = [
         {"kind": "level", "y": y(0), "label": "", "style": "zero"},
@@ -247,17 +297,27 @@ def _curve(effect: dict[str, Any], curve: dict[str, Any], title: str) -> Chart:
     ]
     for k in apart:
         at, mean, error = chart.right - 22, curve["mean"][k], curve["error"][k]
-        marks.append({"kind": "whiskers", "lines": [(at, y(mean - reach * error), at, y(mean + reach * error))]})
+        marks.append(
+            {
+                "kind": "whiskers",
+                "lines": [(at, y(mean - reach * error), at, y(mean + reach * error))],
+            }
+        )
         marks.append({"kind": "cloud", "style": "data", "points": [(at, y(mean))]})
         if curve["knockoff"][k] is not None:
-            marks.append({"kind": "cloud", "style": "knockoffs", "points": [(at, y(curve["knockoff"][k]))]})
+            marks.append(
+                {"kind": "cloud", "style": "knockoffs", "points": [(at, y(curve["knockoff"][k]))]}
+            )
     drawn = with_axes(chart, x, y, marks)
-    spaced = [(at, label) for at, label in drawn.x_ticks if at + 4 * len(label) <= end + 4]  # beside "missing"
+    # beside "missing"
+    spaced = [(at, label) for at, label in drawn.x_ticks if at + 4 * len(label) <= end + 4]
     return replace(drawn, x_ticks=spaced + [(chart.right - 22, "missing") for _ in apart])
 
 
 def _survival(effect: dict[str, Any]) -> Chart:
-    """The share without the event along time of each part of the rows, and of those with such a knockoff."""
+    """The share without the event along time of each part of the rows,
+    and of those with such a knockoff.
+    """
     parts = effect["survival"]
     times = [0.0, *(part[side][-1] for part in parts for side in ("time", "knockoff_time"))]
     empty = Chart("share without the event", EFFECT_WIDTH, 200, "time")
@@ -271,7 +331,10 @@ def _survival(effect: dict[str, Any]) -> Chart:
         return {"kind": "line", "points": points, "style": style}
 
     dashed = list(zip(parts, DASHES, strict=False))
-    marks = [line(part["knockoff_time"], part["knockoff"], f"knockoffs thin {dash}") for part, dash in dashed]
+    marks = [
+        line(part["knockoff_time"], part["knockoff"], f"knockoffs thin {dash}")
+        for part, dash in dashed
+    ]
     marks += [line(part["time"], part["share"], f"data {dash}") for part, dash in dashed]
     keys = [{"label": part["of"], "style": f"data {dash}"} for part, dash in dashed]
     marks.append({"kind": "keys", "x": chart.right, "y": chart.top + 10, "keys": keys})
@@ -282,7 +345,10 @@ def _bars(effect: dict[str, Any], curve: dict[str, Any], title: str) -> Chart:
     shown = [k for k, mean in enumerate(curve["mean"]) if mean is not None]
     reach = standard_errors(effect["level"])
     chart = Chart(
-        title, EFFECT_WIDTH, MARGIN_TOP + MARGIN_BOTTOM + EFFECT_ROW * max(1, len(shown)), effect["feature"]
+        title,
+        EFFECT_WIDTH,
+        MARGIN_TOP + MARGIN_BOTTOM + EFFECT_ROW * max(1, len(shown)),
+        effect["feature"],
     )
     x = Axis(*_ends(curve, reach), LABELS, chart.right)
     rows, bars, whiskers = [], [], []
@@ -290,7 +356,9 @@ def _bars(effect: dict[str, Any], curve: dict[str, Any], title: str) -> Chart:
         top, mean, error = MARGIN_TOP + EFFECT_ROW * place, curve["mean"][k], curve["error"][k]
         label = effect["bins"][k]
         rows.append({"label": label, "x": LABELS - 6, "y": top + EFFECT_ROW / 2 + 3})
-        bars.append(_bar(x, mean, top + 3, 11, "data", f"{label}: {mean:.3g} ± {reach * error:.2g}"))
+        bars.append(
+            _bar(x, mean, top + 3, 11, "data", f"{label}: {mean:.3g} ± {reach * error:.2g}")
+        )
         middle = top + 8.5
         whiskers.append((x(mean - reach * error), middle, x(mean + reach * error), middle))
         if curve["knockoff"][k] is not None:
@@ -304,6 +372,15 @@ def _bars(effect: dict[str, Any], curve: dict[str, Any], title: str) -> Chart:
     return replace(chart, x_ticks=x.ticks(3), marks=marks)
 
 
-def _bar(x: Axis, value: float, top: float, height: float, style: str, label: str) -> dict[str, Any]:
+def _bar(
+    x: Axis, value: float, top: float, height: float, style: str, label: str
+) -> dict[str, Any]:
     start, end = sorted((x(0), x(value)))
-    return {"x": start, "y": top, "width": round(end - start, 1), "height": height, "style": style, "label": label}
+    return {
+        "x": start,
+        "y": top,
+        "width": round(end - start, 1),
+        "height": height,
+        "style": style,
+        "label": label,
+    }

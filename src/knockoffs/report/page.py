@@ -1,4 +1,6 @@
-"""The report of a selection as one HTML file: no network, nothing that a column's name could run."""
+"""The report of a selection as one HTML file: no network,
+nothing that a column's name could run.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ def write_report(
     Parameters
     ----------
     result : KnockoffSelector, Pipeline or Selection
-        A fitted selector, a fitted pipeline with one among its steps, or a selection alone, which knows nothing of
-        the check of the knockoffs nor of what they look like.
+        A fitted selector, a fitted pipeline with one among its steps, or a selection alone, which
+        knows nothing of the check of the knockoffs nor of what they look like.
     path : str or path
         Where to write the page.
     title : str, default=None
@@ -56,7 +58,8 @@ def write_report(
     >>> from knockoffs import KnockoffSelector
     >>> from knockoffs.datasets import make_patients
     >>> X, y, _ = make_patients(rows=150, random_state=0)
-    >>> selector = KnockoffSelector("gaussian", "lasso", fdr=0.3, certify=False, random_state=0).fit(X, y)
+    >>> selector = KnockoffSelector("gaussian", "lasso", fdr=0.3, certify=False, random_state=0)
+    >>> selector = selector.fit(X, y)
     >>> path = Path(tempfile.mkdtemp()) / "report.html"
     >>> write_report(selector, path, title="Days in hospital")
     >>> "Days in hospital" in path.read_text(encoding="utf-8")
@@ -71,17 +74,22 @@ def write_report(
 
 
 def _fitted_selector(result: Any) -> KnockoffSelector:
-    """Return the selector, also where it is a step of a pipeline; refuse what has not been fitted."""
+    """Return the selector, also where it is a step of a pipeline;
+    refuse what has not been fitted.
+    """
     steps = [step for _, step in result.steps] if isinstance(result, Pipeline) else [result]
     selectors = [step for step in steps if isinstance(step, KnockoffSelector)]
-    if not selectors and type(steps[-1]).__name__ == "RandomizationTest":  # by its name: the class brings torch
+    # by its name: the class brings torch
+    if not selectors and type(steps[-1]).__name__ == "RandomizationTest":
         raise ValueError(
-            "write_report: this is a RandomizationTest, whose page has another function. Pass it to "
+            "write_report: this is a RandomizationTest, whose page has another function. Pass it "
+            "to "
             "knockoffs.write_test_report."
         )
     if not selectors:
         raise ValueError(
-            f"write_report: {type(result).__name__} is not valid: pass a fitted KnockoffSelector, a pipeline with "
+            f"write_report: {type(result).__name__} is not valid: pass a fitted KnockoffSelector, "
+            f"a pipeline with "
             "one, or a Selection."
         )
     check_is_fitted(selectors[-1], "selection_")
@@ -115,9 +123,15 @@ def filled_in(template: str, *, made: datetime | None = None, **content: Any) ->
         What the template shows, by the names that it has there.
     """
     environment = Environment(
-        loader=LOADER, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=LOADER,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    script, style = (LOADER.get_source(environment, name)[0] for name in ("report.js", "report.css"))
+    script, style = (
+        LOADER.get_source(environment, name)[0] for name in ("report.js", "report.css")
+    )
     return environment.get_template(template).render(
         content,
         script=Markup(script),
@@ -155,15 +169,21 @@ def write_test_report(
     >>> import numpy as np
     >>> from knockoffs import JointDensity, RandomizationTest
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0).fit(X, X[:, 0] > 0)
+    >>> test = RandomizationTest(JointDensity(epochs=1), resamples=200, random_state=0)
+    >>> test = test.fit(X, X[:, 0] > 0)
     >>> path = Path(tempfile.mkdtemp()) / "tests.html"
     >>> write_test_report(test, path)
     >>> path.exists()
     True
     """
     check_is_fitted(test, "result_")
-    summary = test.result_.to_dict() | {"columns_read": columns_read(test.schema_), "source": source_name}
-    write_atomically(path, filled_in("tests.html.j2", summary=summary, forest=forest(summary)).encode())
+    summary = test.result_.to_dict() | {
+        "columns_read": columns_read(test.schema_),
+        "source": source_name,
+    }
+    write_atomically(
+        path, filled_in("tests.html.j2", summary=summary, forest=forest(summary)).encode()
+    )
 
 
 def forest(summary: dict[str, Any]) -> dict[str, Any]:
@@ -174,7 +194,8 @@ def forest(summary: dict[str, Any]) -> dict[str, Any]:
     x = Axis(low, high, LEFT, WIDTH - RIGHT)
     lines = [
         {
-            "label": f["feature"] + (f" ({f['effect_towards']})" if f.get("effect_towards") else ""),
+            "label": f["feature"]
+            + (f" ({f['effect_towards']})" if f.get("effect_towards") else ""),
             "note": f"p = {f['p']:.2g}",
             "y": TOP + (k + 0.5) * ROW,
             "ends": [None if f[end] is None else x(f[end]) for end in ENDS],

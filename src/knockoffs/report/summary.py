@@ -24,7 +24,9 @@ CHECKED = 20  # features that differ most from their knockoffs
 
 
 def summarise(selector: KnockoffSelector, selection: Selection | None = None) -> dict[str, Any]:
-    """Everything that the report shows; `selection` is that of the selector, perhaps with another target name."""
+    """Everything that the report shows; `selection` is that of the selector,
+    perhaps with another target name.
+    """
     pictured, selection = selector.pictured_, selection or selector.selection_
     names = list(pictured.schema.names)
     certificate = None if selector.certificate_ is None else selector.certificate_.to_dict()
@@ -32,7 +34,8 @@ def summarise(selector: KnockoffSelector, selection: Selection | None = None) ->
         "columns_read": columns_read(selector.schema_),
         "marginals": marginals(pictured, names),
         "pairs": pairs(pictured, names),
-        "certificate": certificate and certificate | {"features": certificate["features"][:CHECKED]},
+        "certificate": certificate
+        and certificate | {"features": certificate["features"][:CHECKED]},
         "training": [
             {
                 "stage": phase.stage,
@@ -45,14 +48,19 @@ def summarise(selector: KnockoffSelector, selection: Selection | None = None) ->
     }
 
 
-def summarise_selection(selection: Selection, certificate: dict[str, Any] | None = None) -> dict[str, Any]:
+def summarise_selection(
+    selection: Selection, certificate: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """What the report shows of a selection alone."""
     found = selection.to_dict()
-    found["features"] = [{"w": feature.pop(selection.ranked_by), **feature} for feature in found["features"]]
+    found["features"] = [
+        {"w": feature.pop(selection.ranked_by), **feature} for feature in found["features"]
+    ]
     return found | {
         "answer": answer(found, certificate),
         "features": [
-            feature | {"enters": rounded_up(feature["smallest_level"]), "remark": remark(feature, found)}
+            feature
+            | {"enters": rounded_up(feature["smallest_level"]), "remark": remark(feature, found)}
             for feature in found["features"]
         ],
         "nearly": nearly_selected(found),
@@ -68,11 +76,14 @@ def summarise_selection(selection: Selection, certificate: dict[str, Any] | None
 
 
 def _fdp_curve(w: Array, selection: Selection) -> dict[str, list[float]]:
-    """Estimated share of false ones among the k features with the largest w, for all k that thresholds give."""
+    """Estimated share of false ones among the k features with the largest w,
+    for all k that thresholds give.
+    """
     thresholds, estimates = estimated_fdp(w, offset=selection.offset)
     chosen = np.array([np.count_nonzero(w >= t) for t in thresholds])
     some = chosen > 0
-    chosen, estimates = chosen[some][::-1], np.minimum(estimates[some], 1.0)[::-1]  # the largest threshold first
+    # the largest threshold first
+    chosen, estimates = chosen[some][::-1], np.minimum(estimates[some], 1.0)[::-1]
     selected, first = np.unique(chosen, return_index=True)
     return {"selected": selected.tolist(), "estimate": rounded(estimates[first])}
 
@@ -95,9 +106,13 @@ def answer(found: dict[str, Any], certificate: dict[str, Any] | None) -> str:
     settings, count = found["settings"], len(found["discoveries"])
     about = "the target" if settings["target"] is None else settings["target"]
     if not count:
-        return f"No feature can be said to tell something about {about} at level {settings['fdr']:g}."
+        return (
+            f"No feature can be said to tell something about {about} at level {settings['fdr']:g}."
+        )
     what = "feature tells" if count == 1 else "features tell"
-    said = f"{count} of {settings['features']} {what} something about {about} that the others do not"
+    said = (
+        f"{count} of {settings['features']} {what} something about {about} that the others do not"
+    )
     if found["expected_false"] is not None:
         expected = amount(found["expected_false"])
         said += f"; expect about {expected} of these to be false ({_accepted(found, certificate)})"
@@ -111,15 +126,25 @@ def answer(found: dict[str, Any], certificate: dict[str, Any] | None) -> str:
 
 
 def _accepted(found: dict[str, Any], certificate: dict[str, Any] | None) -> str:
-    """Return how many false ones were accepted; the certificate is about the level that was asked for."""
+    """Return how many false ones were accepted; the certificate is about the level that was asked
+    for.
+    """
     settings, rate = found["settings"], None
-    if certificate is not None and settings["level"] == settings["fdr"] and certificate["expected"] is not None:
+    if (
+        certificate is not None
+        and settings["level"] == settings["fdr"]
+        and certificate["expected"] is not None
+    ):
         rate = Rate(**certificate["expected"])
-    return accepted_on_average(found["expected_false"], len(found["discoveries"]), settings["fdr"], rate)
+    return accepted_on_average(
+        found["expected_false"], len(found["discoveries"]), settings["fdr"], rate
+    )
 
 
 def nearly_selected(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the features that a level of at most twice the one asked for would select, with that level."""
+    """Return the features that a level of at most twice the one asked for would select,
+    with that level.
+    """
     limit = min(NEAR * found["settings"]["fdr"], 0.999)
     near = [f for f in found["features"] if not f["selected"] and f["smallest_level"] <= limit]
     first = sorted(near, key=lambda f: (f["smallest_level"], -f["w"]))[:MOST_NEAR]
@@ -168,7 +193,9 @@ def marginals(pictured: Pictured, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def pairs(pictured: Pictured, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return some features against each other, and their knockoffs: quantities, in rows where both are there."""
+    """Return some features against each other, and their knockoffs: quantities,
+    in rows where both are there.
+    """
     has_places = [column.levels is None and column.kind != "nominal" for column in pictured.schema]
     quantities = np.flatnonzero(has_places)  # places on a line say something of their values
     found = []
@@ -224,7 +251,9 @@ def _levels(column: Column, x: Array, x_tilde: Array) -> dict[str, Any]:
     order = np.argsort(-counts, kind="stable")
     kept, others = values[np.sort(order[:LEVELS])], values[order[LEVELS:]]
     groups = [*kept[:, None], *([others] if len(others) else [])]
-    labels = [f"{v:.{DIGITS}g}" if column.levels is None else str(column.levels[int(v)]) for v in kept]
+    labels = [
+        f"{v:.{DIGITS}g}" if column.levels is None else str(column.levels[int(v)]) for v in kept
+    ]
     return {
         "levels": [*labels, *([f"{len(others)} others"] if len(others) else [])],
         "data": [int(np.isin(x, group).sum()) for group in groups],
@@ -237,7 +266,9 @@ def _share_missing(cells: Array) -> float:
 
 
 def _edges(values: Array) -> Array:
-    """Bins over the range of the values, which for a constant, and where there are none, is made up."""
+    """Bins over the range of the values, which for a constant, and where there are none,
+    is made up.
+    """
     low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
     if not high - low > 1e-12 * abs(high):
         slack = max(0.5, 1e-6 * abs(high))
@@ -246,7 +277,8 @@ def _edges(values: Array) -> Array:
 
 
 def _whole_edges(values: Array, log: bool) -> Array:
-    """Bins of whole numbers, as many in each: else some bins would hold one more than their neighbours.
+    """Bins of whole numbers, as many in each: else some bins would hold one more than their
+    neighbours.
 
     On a logarithmic axis they hold more and more numbers.
     """
@@ -260,13 +292,19 @@ def _whole_edges(values: Array, log: bool) -> Array:
 def _step(column: Column) -> float:
     """Return by how much values of a column differ at least where they are few, else 0."""
     few = column.discrete and len(column.values) <= MANY
-    return float(np.diff(column.values).min(initial=np.inf)) if few and len(column.values) > 1 else 0.0
+    return (
+        float(np.diff(column.values).min(initial=np.inf)) if few and len(column.values) > 1 else 0.0
+    )
 
 
 def _points(pair: Array, steps: Sequence[float]) -> list[list[float]]:
-    """Rows where both cells are there; points of few values are moved a little, so that they can be counted."""
+    """Rows where both cells are there; points of few values are moved a little,
+    so that they can be counted.
+    """
     there = pair[~np.isnan(pair).any(axis=1)][:POINTS]
-    there = there + JITTER * np.array(steps) * np.random.default_rng(0).uniform(-1, 1, size=there.shape)
+    there = there + JITTER * np.array(steps) * np.random.default_rng(0).uniform(
+        -1, 1, size=there.shape
+    )
     return [rounded(there[:, 0]), rounded(there[:, 1])]
 
 
@@ -289,10 +327,13 @@ SKEWED = 8.0  # times the median
 
 
 def suits_log(values: Sequence[float]) -> bool:
-    """Return whether values above zero reach so far beyond their median that a straight axis would hide most.
+    """Return whether values above zero reach so far beyond their median that a straight axis would
+    hide most.
 
     >>> suits_log([1, 2, 3, 200]), suits_log([1, 2, 3, 4]), suits_log([0, 1, 200])
     (True, False, False)
     """
     found = np.asarray(values, dtype=float)
-    return len(found) > 1 and bool(found.min() > 0) and bool(found.max() > SKEWED * np.median(found))
+    return (
+        len(found) > 1 and bool(found.min() > 0) and bool(found.max() > SKEWED * np.median(found))
+    )

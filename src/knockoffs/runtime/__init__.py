@@ -1,1 +1,3 @@
-"""What all rooms use: arrays, checks of arguments, randomness, parallel work, progress, model files."""
+"""What all rooms use: arrays, checks of arguments, randomness, parallel work, progress,
+model files.
+"""

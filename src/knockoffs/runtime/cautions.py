@@ -14,23 +14,27 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class KnockoffWarning(UserWarning):
-    """A warning: something in the data limits what knockoffs can do. The message says what, and the remedy.
+    """A warning: something in the data limits what knockoffs can do. The message says what,
+    and the remedy.
 
     Examples
     --------
     >>> import warnings
     >>> from knockoffs import KnockoffWarning
-    >>> warnings.simplefilter("ignore", KnockoffWarning)  # `selection_.cautions` still holds the messages
+    >>> # `selection_.cautions` still holds the messages
+    >>> warnings.simplefilter("ignore", KnockoffWarning)
     """
 
 
-# `warnings.catch_warnings` acts on the whole process, so that fits in parallel threads would collect each other's
-# warnings. A context variable belongs to one thread (or task) alone.
+# `warnings.catch_warnings` acts on the whole process, so that fits in parallel threads would
+# collect each other's warnings. A context variable belongs to one thread (or task) alone.
 _collected: ContextVar[list[str] | None] = ContextVar("collected cautions", default=None)
 
 
 def caution(message: str) -> None:
-    """Warn of a limit of the data or the settings, at the line of the caller's code that led here."""
+    """Warn of a limit of the data or the settings,
+    at the line of the caller's code that led here.
+    """
     messages = _collected.get()
     if messages is None:
         warnings.warn(message, KnockoffWarning, stacklevel=_level_of_caller())
@@ -47,8 +51,13 @@ def collect_cautions() -> Iterator[list[str]]:
 
 
 def _level_of_caller() -> int:
-    """Return the `stacklevel` that makes a warning point at the first frame outside this package."""
+    """Return the `stacklevel` that makes a warning point at the first frame outside this
+    package.
+    """
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+    while (
+        frame.f_back is not None
+        and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE
+    ):
         frame, level = frame.f_back, level + 1
     return level

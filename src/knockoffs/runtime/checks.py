@@ -11,11 +11,15 @@ from typing import Any
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
     """Require one of these values."""
     if value not in choices:
-        raise ValueError(f"{name}={value!r} is not valid: pass one of {', '.join(map(repr, choices))}.")
+        raise ValueError(
+            f"{name}={value!r} is not valid: pass one of {', '.join(map(repr, choices))}."
+        )
 
 
 def check_count(name: str, value: Any, *, least: int = 1, most: int | None = None) -> None:
-    """Require a whole number from `least` to `most`, or without an upper bound where `most` is None."""
+    """Require a whole number from `least` to `most`,
+    or without an upper bound where `most` is None.
+    """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not least <= int(value) <= (math.inf if most is None else most):
         allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -23,8 +27,12 @@ def check_count(name: str, value: Any, *, least: int = 1, most: int | None = Non
 
 
 def check_jobs(name: str, value: Any, *, most: int | None = None) -> None:
-    """Require a number of cores as joblib takes it: None, a whole number, or -1 and less, counted from all."""
-    counted_from_all = isinstance(value, Integral) and not isinstance(value, bool) and int(value) < 0
+    """Require a number of cores as joblib takes it: None, a whole number, or -1 and less,
+    counted from all.
+    """
+    counted_from_all = (
+        isinstance(value, Integral) and not isinstance(value, bool) and int(value) < 0
+    )
     if value is None or counted_from_all:
         return
     try:
@@ -52,5 +60,9 @@ def check_fraction(name: str, value: Any) -> None:
 def check_widths(name: str, value: Any) -> None:
     """Require the widths of one hidden layer or more."""
     fine = isinstance(value, (tuple, list)) and len(value) > 0
-    if not fine or not all(isinstance(w, Integral) and not isinstance(w, bool) and int(w) > 0 for w in value):
-        raise ValueError(f"{name}={value!r} is not valid: pass a tuple of layer widths such as (50,).")
+    if not fine or not all(
+        isinstance(w, Integral) and not isinstance(w, bool) and int(w) > 0 for w in value
+    ):
+        raise ValueError(
+            f"{name}={value!r} is not valid: pass a tuple of layer widths such as (50,)."
+        )

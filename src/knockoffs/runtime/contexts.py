@@ -1,6 +1,7 @@
 """Context variables: what work is told by those around it, and not by its arguments.
 
-They belong to a thread. New threads start without them, as other processes do, unless `copy_context` is used.
+They belong to a thread. New threads start without them, as other processes do, unless
+`copy_context` is used.
 """
 
 from __future__ import annotations

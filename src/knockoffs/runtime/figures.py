@@ -1,4 +1,6 @@
-"""Figures of results, for notebooks and papers; imported when one is asked for, since matplotlib takes a while."""
+"""Figures of results, for notebooks and papers; imported when one is asked for,
+since matplotlib takes a while.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def statistics_figure(
     most: int = 30,
     label: str = "w",
 ) -> Figure:
-    """Draw the largest w by name, selected ones in green, and the threshold; kept ones are hatched."""
+    """Draw the largest w by name, selected ones in green, and the threshold;
+    kept ones are hatched.
+    """
     order = np.argsort(-w, kind="stable")[:most][::-1]
     figure = Figure(figsize=(6.4, 0.8 + 0.24 * len(order)), layout="constrained")
     axes = figure.subplots()
@@ -35,7 +39,13 @@ def statistics_figure(
     axes.set_yticks(np.arange(len(order)), [names[j] for j in order], parse_math=False)
     axes.axvline(0, color="black", linewidth=0.8)
     if np.isfinite(threshold):
-        axes.axvline(threshold, color=SELECTED, linestyle="--", linewidth=1, label=f"threshold {threshold:.3g}")
+        axes.axvline(
+            threshold,
+            color=SELECTED,
+            linestyle="--",
+            linewidth=1,
+            label=f"threshold {threshold:.3g}",
+        )
         axes.legend(frameon=False, loc="lower right")
     more = f", the {len(order)} largest of {len(w)}" if len(w) > len(order) else ""
     axes.set_xlabel(f"{label}{more}")
@@ -44,7 +54,9 @@ def statistics_figure(
 
 
 def effects_figure(effects: Sequence[Any], target: str) -> Figure:
-    """Draw a panel for each effect (and class): adjusted means with their intervals, and those of the knockoff."""
+    """Draw a panel for each effect (and class): adjusted means with their intervals,
+    and those of the knockoff.
+    """
     panels = [(effect, curve) for effect in effects for curve in effect.curves]
     columns = max(1, min(COLUMNS, len(panels)))
     rows = max(1, -(-len(panels) // columns))
@@ -53,7 +65,9 @@ def effects_figure(effects: Sequence[Any], target: str) -> Figure:
     for axes, (effect, curve) in zip(grid, panels, strict=False):
         _effect(axes, effect, curve)
         about = "events above expectation" if effect.survival else target
-        axes.set_title(about if curve.of is None else f"share of {curve.of}", fontsize=9, parse_math=False)
+        axes.set_title(
+            about if curve.of is None else f"share of {curve.of}", fontsize=9, parse_math=False
+        )
         axes.set_xlabel(effect.feature, parse_math=False)
         without_frame(axes)
     for axes in grid[len(panels) :]:
@@ -63,7 +77,8 @@ def effects_figure(effects: Sequence[Any], target: str) -> Figure:
 
 def _effect(axes: Axes, effect: Any, curve: Any) -> None:
     mean, error, knockoff, places = (  # None becomes nan
-        np.array(values, dtype=float) for values in (curve.mean, curve.error, curve.knockoff, effect.places)
+        np.array(values, dtype=float)
+        for values in (curve.mean, curve.error, curve.knockoff, effect.places)
     )
     axes.axhline(0, color="black", linewidth=0.6)
     placed = ~np.isnan(places)
@@ -89,7 +104,9 @@ def certificate_figure(
     tests: Sequence[Any], names: Sequence[str], distances: Array, title: str, *, most: int = 20
 ) -> Figure:
     """Draw how well tests distinguish rows from swapped rows, and the features that differ most."""
-    order = [j for j in np.argsort(-np.nan_to_num(distances), kind="stable") if np.isfinite(distances[j])][:most]
+    order = [
+        j for j in np.argsort(-np.nan_to_num(distances), kind="stable") if np.isfinite(distances[j])
+    ][:most]
     figure = Figure(figsize=(9, 1.2 + 0.24 * max(len(order), len(tests), 4)), layout="constrained")
     left, right = figure.subplots(1, 2)
     for place, test in enumerate(tests):

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from knockoffs.runtime.arrays import Array
 
-KEPT = 5_000  # of the smallest fingerprints: a random part of the rows, the same in every table that holds them
+# of the smallest fingerprints: a random part of the rows, the same in every table that holds them
+KEPT = 5_000
 
 Fingerprints = NDArray[np.uint64]
 
@@ -21,8 +22,8 @@ def one_pattern(values: Array) -> Array:
 def row_fingerprints(values: Array) -> Fingerprints:
     """Return a number for each row that depends on its values alone.
 
-    `values` are the codes of a table. Numbers of levels must mean the same in all tables that are compared
-    (`Table.with_levels`).
+    `values` are the codes of a table. Numbers of levels must mean the same in all tables that are
+    compared (`Table.with_levels`).
     """
     hashes = pd.util.hash_pandas_object(pd.DataFrame(one_pattern(values)), index=False)
     return np.asarray(hashes.to_numpy(), dtype=np.uint64)
@@ -36,9 +37,9 @@ def smallest_fingerprints(values: Array) -> Fingerprints:
 def share_of_known(fingerprints: Fingerprints, known: Fingerprints) -> float:
     """Estimate how many of the rows are among those whose smallest fingerprints are known.
 
-    Where some were left out, a row with a fingerprint above the largest that was kept could be one of them, so
-    only the other rows count. Rows that occur more than once in the table do not count either: where rows repeat,
-    equal rows need not be the same.
+    Where some were left out, a row with a fingerprint above the largest that was kept could be one
+    of them, so only the other rows count. Rows that occur more than once in the table do not count
+    either: where rows repeat, equal rows need not be the same.
     """
     fingerprints, counts = np.unique(fingerprints, return_counts=True)
     fingerprints = fingerprints[counts == 1]

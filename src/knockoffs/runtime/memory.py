@@ -16,18 +16,26 @@ _CGROUP_LIMITS = (
 def memory_limit() -> int | None:
     """Return the bytes of memory that this process may use, or None where the system does not say.
 
-    This is the machine's physical memory, or the limit of the container (the control group) where that is lower.
-    It does not depend on what other programs use at the moment.
+    This is the machine's physical memory, or the limit of the container (the control group) where
+    that is lower. It does not depend on what other programs use at the moment.
     """
-    limits = [limit for limit in (_physical_memory(), *map(_cgroup_limit, _CGROUP_LIMITS)) if limit is not None]
+    limits = [
+        limit
+        for limit in (_physical_memory(), *map(_cgroup_limit, _CGROUP_LIMITS))
+        if limit is not None
+    ]
     return min(limits, default=None)
 
 
 class NotEnoughMemoryError(MemoryError, ValueError):
-    """The work needs more memory than the machine has; the message says how much, and the remedy."""
+    """The work needs more memory than the machine has; the message says how much,
+    and the remedy.
+    """
 
 
-def require_memory(who: str, rows: int, columns: int, bytes_of: Callable[[int, int], float]) -> None:
+def require_memory(
+    who: str, rows: int, columns: int, bytes_of: Callable[[int, int], float]
+) -> None:
     """Raise a NotEnoughMemoryError before a fit that cannot succeed.
 
     `bytes_of` estimates how many bytes the fit needs for a number of rows and a number of columns.
@@ -37,8 +45,10 @@ def require_memory(who: str, rows: int, columns: int, bytes_of: Callable[[int, i
         return
     most = _most_columns(limit, columns, lambda fewer: bytes_of(rows, fewer))
     raise NotEnoughMemoryError(
-        f"{who}: a fit to {columns:,} columns needs about {_readable(needed)} of memory, and this machine (or its "
-        f"container) has {_readable(limit)}. Select fewer columns before the fit (about {most:,} would fit), or "
+        f"{who}: a fit to {columns:,} columns needs about {_readable(needed)} of memory, and this "
+        f"machine (or its "
+        f"container) has {_readable(limit)}. Select fewer columns before the fit (about {most:,} "
+        f"would fit), or "
         "use a machine with more memory."
     )
 

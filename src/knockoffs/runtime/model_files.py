@@ -1,4 +1,6 @@
-"""Model files: tensors in safetensors with a JSON header and a checksum; no pickle, nothing half-written."""
+"""Model files: tensors in safetensors with a JSON header and a checksum; no pickle,
+nothing half-written.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,16 @@ VERSION = 3
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be used: truncated, damaged, of another program, or of another version."""
+    """A model file that cannot be used: truncated, damaged, of another program,
+    or of another version.
+    """
 
 
 def write_model(
-    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    path: str | os.PathLike[str],
+    kind: str,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
 ) -> None:
     """Write a model file; a reader sees the old file or the new, never a part."""
     metadata = {
@@ -41,7 +48,9 @@ def write_model(
 
 
 def checksum(metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 of all metadata but the checksum itself, and of all arrays, names, types and shapes."""
+    """Return the SHA-256 of all metadata but the checksum itself, and of all arrays, names,
+    types and shapes.
+    """
     names = sorted(arrays)
     described = {
         "metadata": {key: value for key, value in metadata.items() if key != "checksum"},
@@ -58,7 +67,9 @@ def model_kind(path: str | os.PathLike[str]) -> str:
     return _open_model(path, None)[0]
 
 
-def read_model(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def read_model(
+    path: str | os.PathLike[str], kind: str
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Header and arrays of a model of this kind."""
     return _open_model(path, kind)[1:]
 
@@ -71,18 +82,23 @@ def take_array(
     *,
     finite: bool = True,
 ) -> NDArray[Any]:
-    """Remove an array from `arrays` and return it, if it has this shape and one of these kinds of numpy types.
+    """Remove an array from `arrays` and return it, if it has this shape and one of these kinds of
+    numpy types.
 
-    None in `shape` allows any size above 0. Floating-point numbers must be finite unless `finite` is False.
+    None in `shape` allows any size above 0. Floating-point numbers must be finite unless `finite`
+    is False.
     """
     if name not in arrays:
         raise ValueError(f"the array {name!r} is missing")
     array = arrays.pop(name)
     sizes = zip(array.shape, shape, strict=False)
-    fits = array.ndim == len(shape) and all(own > 0 if size is None else own == size for own, size in sizes)
+    fits = array.ndim == len(shape) and all(
+        own > 0 if size is None else own == size for own, size in sizes
+    )
     if not fits or array.dtype.kind not in kinds:
         raise ValueError(
-            f"the array {name!r} has type {array.dtype} and shape {array.shape}, not the shape {shape} and "
+            f"the array {name!r} has type {array.dtype} and shape {array.shape}, not the shape "
+            f"{shape} and "
             f"a type of the kinds {kinds!r}"
         )
     if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -110,7 +126,8 @@ def refuse_damaged(path: str | os.PathLike[str]) -> Iterator[None]:
     except Exception as error:
         reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise ModelFileError(
-            f"{os.fspath(path)!r} does not hold a usable model ({reason}). It may be damaged: copy it "
+            f"{os.fspath(path)!r} does not hold a usable model ({reason}). It may be damaged: "
+            f"copy it "
             "again from where it was saved, or save the model again."
         ) from error
 
@@ -126,20 +143,26 @@ def _open_model(
         metadata = file.metadata() or {}
         version, found = metadata.get("version"), metadata.get("kind", "")
         if metadata.get("format") != FORMAT:
-            raise ModelFileError(f"{file_name!r} is a safetensors file of another program, not of knockoffs.")
+            raise ModelFileError(
+                f"{file_name!r} is a safetensors file of another program, not of knockoffs."
+            )
         if version != str(VERSION):
             raise ModelFileError(
-                f"{file_name!r} has format version {version}, and this knockoffs reads version {VERSION} alone. "
+                f"{file_name!r} has format version {version}, and this knockoffs reads version "
+                f"{VERSION} alone. "
                 "Install the knockoffs that wrote the file, or fit and save the model again."
             )
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
         if metadata.get("checksum") != checksum(metadata, arrays):
             raise ModelFileError(
-                f"{file_name!r} is damaged: its content does not agree with its checksum. Copy it again from "
+                f"{file_name!r} is damaged: its content does not agree with its checksum. Copy it "
+                f"again from "
                 "where it was saved, or save the model again."
             )
         if kind not in (None, found):
-            raise ModelFileError(f"{file_name!r} holds a {found} model, not {kind}: use {found}.load.")
+            raise ModelFileError(
+                f"{file_name!r} holds a {found} model, not {kind}: use {found}.load."
+            )
         return found, json.loads(metadata["header"]), arrays
 
 
@@ -148,6 +171,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(
-        f"{value!r} cannot be written to a model file, which holds text, numbers, booleans and arrays. If it is "
-        "the name of a column, rename the column to text; if it is a category, convert the column by .astype(str)."
+        f"{value!r} cannot be written to a model file, which holds text, numbers, booleans and "
+        f"arrays. If it is "
+        "the name of a column, rename the column to text; if it is a category, convert the column "
+        "by .astype(str)."
     )

@@ -11,10 +11,17 @@ from sklearn.base import BaseEstimator, clone
 SHOWN = 20
 
 
-def html_table(title: str, lines: Sequence[str], headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a small table under some lines of text, all of it escaped; only the first rows are shown."""
+def html_table(
+    title: str, lines: Sequence[str], headings: Sequence[str], rows: Sequence[Sequence[str]]
+) -> str:
+    """Return a small table under some lines of text, all of it escaped;
+    only the first rows are shown.
+    """
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[:SHOWN])
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in rows[:SHOWN]
+    )
     more = f"<p>and {len(rows) - SHOWN} more</p>" if len(rows) > SHOWN else ""
     said = "".join(f"<p>{escape(line)}</p>" for line in lines)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
@@ -22,9 +29,13 @@ def html_table(title: str, lines: Sequence[str], headings: Sequence[str], rows: 
 
 
 def described(part: Any) -> str:
-    """Return how the part would be written in code, on one line; whether progress is shown is no part of that."""
+    """Return how the part would be written in code, on one line;
+    whether progress is shown is no part of that.
+    """
     if isinstance(part, BaseEstimator):
-        shown = {name: False for name in part.get_params() if name.rpartition("__")[2] == "progress"}
+        shown = {
+            name: False for name in part.get_params() if name.rpartition("__")[2] == "progress"
+        }
         written = clone(part).set_params(**shown) if shown else part
         return " ".join(repr(written).split())
     return part if isinstance(part, str) else getattr(part, "__qualname__", type(part).__qualname__)

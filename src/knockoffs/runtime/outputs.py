@@ -1,4 +1,6 @@
-"""Outputs: a regular file is complete or as it was; devices, pipes and open descriptors are written through."""
+"""Outputs: a regular file is complete or as it was; devices,
+pipes and open descriptors are written through.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write `content` so that whoever reads a regular file sees the old content or the new, never a part.
+    """Write `content` so that whoever reads a regular file sees the old content or the new,
+    never a part.
 
-    A symbolic link stays a link: the file that it points to is replaced. Devices, named pipes and open descriptors
-    (such as /dev/stdout) cannot be replaced without cutting off whoever reads them: they are written to directly.
+    A symbolic link stays a link: the file that it points to is replaced. Devices, named pipes and
+    open descriptors (such as /dev/stdout) cannot be replaced without cutting off whoever reads
+    them: they are written to directly.
     """
     descriptor = _descriptor(path)
     if descriptor is not None:
@@ -29,8 +33,11 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
             file.write(content)
     else:
         with replaced(path) as temporary:
-            # Inside the `with`, so that a signal at any moment finds a way to the removal of the file.
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+            # Inside the `with`, so that a signal at any moment finds a way to the removal of the
+            # file.
+            handle = os.open(
+                temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666
+            )
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
@@ -39,14 +46,16 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextmanager
 def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a new path in the same folder for the content, which then takes the place of the file at `path`.
+    """Yield a new path in the same folder for the content,
+    which then takes the place of the file at `path`.
 
     Where the content is not complete, nothing is left of it. Errors of the system name `path`.
     """
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(
-            f"{str(target)!r} cannot be written: {str(target.parent)!r} is not a folder. Make it first."
+            f"{str(target)!r} cannot be written: {str(target.parent)!r} is not a folder. Make it "
+            f"first."
         )
     if target.is_dir():
         raise IsADirectoryError(f"{str(target)!r} is a folder. Pass the name of a file in it.")
@@ -62,7 +71,9 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def _errors_naming(path: str | os.PathLike[str], temporary: Path | None = None) -> Iterator[None]:
-    """Let errors of the system name the file that was to be written: one that a write raises names none."""
+    """Let errors of the system name the file that was to be written:
+    one that a write raises names none.
+    """
     try:
         yield
     except OSError as error:
@@ -72,7 +83,9 @@ def _errors_naming(path: str | os.PathLike[str], temporary: Path | None = None) 
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Return whether `path` names a device, a pipe or an open descriptor, which has no content to replace."""
+    """Return whether `path` names a device, a pipe or an open descriptor,
+    which has no content to replace.
+    """
     if _descriptor(path) is not None:
         return True
     try:
@@ -83,7 +96,9 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 def _descriptor(path: str | os.PathLike[str]) -> int | None:
-    """Return the number of the open descriptor that a path such as /dev/stdout or /dev/fd/3 names."""
+    """Return the number of the open descriptor that a path such as /dev/stdout or /dev/fd/3
+    names.
+    """
     place = os.path.abspath(path)
     found = _DESCRIPTOR.fullmatch(place)
     return _STREAMS.get(place) if found is None else int(found[1])

@@ -26,13 +26,17 @@ _beside: ContextVar[int] = ContextVar("beside", default=1)
 
 
 def workers(n_jobs: int | None) -> AbstractContextManager[None]:
-    """Let `in_parallel` share tasks between so many cores within; None for what joblib is set up for."""
+    """Let `in_parallel` share tasks between so many cores within;
+    None for what joblib is set up for.
+    """
     check_jobs("n_jobs", n_jobs)
     return holding(_jobs, n_jobs)
 
 
 def jobs() -> int | None:
-    """Return what the surrounding `workers` were given, which models of scikit-learn take as their `n_jobs`."""
+    """Return what the surrounding `workers` were given,
+    which models of scikit-learn take as their `n_jobs`.
+    """
     return _jobs.get()
 
 
@@ -49,10 +53,11 @@ def in_parallel(
 ) -> Iterator[Result]:
     """Yield `function(*shared, *task)` of each task, in their order.
 
-    `workers` says on how many cores, `joblib.parallel_config` where: `backend="dask"` is a cluster. The results
-    are the same bits everywhere, on one kind of machine: workers take one thread where the caller does, and their
-    cautions are given here. Tasks are made one by one where this process does the work, and all beforehand where
-    others do: joblib would make them in threads that lack the caller's settings.
+    `workers` says on how many cores, `joblib.parallel_config` where: `backend="dask"` is a cluster.
+    The results are the same bits everywhere, on one kind of machine: workers take one thread where
+    the caller does, and their cautions are given here. Tasks are made one by one where this process
+    does the work, and all beforehand where others do: joblib would make them in threads that lack
+    the caller's settings.
     """
     if worker_count() == 1:
         return _by_this_process(function, shared, tasks)
@@ -68,8 +73,12 @@ def _by_this_process(
         yield result
 
 
-def _by_workers(work: _Work[Result], tasks: list[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Result]:
-    results = Parallel(n_jobs, return_as="generator")(delayed(_carry_out)(work, *task) for task in tasks)
+def _by_workers(
+    work: _Work[Result], tasks: list[tuple[Any, ...]], n_jobs: int | None
+) -> Iterator[Result]:
+    results = Parallel(n_jobs, return_as="generator")(
+        delayed(_carry_out)(work, *task) for task in tasks
+    )
     for result, cautions in results:
         for message in cautions:
             caution(message)
@@ -84,7 +93,9 @@ class _Work(Generic[Result]):
         self._needs_torch = "torch" in sys.modules
 
     def __sizeof__(self) -> int:
-        """joblib sends dask each large argument but once, and asks for the size of the object itself."""
+        """joblib sends dask each large argument but once,
+        and asks for the size of the object itself.
+        """
         return 2**20
 
     def __call__(self, *task: Any) -> tuple[Result, list[str]]:
@@ -108,12 +119,13 @@ class _GivenUpError(Exception):
 
 @contextmanager
 def background(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
-    """Begin work in a thread of its own where several may run side by side, and yield what waits for its result.
+    """Begin work in a thread of its own where several may run side by side,
+    and yield what waits for its result.
 
-    `suited_threads` and `threads_beside` say how many may. With one thread the work is done when its result is
-    asked for: the same bits, later. Cautions of the work are the caller's once it has the result, and whoever
-    hears of the caller's stages hears of those of the work. Work whose caller leaves the block early ends where it
-    next reports a stage.
+    `suited_threads` and `threads_beside` say how many may. With one thread the work is done when
+    its result is asked for: the same bits, later. Cautions of the work are the caller's once it has
+    the result, and whoever hears of the caller's stages hears of those of the work. Work whose
+    caller leaves the block early ends where it next reports a stage.
     """
     if _beside.get() < 2:
         yield cache(work)
@@ -151,12 +163,14 @@ FEW_COLUMNS = 300
 
 @contextmanager
 def suited_threads(X: Any) -> Iterator[None]:
-    """Let each step of the work take one thread where a table has few columns, whatever the number of cores.
+    """Let each step of the work take one thread where a table has few columns,
+    whatever the number of cores.
 
-    Steps are then so small that more threads gain nothing, and on a machine that is also used by others they wait
-    for each other: a selection from 100 columns took 29 s with one thread and with two, but 50 s and more with two
-    while another program kept a core busy. Whole parts of the work can be done side by side instead, in the
-    `background`, but not where the steps take all threads, and not where a GPU does the work.
+    Steps are then so small that more threads gain nothing, and on a machine that is also used by
+    others they wait for each other: a selection from 100 columns took 29 s with one thread and with
+    two, but 50 s and more with two while another program kept a core busy. Whole parts of the work
+    can be done side by side instead, in the `background`, but not where the steps take all threads,
+    and not where a GPU does the work.
     """
     shape = getattr(X, "shape", ())
     if len(shape) == 2 and shape[1] > FEW_COLUMNS:
@@ -190,7 +204,9 @@ def one_thread() -> Iterator[None]:
 
 
 def thread_count() -> int:
-    """Return how many threads a step of the work takes: by torch or, as long as nobody needs it, by numpy."""
+    """Return how many threads a step of the work takes: by torch or, as long as nobody needs it,
+    by numpy.
+    """
     torch = sys.modules.get("torch")
     if torch is not None:
         return torch.get_num_threads()

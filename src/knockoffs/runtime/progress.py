@@ -38,7 +38,9 @@ class Phase(NamedTuple):
 
 
 class Job:
-    """How far a job is: phases with their shares of the time, and stages that are reported within a phase."""
+    """How far a job is: phases with their shares of the time,
+    and stages that are reported within a phase.
+    """
 
     def __init__(self, phases: Sequence[Phase]) -> None:
         self.phases = list(phases)
@@ -120,7 +122,9 @@ class _BarJob(Job):
 
 
 class _LineJob(Job):
-    """A job without a terminal, such as into a log file: a line when a phase begins, and now and then."""
+    """A job without a terminal, such as into a log file: a line when a phase begins,
+    and now and then.
+    """
 
     def __init__(self, phases: Sequence[Phase]) -> None:
         super().__init__(phases)
@@ -135,7 +139,8 @@ class _LineJob(Job):
         print(", ".join(part for part in parts if part), file=sys.stderr, flush=True)
 
 
-Listener = Callable[[str, int, int, float | None], None]  # stage, steps done, steps at most, held-out loss
+# stage, steps done, steps at most, held-out loss
+Listener = Callable[[str, int, int, float | None], None]
 _job: ContextVar[Job | None] = ContextVar("job", default=None)
 _phase: ContextVar[str | None] = ContextVar("phase", default=None)
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
@@ -144,8 +149,8 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 def report_stage(stage: str, done: int, total: int, loss: float | None = None) -> None:
     """Say how far a stage of long work is; nothing happens where nobody wants to see it.
 
-    New threads and processes know of nobody: `parallel.background` takes the listener along, and what is done by
-    `parallel.in_parallel` is reported by its caller.
+    New threads and processes know of nobody: `parallel.background` takes the listener along, and
+    what is done by `parallel.in_parallel` is reported by its caller.
     """
     listener = _listener.get()
     if listener is not None:
@@ -158,12 +163,16 @@ def current_listener() -> Listener | None:
 
 
 def heard_by(listener: Listener | None) -> AbstractContextManager[None]:
-    """Let stages of the work within be reported to this listener alone, to nobody where it is None."""
+    """Let stages of the work within be reported to this listener alone,
+    to nobody where it is None.
+    """
     return holding(_listener, listener)
 
 
 def shown_during(phase: str) -> AbstractContextManager[None]:
-    """Let the job show stages of the work within during this phase alone, for work beside other phases."""
+    """Let the job show stages of the work within during this phase alone,
+    for work beside other phases.
+    """
     return holding(_phase, phase)
 
 
@@ -180,7 +189,9 @@ def part_of_work(name: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def job(show: bool, phases: Sequence[Phase]) -> Iterator[Job]:
-    """Show the work within as one job; stages that are reported under `progress_bars` within belong to it."""
+    """Show the work within as one job; stages that are reported under `progress_bars` within belong
+    to it.
+    """
     if not show or _job.get() is not None:
         yield Job(phases)
         return
@@ -194,7 +205,9 @@ def job(show: bool, phases: Sequence[Phase]) -> Iterator[Job]:
 
 @contextmanager
 def progress_bars(show: bool) -> Iterator[None]:
-    """Show stages that are reported within, in the job where there is one; or let nobody hear of them."""
+    """Show stages that are reported within, in the job where there is one;
+    or let nobody hear of them.
+    """
     whole = _job.get()
     if not show:
         shown: AbstractContextManager[Listener | None] = nullcontext()
@@ -265,4 +278,8 @@ def _about(seconds: float | None) -> str:
         return "a few seconds left"
     if seconds < 60:
         return f"about {10 * round(seconds / 10):.0f} s left"
-    return f"about {seconds / 60:.0f} min left" if seconds < 3600 else f"about {seconds / 3600:.1f} h left"
+    return (
+        f"about {seconds / 60:.0f} min left"
+        if seconds < 3600
+        else f"about {seconds / 3600:.1f} h left"
+    )

@@ -22,19 +22,31 @@ def random_generator(random_state: RandomState, *, stream: int = 0) -> np.random
         return np.random.default_rng(random_state.randint(2**31, size=4))
     if random_state is None:
         return np.random.default_rng()
-    if isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer)) or random_state < 0:
+    if (
+        isinstance(random_state, bool)
+        or not isinstance(random_state, (int, np.integer))
+        or random_state < 0
+    ):
         raise ValueError(
             f"random_state={random_state!r} is not valid: pass a non-negative integer, "
             "a numpy Generator or RandomState, or None."
         )
     # The key keeps these streams apart from the caller's own default_rng(seed).
-    return np.random.default_rng(np.random.SeedSequence(int(random_state), spawn_key=(_KEY, stream)))
+    return np.random.default_rng(
+        np.random.SeedSequence(int(random_state), spawn_key=(_KEY, stream))
+    )
 
 
 def reported_seed(random_state: RandomState) -> int:
-    """Return the seed that gives the same result again: the one passed, or one drawn from what was passed."""
+    """Return the seed that gives the same result again: the one passed,
+    or one drawn from what was passed.
+    """
     rng = random_generator(random_state)  # raises an error for what is no seed
-    return int(random_state) if isinstance(random_state, (int, np.integer)) else int(rng.integers(2**31))
+    return (
+        int(random_state)
+        if isinstance(random_state, (int, np.integer))
+        else int(rng.integers(2**31))
+    )
 
 
 def torch_generator(rng: np.random.Generator, device: torch.device) -> torch.Generator:

@@ -1,6 +1,8 @@
-"""Values of JSON: results as plain ones, and values that are read, checked against their declared types.
+"""Values of JSON: results as plain ones, and values that are read,
+checked against their declared types.
 
-Records are dataclasses, and may hold others. Their arrays are not written as text: the JSON has names for them.
+Records are dataclasses, and may hold others. Their arrays are not written as text: the JSON has
+names for them.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _types_of = cache(get_type_hints)
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: numbers of Python, None for those that are not finite, lists for tuples."""
+    """Return a value as JSON has it: numbers of Python, None for those that are not finite,
+    lists for tuples.
+    """
     if isinstance(value, dict):
         return {str(name): plain(own) for name, own in value.items()}
     if isinstance(value, (list, tuple)):
@@ -33,7 +37,9 @@ def plain(value: Any) -> Any:
 
 
 def packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return a record as JSON has it, by its fields; its arrays are added to `arrays`, and their names stay."""
+    """Return a record as JSON has it, by its fields; its arrays are added to `arrays`,
+    and their names stay.
+    """
     if isinstance(value, np.ndarray):
         name = f"record.{len(arrays)}"
         arrays[name] = value
@@ -47,7 +53,9 @@ def packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 def with_arrays(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return what `packed` wrote with the arrays, which are removed from `arrays`, in place of their names."""
+    """Return what `packed` wrote with the arrays, which are removed from `arrays`,
+    in place of their names.
+    """
     if isinstance(value, list):
         return [with_arrays(own, arrays) for own in value]
     if not isinstance(value, dict):
@@ -77,8 +85,9 @@ def as_record(kind: type[Record], value: Any) -> Record:
 def as_type(kind: Any, value: Any, name: str) -> Any:
     """Return the value if it is of this type.
 
-    Types are bool, int, float, str, None, list[...], tuple[..., ...], dataclasses, arrays, literals, a union of
-    them, or Any. Whole numbers are accepted as floats; true and false are not accepted as numbers.
+    Types are bool, int, float, str, None, list[...], tuple[..., ...], dataclasses, arrays,
+    literals, a union of them, or Any. Whole numbers are accepted as floats; true and false are not
+    accepted as numbers.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
@@ -107,7 +116,9 @@ def _as_array(kind: Any, value: NDArray[Any], name: str) -> NDArray[Any]:
 def _as_any_of(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
     """Return the value by the first type that it is of; a record says which one it is."""
     if isinstance(value, dict):
-        kinds = tuple(kind for kind in kinds if is_dataclass(kind) and kind.__name__ == value.get("is"))
+        kinds = tuple(
+            kind for kind in kinds if is_dataclass(kind) and kind.__name__ == value.get("is")
+        )
     for kind in kinds:
         try:
             return as_type(kind, value, name)

@@ -21,4 +21,6 @@ def installed_version(package: str) -> str:
 
 def versions_in_use() -> dict[str, str]:
     """Return the versions of Python and of the packages that decide on results."""
-    return {"python": platform.python_version()} | {package: installed_version(package) for package in PACKAGES}
+    return {"python": platform.python_version()} | {
+        package: installed_version(package) for package in PACKAGES
+    }

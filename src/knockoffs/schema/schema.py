@@ -1,8 +1,10 @@
-"""The schema of a table: what kind of feature each column is, its values, whether cells are missing, its unit.
+"""The schema of a table: what kind of feature each column is, its values,
+whether cells are missing, its unit.
 
-Inside the package a table is an array of numbers with one column per feature: a quantity as it is, a level of a
-text column by its number, and nan for a missing cell. The schema says how to read these numbers. A unit is what is
-swapped as a whole and gets one answer: a column by itself, or a user's group of columns.
+Inside the package a table is an array of numbers with one column per feature: a quantity as it is,
+a level of a text column by its number, and nan for a missing cell. The schema says how to read
+these numbers. A unit is what is swapped as a whole and gets one answer: a column by itself, or a
+user's group of columns.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["constant", "continuous", "semicontinuous", "ordinal", "binary", "nominal"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-CHOICES = ("continuous", "semicontinuous", "ordinal", "binary", "nominal")  # those that a user may ask for
+# those that a user may ask for
+CHOICES = ("continuous", "semicontinuous", "ordinal", "binary", "nominal")
 
 RARE = 0.01  # share of the rows from which on a value among continuous ones is an atom
 LEAST_ATOM = 3  # rows
@@ -30,7 +33,8 @@ FEW = 20  # a column with at most so many values has no continuous part
 TIED = 0.05  # share of the rows from which on a single value makes a column discrete
 MOST_PROBLEMS = 10  # that an error names
 
-FeatureGroups = Mapping[Any, Sequence[Any]] | None  # columns by the name of their group, as users pass them
+# columns by the name of their group, as users pass them
+FeatureGroups = Mapping[Any, Sequence[Any]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +54,13 @@ class Units:
 
     @classmethod
     def of_groups(cls, names: Sequence[str], groups: Mapping[int, str]) -> Units:
-        """The units of columns with these names, of which some belong to groups, by the columns' numbers."""
+        """The units of columns with these names, of which some belong to groups,
+        by the columns' numbers.
+        """
         number: dict[Any, int] = {}
         of = [
-            number.setdefault(("group", groups[j]) if j in groups else j, len(number)) for j in range(len(names))
+            number.setdefault(("group", groups[j]) if j in groups else j, len(number))
+            for j in range(len(names))
         ]
         first = np.unique(of, return_index=True)[1].tolist() if of else []
         return cls(tuple(groups.get(j, names[j]) for j in first), np.array(of, dtype=np.intp))
@@ -73,7 +80,11 @@ class Units:
     def groups(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The columns, by these names, of each unit that is a group."""
         members = [tuple(names[j] for j in self.columns(k)) for k in range(len(self))]
-        return {own: columns for own, columns in zip(self.names, members, strict=True) if columns != (own,)}
+        return {
+            own: columns
+            for own, columns in zip(self.names, members, strict=True)
+            if columns != (own,)
+        }
 
     def all_of(self, flags: Flags) -> Flags:
         """Which units have all of their columns flagged."""
@@ -95,21 +106,22 @@ class Column:
     name : str
         Name of the column, or "x0", "x1", ... where the table has no names.
     kind : {"constant", "continuous", "semicontinuous", "ordinal", "binary", "nominal"}
-        `"semicontinuous"` is a continuous quantity that takes some values often, such as zero; `"ordinal"` are
-        counts, grades, ordered categories, and quantities on a grid: whole numbers, and values that repeat as
-        those with one decimal do (glucose in steps of 5), whose knockoffs take the same values. In a small table
-        values with one decimal hardly repeat, and the column is `"continuous"`. `"constant"` is a column with at
-        most one value.
+        `"semicontinuous"` is a continuous quantity that takes some values often, such as zero;
+        `"ordinal"` are counts, grades, ordered categories, and quantities on a grid: whole numbers,
+        and values that repeat as those with one decimal do (glucose in steps of 5), whose knockoffs
+        take the same values. In a small table values with one decimal hardly repeat, and the column
+        is `"continuous"`. `"constant"` is a column with at most one value.
     values : tuple of float
-        Values that occur, increasing (numbers of levels where there are `levels`): all of them for discrete
-        kinds, the frequent ones of a semicontinuous column, none of a continuous one.
+        Values that occur, increasing (numbers of levels where there are `levels`): all of them for
+        discrete kinds, the frequent ones of a semicontinuous column, none of a continuous one.
     levels : tuple or None
-        Levels of a text or category column, in the order of their numbers; None for a column of numbers.
+        Levels of a text or category column, in the order of their numbers; None for a column of
+        numbers.
     missing : float
         Share of the rows in which the cell is missing.
     unit : str
-        Name of the unit that is swapped as a whole and has one statistic w: the feature itself, however many
-        internal columns encode it, or the group of features that it belongs to.
+        Name of the unit that is swapped as a whole and has one statistic w: the feature itself,
+        however many internal columns encode it, or the group of features that it belongs to.
 
     Examples
     --------
@@ -139,7 +151,11 @@ class Column:
 
     def labels(self) -> tuple[Any, ...]:
         """The values as they stand in the table."""
-        return self.values if self.levels is None else tuple(self.levels[int(code)] for code in self.values)
+        return (
+            self.values
+            if self.levels is None
+            else tuple(self.levels[int(code)] for code in self.values)
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -170,7 +186,9 @@ class Schema:
         counts = [(sum(column.kind == kind for column in self), kind) for kind in KINDS]
         said = ", ".join(f"{count} {kind}" for count, kind in counts if count)
         missing = sum(column.missing > 0 for column in self)
-        return f"Schema({len(self)} columns: {said}" + (f"; {missing} with missing cells)" if missing else ")")
+        return f"Schema({len(self)} columns: {said}" + (
+            f"; {missing} with missing cells)" if missing else ")"
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -183,7 +201,9 @@ class Schema:
     @property
     def units(self) -> Units:
         # no group of several columns has the name of a column
-        return Units.of_groups(self.names, {j: c.unit for j, c in enumerate(self) if c.unit != c.name})
+        return Units.of_groups(
+            self.names, {j: c.unit for j, c in enumerate(self) if c.unit != c.name}
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per column: name, kind, number of values, share of missing cells, and unit."""
@@ -220,7 +240,9 @@ def describe_columns(
     )
 
 
-def _describe(column: Array, name: str, levels: tuple[Any, ...] | None, kind: Kind | None, unit: str) -> Column:
+def _describe(
+    column: Array, name: str, levels: tuple[Any, ...] | None, kind: Kind | None, unit: str
+) -> Column:
     gaps = np.isnan(column)
     present = column[~gaps]
     missing = float(gaps.mean()) if len(column) else 0.0
@@ -234,12 +256,15 @@ def _describe(column: Array, name: str, levels: tuple[Any, ...] | None, kind: Ki
 
 
 def infer_kind(values: Array, counts: Indices) -> Kind:
-    """Infer the kind of a column of numbers from its values, at least three, and how often each occurs."""
+    """Infer the kind of a column of numbers from its values, at least three,
+    and how often each occurs.
+    """
     rows = counts.sum()
     whole = bool(np.all(values == np.rint(values))) and np.abs(values).max() < LARGEST_WHOLE
     if not whole and len(values) > rows / 2 and counts.max() <= max(2, TIED * rows):
         return "continuous"
-    # Values of a continuous part hardly ever repeat; draws of a column on a grid, such as one decimal, stay on it.
+    # Values of a continuous part hardly ever repeat; draws of a column on a grid, such as one
+    # decimal, stay on it.
     rest = counts[~frequent(counts)]
     on_grid = rest.sum() > REPEATED * len(rest)
     return "ordinal" if whole or on_grid or len(values) <= FEW else "semicontinuous"
@@ -280,7 +305,8 @@ def read_feature_groups(
     """
     if not isinstance(feature_groups, Mapping):
         raise ValueError(
-            f"{who}: feature_groups={feature_groups!r} is not valid: pass a dict of group names to lists of "
+            f"{who}: feature_groups={feature_groups!r} is not valid: pass a dict of group names "
+            f"to lists of "
             'columns, such as {"liver": ["alt", "ast"]}.'
         )
     known = called(names, columns)
@@ -309,16 +335,22 @@ def read_feature_groups(
                 problems.append(f"group {group!r}: column {known[j]!r} is there {again}")
             else:
                 if conditioned is not None and conditioned[j]:
-                    problems.append(f"group {group!r}: column {known[j]!r} is conditioned on, and so never tested")
+                    problems.append(
+                        f"group {group!r}: column {known[j]!r} is conditioned on, and so never "
+                        f"tested"
+                    )
                 group_of[j] = group
                 members.append(known[j])
         if group in known and members != [group]:
             problems.append(f"group {group!r} has the name of a column")
     if problems:
-        more = f"; and {len(problems) - MOST_PROBLEMS} more" if len(problems) > MOST_PROBLEMS else ""
+        more = (
+            f"; and {len(problems) - MOST_PROBLEMS} more" if len(problems) > MOST_PROBLEMS else ""
+        )
         has = f"X has {listing([repr(name) for name in known])}" if columns else "X has no columns"
         raise ValueError(
-            f"{who}: feature_groups: {'; '.join(problems[:MOST_PROBLEMS])}{more}. Give each group a name of its "
+            f"{who}: feature_groups: {'; '.join(problems[:MOST_PROBLEMS])}{more}. Give each group "
+            f"a name of its "
             f"own and a list of columns of X ({has}), each in one group."
         )
     return group_of

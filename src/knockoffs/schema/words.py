@@ -1,4 +1,6 @@
-"""Names of columns, as users give them and as messages and results show them, and other words that are shared."""
+"""Names of columns, as users give them and as messages and results show them,
+and other words that are shared.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,16 @@ import numpy as np
 
 
 def called(names: Sequence[Any] | None, columns: int) -> list[str]:
-    """Return what results call columns: by their names as text, or "x0", "x1", ... where there are no names."""
+    """Return what results call columns: by their names as text, or "x0", "x1", ...
+    where there are no names.
+    """
     return [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
 
 
 def column_number(column: Any, names: Sequence[Any] | None, columns: int) -> int | None:
-    """Return the number of a column that a user gives by its name or its number; None for one that is neither."""
+    """Return the number of a column that a user gives by its name or its number;
+    None for one that is neither.
+    """
     if names is not None and column in names:
         return list(names).index(column)
     whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
@@ -23,7 +29,9 @@ def column_number(column: Any, names: Sequence[Any] | None, columns: int) -> int
 
 
 def column_name(names: list[str] | None, j: int | np.integer[Any]) -> str:
-    """Return what messages call a column: by its name, or "x3" as results do where there are no names."""
+    """Return what messages call a column: by its name,
+    or "x3" as results do where there are no names.
+    """
     return f"column {f'x{j}' if names is None else names[j]!r}"
 
 

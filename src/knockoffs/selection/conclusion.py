@@ -48,16 +48,21 @@ def conclude(
     `conditioned` flags columns.
     """
     units, columns = table.units, table.schema.names
-    given = given_kinds(kinds, table.names, len(columns), "KnockoffSelector")  # the table's are also those of text
+    # the table's are also those of text
+    given = given_kinds(kinds, table.names, len(columns), "KnockoffSelector")
     names, conditioned = units.names, units.all_of(conditioned)
     tested = ~conditioned
     ws = np.where(tested, ws, 0.0)  # what is not tested counts in no guarantee
     selected, evalues = np.zeros(len(tested), dtype=bool), np.zeros(len(tested))
     selected[tested], evalues[tested] = combine_draws([*ws[:, tested]], level, offset=offset)
     thresholds = np.array([draw_threshold(w[tested], level, len(ws), offset=offset) for w in ws])
-    explanation = explain_selection(ws[:, tested], selected[tested], evalues[tested], level, offset=offset)
+    explanation = explain_selection(
+        ws[:, tested], selected[tested], evalues[tested], level, offset=offset
+    )
     if calibrated:
-        explanation += f" This level was calibrated for fdr={fdr:g} by simulated responses, a heuristic."
+        explanation += (
+            f" This level was calibrated for fdr={fdr:g} by simulated responses, a heuristic."
+        )
     found = int(selected.sum())
     expected_false = None
     if expectation is not None and found and len(ws) == 1:
@@ -118,19 +123,27 @@ def _about_false(expected: float, found: int, fdr: float, rate: Rate) -> str:
 
 
 def accepted_on_average(expected: float, found: int, fdr: float, rate: Rate | None) -> str:
-    """Say how many false ones of those found were accepted; `rate` is what to expect at the level, where known.
+    """Say how many false ones of those found were accepted; `rate` is what to expect at the level,
+    where known.
 
-    The level is one of the mean over all answers, and an empty answer has no false discoveries: where many
-    answers are empty, the others may have more than the level, and that is said.
+    The level is one of the mean over all answers, and an empty answer has no false discoveries:
+    where many answers are empty, the others may have more than the level, and that is said.
     """
     said = f"you accepted {amount(fdr * found)} on average"
     if rate is not None and expected > fdr * found and rate.fdp <= fdr:
-        said += f" over all answers, of which {1 - rate.selecting:.0%} are empty for simulated responses"
+        said += (
+            f" over all answers, of which {1 - rate.selecting:.0%} are empty for simulated "
+            f"responses"
+        )
     return said
 
 
-def _kept(names: Sequence[str], w: Array, selected: Flags, tested: Flags, least: int) -> tuple[str, ...]:
-    """Return the features with the largest w that are kept beside the selected ones, until there are enough."""
+def _kept(
+    names: Sequence[str], w: Array, selected: Flags, tested: Flags, least: int
+) -> tuple[str, ...]:
+    """Return the features with the largest w that are kept beside the selected ones,
+    until there are enough.
+    """
     best = [names[j] for j in np.argsort(-w, kind="stable") if tested[j] and not selected[j]]
     return tuple(best[: max(0, least - int(selected.sum()))])
 
@@ -139,7 +152,8 @@ def warn_of_kept(selection: Selection, keep_at_least: int) -> None:
     """Warn of features that are kept although they are not selected."""
     if selection.kept:
         caution(
-            f"keep_at_least={keep_at_least} keeps {listing(list(selection.kept))} without any guarantee: the "
+            f"keep_at_least={keep_at_least} keeps {listing(list(selection.kept))} without any "
+            f"guarantee: the "
             "share of false ones among these is not bounded."
         )
 
@@ -147,7 +161,8 @@ def warn_of_kept(selection: Selection, keep_at_least: int) -> None:
 def warn_of_nothing(selection: Selection) -> None:
     if not selection.selected.any():
         caution(
-            f"Nothing is selected at fdr={selection.fdr:g}: the selection's explanation says why, and its advice "
+            f"Nothing is selected at fdr={selection.fdr:g}: the selection's explanation says why, "
+            f"and its advice "
             "what to do next."
         )
 

@@ -22,13 +22,15 @@ from knockoffs.statistics.registry import STATISTICS
 def check_parts(generator: Any, statistic: Any) -> None:
     """Refuse a generator or a statistic that is none, and a statistic whose settings are not valid.
 
-    Torch is imported on the way where they need it, so that its threads can be counted and limited from the start.
+    Torch is imported on the way where they need it, so that its threads can be counted and limited
+    from the start.
     """
     _check_part("generator", generator, "sample", GENERATORS)
     _check_part("statistic", statistic, "compute", [AUTO, *STATISTICS])
     if is_auto(statistic) and callable(generator) and not is_generator(generator):
         raise ValueError(
-            "statistic='auto' needs knockoffs of its own, but the generator is a function. Pass a generator, or "
+            "statistic='auto' needs knockoffs of its own, but the generator is a function. Pass a "
+            "generator, or "
             "name the statistic."
         )
     inner = generator.generator if isinstance(generator, HierarchicalKnockoffs) else generator
@@ -43,7 +45,8 @@ def _check_part(name: str, value: Any, method: str, words: Iterable[str]) -> Non
     known = value in words if isinstance(value, str) else value is None or callable(value)
     if isinstance(value, type) or not (known or hasattr(value, method)):
         raise ValueError(
-            f"{name}={value!r} is not valid: pass an object with a {method!r} method, a function, None, or one of "
+            f"{name}={value!r} is not valid: pass an object with a {method!r} method, a function, "
+            f"None, or one of "
             f"{', '.join(map(repr, words))}."
         )
 
@@ -65,7 +68,9 @@ DESCRIBE = "describing the effects"
 
 
 def selection_phases(generator: Any, statistic: Any, *, checks: bool, n_draws: int) -> list[Phase]:
-    """Return the phases of a selection; weights are rough, as measured with the defaults on some real tables."""
+    """Return the phases of a selection; weights are rough,
+    as measured with the defaults on some real tables.
+    """
     quick = is_ready(generator) or isinstance(generator, GaussianKnockoffs)
     slow_statistic = is_auto(statistic) or isinstance(statistic, (CrossFitted, SumStatistic))
     phases = [Phase(LEARN, 0.5 if quick else 12.0, stages=1 if quick else 4)]

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 RowHandling = Literal["independent", "groups modelled", "groups ignored by the generator"]
 MissingHandling = Literal["value", "complete"]
-MOST_DESCRIBED, NEXT_DESCRIBED = 40, 5  # discoveries, and features that come next, whose effects are described
+# discoveries, and features that come next, whose effects are described
+MOST_DESCRIBED, NEXT_DESCRIBED = 40, 5
 UNBOUNDED: RowHandling = "groups ignored by the generator"  # false discoveries are then not bounded
 
 
@@ -36,22 +37,23 @@ class Selection:
     Attributes
     ----------
     names : tuple of str
-        The features, in the order of the table; all arrays follow it. A group of features stands where its first
-        column does.
+        The features, in the order of the table; all arrays follow it. A group of features stands
+        where its first column does.
     selected : array of bool
         Which of them are discoveries.
     evalues : array of float
-        Mean over draws of the e-values (`knockoff_evalues`). They are compound: their sum over irrelevant features
-        is bounded, and the e-value of one feature tests nothing.
+        Mean over draws of the e-values (`knockoff_evalues`). They are compound: their sum over
+        irrelevant features is bounded, and the e-value of one feature tests nothing.
     frequency : array of float
         Share of draws in which w is at or above the draw's threshold.
     draws : array of shape (n_draws, features)
         The knockoff statistic w of each draw.
     thresholds : array of float
-        The threshold of each draw: that of the filter for one draw, that of the e-values at half the level for
-        several; `inf` where nothing qualifies.
+        The threshold of each draw: that of the filter for one draw, that of the e-values at half
+        the level for several; `inf` where nothing qualifies.
     fdr, level : float
-        The level that was asked for, and that of the filter: `fdr`, or less where `calibrate=True` lowered it.
+        The level that was asked for, and that of the filter: `fdr`, or less where `calibrate=True`
+        lowered it.
     offset : int
         The offset of the filter.
     task : str
@@ -59,9 +61,11 @@ class Selection:
     rows : int
         Number of rows.
     groups : int or None
-        Number of groups of rows that belong together; None where rows are independent of each other.
+        Number of groups of rows that belong together; None where rows are independent of each
+        other.
     row_handling : str
-        How dependence between rows was dealt with; nothing is bounded where the generator ignored it.
+        How dependence between rows was dealt with; nothing is bounded where the generator ignored
+        it.
     generator, statistic : str
         How the parts were made.
     exact : bool or None
@@ -75,8 +79,8 @@ class Selection:
     cautions : tuple of str
         What was warned of on the way.
     expected_false : float or None
-        How many of the selected features are expected to be false, by the selections of responses that are
-        simulated on the rows; None where nothing is known of it.
+        How many of the selected features are expected to be false, by the selections of responses
+        that are simulated on the rows; None where nothing is known of it.
     conditioned : tuple of str
         Columns that were conditioned on; they are never selected.
     target : str or None
@@ -84,16 +88,18 @@ class Selection:
     target_kind : str
         What y is, in words: its range, or its classes.
     kept : tuple of str
-        Names of features with the largest w that `keep_at_least` keeps although they are not selected; nothing
-        bounds the share of false ones among them.
+        Names of features with the largest w that `keep_at_least` keeps although they are not
+        selected; nothing bounds the share of false ones among them.
     advice : tuple of str
         What can be done where nothing is selected.
     twins : tuple of pairs of str
         Pairs of features that hardly differ, so that neither tells much once the other is known.
     effects : Effects
-        What the features with the largest w do to y. They describe, and have no part in the selection.
+        What the features with the largest w do to y. They describe, and have no part in the
+        selection.
     feature_groups : dict of str to tuple of str
-        The columns of each group of features, which is one feature in `names`; empty without groups.
+        The columns of each group of features, which is one feature in `names`; empty without
+        groups.
     missing : {"value", "complete"}
         Whether a missing cell is a value of its own, or was filled in first.
     kinds : dict of str to str
@@ -151,7 +157,11 @@ class Selection:
             array.flags.writeable = False
 
     def __repr__(self) -> str:
-        false = "" if self.expected_false is None else f", about {self.expected_false:.2g} of them false"
+        false = (
+            ""
+            if self.expected_false is None
+            else f", about {self.expected_false:.2g} of them false"
+        )
         found = listing(self.discoveries) if self.selected.any() else "none"
         kept = f"; kept without guarantee: {listing(list(self.kept))}" if self.kept else ""
         tested = len(self.names) - len(self.conditioned)
@@ -165,13 +175,18 @@ class Selection:
         levels = found["smallest_level"].tolist()
         rows = [
             (name, f"{w:.4g}", f"{rounded_up(level):g}", said.get(name, ""))
-            for name, w, level in zip(found["feature"], found[self.ranked_by].tolist(), levels, strict=True)
+            for name, w, level in zip(
+                found["feature"], found[self.ranked_by].tolist(), levels, strict=True
+            )
         ]
         lines = [self.explanation, *(f"→ {step}" for step in self.advice), *self.cautions]
         if self.kept:
             lines.append(f"Kept without any guarantee: {listing(list(self.kept))}.")
         return html_table(
-            f"Features that tell{of}", lines, ("feature", self.ranked_by, "selected from level", "effect"), rows
+            f"Features that tell{of}",
+            lines,
+            ("feature", self.ranked_by, "selected from level", "effect"),
+            rows,
         )
 
     @property
@@ -180,22 +195,30 @@ class Selection:
 
     @property
     def w(self) -> Array:
-        """The knockoff statistic: one number per feature or, for several draws, one row per draw (`draws`)."""
+        """The knockoff statistic: one number per feature or, for several draws,
+        one row per draw (`draws`).
+        """
         return self.draws[0] if self.n_draws == 1 else self.draws
 
     @property
     def mean_w(self) -> Array:
-        """The mean of w over draws, an order to show features in; no filter or bound holds for it."""
+        """The mean of w over draws, an order to show features in;
+        no filter or bound holds for it.
+        """
         return self.draws.mean(0)
 
     @property
     def ranked_by(self) -> str:
-        """What the numbers that features are ordered by are called: "w", or "mean_w" for several draws."""
+        """What the numbers that features are ordered by are called: "w",
+        or "mean_w" for several draws.
+        """
         return "w" if self.n_draws == 1 else "mean_w"
 
     @property
     def threshold(self) -> float:
-        """The threshold on w of a single draw; `nan` for several draws, which are combined by e-values."""
+        """The threshold on w of a single draw; `nan` for several draws,
+        which are combined by e-values.
+        """
         return float(self.thresholds[0]) if self.n_draws == 1 else math.nan
 
     @property
@@ -204,12 +227,13 @@ class Selection:
 
     @property
     def smallest_levels(self) -> Array:
-        """Per feature the smallest level of the filter that selects it; 1.0 where no level below 1 does.
+        """Per feature the smallest level of the filter that selects it;
+        1.0 where no level below 1 does.
 
         A level that is chosen after looking at these bounds nothing; `fdp_bounds` allows that.
 
-        For several draws the smallest level at which e-BH selects it with `evalues` as they are. Columns that were
-        conditioned on are not among the features that the filter is given.
+        For several draws the smallest level at which e-BH selects it with `evalues` as they are.
+        Columns that were conditioned on are not among the features that the filter is given.
         """
         tested = self._tested
         levels = np.ones(len(tested))
@@ -220,28 +244,32 @@ class Selection:
         return levels
 
     def fdp_bounds(self, alpha: float = 0.05) -> Array:
-        """Bound the false discovery proportion of the k features with the largest (mean) w, for all k at once.
+        """Bound the false discovery proportion of the k features with the largest (mean) w,
+        for all k at once.
 
-        As the function `fdp_bounds`, also for several draws: with probability at least 1 - alpha the bounds of all
-        sets of features hold, so that k may be chosen after looking. Columns to condition on are left out.
+        As the function `fdp_bounds`, also for several draws: with probability at least 1 - alpha
+        the bounds of all sets of features hold, so that k may be chosen after looking. Columns to
+        condition on are left out.
         """
         tested = np.flatnonzero(self._tested)
         order = np.argsort(-self.mean_w[tested], kind="stable")
         return false_in_sets(self.draws[:, tested], order, alpha) / np.arange(1, len(tested) + 1)
 
     def fdp_bound(self, chosen: ArrayLike, alpha: float = 0.05) -> float:
-        """Bound the false discovery proportion of a set, true/false for each of `names`, chosen by any means.
+        """Bound the false discovery proportion of a set, true/false for each of `names`,
+        chosen by any means.
 
-        As the function `fdp_bound`, also for several draws: the bounds of all sets hold together with probability
-        at least 1 - alpha.
+        As the function `fdp_bound`, also for several draws: the bounds of all sets hold together
+        with probability at least 1 - alpha.
         """
         return bound_of_set(self.draws, chosen, alpha)
 
     def pfer_select(self, expected_false: int) -> Flags:
-        """Select features so that at most so many false ones are expected, true/false for each of `names`.
+        """Select features so that at most so many false ones are expected,
+        true/false for each of `names`.
 
-        As the function `pfer_select`, also for several draws; half of them or more then have to select a feature
-        (Ren, Wei and Candès 2021).
+        As the function `pfer_select`, also for several draws; half of them or more then have to
+        select a feature (Ren, Wei and Candès 2021).
         """
         return pfer_over_draws(self.draws, expected_false) & self._tested
 
@@ -255,20 +283,29 @@ class Selection:
         return self.feature_groups.get(feature, (feature,))
 
     def worth_describing(self) -> list[int]:
-        """Numbers of the features whose effects are described: selected and kept ones, and the next few.
+        """Numbers of the features whose effects are described: selected and kept ones,
+        and the next few.
 
         Those with the largest (mean) w come first.
         """
         w = self.mean_w
         order = np.argsort(-w, kind="stable").tolist()
-        taken = [j for j in order if self.selected[j] or self.names[j] in self.kept][:MOST_DESCRIBED]
-        rest = [j for j in order if w[j] > 0 and j not in taken and self.names[j] not in self.conditioned]
+        taken = [j for j in order if self.selected[j] or self.names[j] in self.kept][
+            :MOST_DESCRIBED
+        ]
+        rest = [
+            j
+            for j in order
+            if w[j] > 0 and j not in taken and self.names[j] not in self.conditioned
+        ]
         return taken + [j for j in rest if not self.selected[j]][:NEXT_DESCRIBED]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per tested feature, the largest w first; levels, seed and versions are in `.attrs`.
+        """One row per tested feature, the largest w first; levels,
+        seed and versions are in `.attrs`.
 
-        With several draws the column "w" is "mean_w". With groups of features "columns" says how many each has.
+        With several draws the column "w" is "mean_w". With groups of features "columns" says how
+        many each has.
         """
         import pandas as pd
 
@@ -291,7 +328,8 @@ class Selection:
         return frame
 
     def plot(self, *, most: int = 30) -> Figure:
-        """Draw the largest (mean) w by name, with the threshold; selected features are green, kept ones hatched.
+        """Draw the largest (mean) w by name, with the threshold; selected features are green,
+        kept ones hatched.
 
         Parameters
         ----------
@@ -332,7 +370,9 @@ class Selection:
             "target": self.target,
             "target_kind": self.target_kind,
             "features": len(self.names) - len(self.conditioned),
-            "feature_groups": {name: list(columns) for name, columns in self.feature_groups.items()},
+            "feature_groups": {
+                name: list(columns) for name, columns in self.feature_groups.items()
+            },
             "condition_on": list(self.conditioned),
             "missing": self.missing,
             "kinds": dict(self.kinds),

@@ -60,17 +60,25 @@ def check_selection(
 ) -> SelectionCheck:
     """Say how many false discoveries to expect, and where the knockoffs differ from exact ones.
 
-    A function that makes knockoffs is not called again: those that it has made are checked. A level that is to be
-    `calibrated` is chosen by rows of which coins have taken half from the knockoffs, and is no advice.
+    A function that makes knockoffs is not called again: those that it has made are checked. A level
+    that is to be `calibrated` is chosen by rows of which coins have taken half from the knockoffs,
+    and is no advice.
 
-    `gaps` flags cells that were filled in. Simulated responses then depend on the rows as they are, and are
-    selected for with rows whose gaps were filled in once more: what is lost with a cell, its proxies tell.
+    `gaps` flags cells that were filled in. Simulated responses then depend on the rows as they are,
+    and are selected for with rows whose gaps were filled in once more: what is lost with a cell,
+    its proxies tell.
     """
     learned = is_generator(generator)
-    source = find_source(generator, table, groups) if learned else find_source((table, knockoffs), None, groups)
+    source = (
+        find_source(generator, table, groups)
+        if learned
+        else find_source((table, knockoffs), None, groups)
+    )
     source = source.given(conditioned)
     # These are the rows that matter here, whether the generator was fitted on them or not.
-    source = source._replace(subject=_subject(generator, learned, source.groups), share_of_fit=math.nan)
+    source = source._replace(
+        subject=_subject(generator, learned, source.groups), share_of_fit=math.nan
+    )
     rng = random_generator(seed)
     simulate = partial(
         expect,
@@ -89,7 +97,9 @@ def check_selection(
         chosen = seen
         if learned:  # a function may know knockoffs of X alone, so that its level is a heuristic
             toss = random_generator(seed, stream=12)
-            chosen = tossed_source(generator, table, knockoffs, groups=groups, conditioned=conditioned, rng=toss)
+            chosen = tossed_source(
+                generator, table, knockoffs, groups=groups, conditioned=conditioned, rng=toss
+            )
             if gaps is not None:
                 chosen = _completed_again(chosen, gaps, generator, conditioned, seed)
         (expected,) = simulate(chosen.table, chosen.draw, [statistic], truth=chosen.truth)
@@ -97,7 +107,9 @@ def check_selection(
     if not enough_rows(table, groups):
         (expectation,) = expect_of(seen.draw, [statistic])
         return SelectionCheck(expectation, level, None)
-    exchangeable = learned and not isinstance(unfrozen(generator), GaussianKnockoffs) and not conditioned.any()
+    exchangeable = (
+        learned and not isinstance(unfrozen(generator), GaussianKnockoffs) and not conditioned.any()
+    )
     with background(lambda: expect_of(seen.draw, [statistic])[0]) as expected:
         certificate = examine(
             source,
@@ -112,21 +124,33 @@ def check_selection(
         return SelectionCheck(expected(), level, certificate)
 
 
-def _completed_again(source: Source, gaps: Flags, generator: Any, conditioned: Flags, seed: int) -> Source:
-    """The same rows with their gaps filled in once more, for responses that depend on them as they were."""
+def _completed_again(
+    source: Source, gaps: Flags, generator: Any, conditioned: Flags, seed: int
+) -> Source:
+    """The same rows with their gaps filled in once more,
+    for responses that depend on them as they were.
+    """
     again = complete_again(source.table, gaps, source.groups, seed)
-    return find_source(generator, again, source.groups).given(conditioned)._replace(truth=source.table)
+    return (
+        find_source(generator, again, source.groups).given(conditioned)._replace(truth=source.table)
+    )
 
 
 def may_check(certify: bool, calibrate: bool, table: Table, groups: Indices | None) -> bool:
-    """Return whether to check the knockoffs of a selection; a caution says where there are too few rows to."""
+    """Return whether to check the knockoffs of a selection;
+    a caution says where there are too few rows to.
+    """
     enough = enough_rows(table, groups)
     if certify and not enough and not calibrate:  # which simulates responses on any number of rows
         among = "" if groups is None else f" in {len(np.unique(groups)):,} groups"
-        needed = f"{LEAST_ROWS} different rows" + ("" if groups is None else f" in {MIN_ROWS} groups")
+        needed = f"{LEAST_ROWS} different rows" + (
+            "" if groups is None else f" in {MIN_ROWS} groups"
+        )
         caution(
-            f"With {len(table):,} different rows{among} the knockoffs cannot be checked, which takes {needed}: "
-            "nothing is known of how many discoveries are false beyond what holds for exact knockoffs. Collect "
+            f"With {len(table):,} different rows{among} the knockoffs cannot be checked, which "
+            f"takes {needed}: "
+            "nothing is known of how many discoveries are false beyond what holds for exact "
+            "knockoffs. Collect "
             "more rows, or pass certify=False (--no-certify) if that is accepted."
         )
     return calibrate or (certify and enough)
@@ -141,7 +165,11 @@ def enough_rows(table: Table, groups: Indices | None) -> bool:
 def _subject(generator: Any, learned: bool, groups: Indices | None) -> str:
     """What is checked, in words."""
     what = type(unfrozen(generator)).__name__ if learned else "knockoffs of a function"
-    by = "" if groups is None else f", by one row of each of {groups.max() + 1} groups and the groups' means"
+    by = (
+        ""
+        if groups is None
+        else f", by one row of each of {groups.max() + 1} groups and the groups' means"
+    )
     return f"{what}, on the rows of the selection{by}"
 
 

@@ -1,4 +1,6 @@
-"""From a table and a target to discoveries: generator, statistic and filter as one scikit-learn selector."""
+"""From a table and a target to discoveries: generator,
+statistic and filter as one scikit-learn selector.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ from knockoffs.runtime.parallel import suited_threads, workers
 from knockoffs.runtime.progress import Job, job, progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
 from knockoffs.schema.schema import FeatureGroups, Kind
-from knockoffs.selection.conclusion import conclude, warn_of_certificate, warn_of_kept, warn_of_nothing
+from knockoffs.selection.conclusion import (
+    conclude,
+    warn_of_certificate,
+    warn_of_kept,
+    warn_of_nothing,
+)
 from knockoffs.selection.generator_choice import (
     drawn_knockoffs,
     fitted_generator,
@@ -36,7 +43,15 @@ from knockoffs.selection.generator_choice import (
     row_handling,
 )
 from knockoffs.selection.kept_rows import pictured
-from knockoffs.selection.parts import CHOOSE, DESCRIBE, LEARN, by_name, check_parts, is_auto, selection_phases
+from knockoffs.selection.parts import (
+    CHOOSE,
+    DESCRIBE,
+    LEARN,
+    by_name,
+    check_parts,
+    is_auto,
+    selection_phases,
+)
 from knockoffs.selection.result import RowHandling
 from knockoffs.selection.selection_check import check_selection, compare, may_check
 from knockoffs.selection.statistic_choice import choose_statistic
@@ -53,80 +68,93 @@ WHO = "KnockoffSelector"
 
 
 class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
-    """Select the features that tell something about y beyond all the others, with few false ones among them.
+    """Select the features that tell something about y beyond all the others,
+    with few false ones among them.
 
-    With exact knockoffs, a statistic that is `exact` and `offset=1`, the expected share of false discoveries is
-    at most `fdr`; learned knockoffs and held-out statistics come close to that. y never reaches the generator.
+    With exact knockoffs, a statistic that is `exact` and `offset=1`, the expected share of false
+    discoveries is at most `fdr`; learned knockoffs and held-out statistics come close to that. y
+    never reaches the generator.
 
     Parameters
     ----------
     generator : generator, str or callable, default=None
-        A generator (`DDLK()` by default), its name at the command line (such as "gaussian"), or any function
-        `f(X)` that returns knockoffs of its rows. A generator that is fitted already is used as it is; `clone`
-        (as in cross-validation) forgets the fit unless you wrap it in `sklearn.frozen.FrozenEstimator`.
+        A generator (`DDLK()` by default), its name at the command line (such as "gaussian"), or any
+        function `f(X)` that returns knockoffs of its rows. A generator that is fitted already is
+        used as it is; `clone` (as in cross-validation) forgets the fit unless you wrap it in
+        `sklearn.frozen.FrozenEstimator`.
     statistic : statistic, str or callable, default=None
-        A statistic (`HoldoutStatistic()` by default), its name at the command line (such as "lasso"), or any
-        function `g(X, X_tilde, y)` that returns w. "auto" chooses between `HoldoutStatistic()` and
-        `LassoStatistic()`: among those that are expected to hold the level the one that finds more, in simulated
-        responses. y has no part in the choice, and coins hide from it which of a feature and its knockoff is
-        which, so that with one draw it costs no validity.
+        A statistic (`HoldoutStatistic()` by default), its name at the command line (such as
+        "lasso"), or any function `g(X, X_tilde, y)` that returns w. "auto" chooses between
+        `HoldoutStatistic()` and `LassoStatistic()`: among those that are expected to hold the level
+        the one that finds more, in simulated responses. y has no part in the choice, and coins hide
+        from it which of a feature and its knockoff is which, so that with one draw it costs no
+        validity.
     fdr : float, default=0.1
         The share q of false discoveries that you accept on average.
     offset : {0, 1}, default=1
-        1 bounds the false discovery rate; 0 selects more, and bounds next to nothing with fewer than 1 / fdr
-        discoveries.
+        1 bounds the false discovery rate; 0 selects more, and bounds next to nothing with fewer
+        than 1 / fdr discoveries.
     n_draws : int, default=1
-        Knockoff draws to combine by e-values (`combine_draws`). The answer then depends less on the seed, at
-        the price of power, and only features that stand out in almost every draw are selected, at least 1 / fdr
-        of them or none. Keep 1 unless you expect some 2 / fdr relevant features or more; then 20 is a good
-        number.
+        Knockoff draws to combine by e-values (`combine_draws`). The answer then depends less on the
+        seed, at the price of power, and only features that stand out in almost every draw are
+        selected, at least 1 / fdr of them or none. Keep 1 unless you expect some 2 / fdr relevant
+        features or more; then 20 is a good number.
     certify : bool, default=True
-        Whether to check the knockoffs (`check_swap`): how many false discoveries to expect, by responses that
-        are simulated on the rows, and where the knockoffs differ from exact ones. Needs 100 rows.
+        Whether to check the knockoffs (`check_swap`): how many false discoveries to expect, by
+        responses that are simulated on the rows, and where the knockoffs differ from exact ones.
+        Needs 100 rows.
     calibrate : bool, default=False
-        Whether to lower the level of the filter until the share of false discoveries that is expected by
-        simulated responses is at most `fdr`. A heuristic, for the filter of a single draw: true responses may
-        be harder than simulated ones.
+        Whether to lower the level of the filter until the share of false discoveries that is
+        expected by simulated responses is at most `fdr`. A heuristic, for the filter of a single
+        draw: true responses may be harder than simulated ones.
     task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; "auto" decides by the type of y.
     kinds : dict of column names (or numbers) to kinds, default=None
-        Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward": "nominal"}` for
-        categories that are coded by numbers.
+        Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward":
+        "nominal"}` for categories that are coded by numbers.
     missing : {"value", "complete"}, default="value"
-        "value": a missing cell is a value of its own. "complete": cells are filled in first (`complete_table`); a
-        feature may then be found for what the missing cells of another would have told.
+        "value": a missing cell is a value of its own. "complete": cells are filled in first
+        (`complete_table`); a feature may then be found for what the missing cells of another would
+        have told.
     condition_on : sequence of column names or numbers, default=None
-        Columns that are never tested, such as age, sex, batch or site: hypotheses are about the other features
-        given these, the generator and the statistic take them into account, and they are never selected.
+        Columns that are never tested, such as age, sex, batch or site: hypotheses are about the
+        other features given these, the generator and the statistic take them into account, and they
+        are never selected.
     feature_groups : dict of group names to lists of column names (or numbers), default=None
-        Columns that get one answer together, such as the variants of a gene: hypotheses are about the whole group
-        given all other features, a group has one w and is one feature in `selection_`, and `transform` keeps all
-        columns of a selected group. Columns in no group are features of their own.
+        Columns that get one answer together, such as the variants of a gene: hypotheses are about
+        the whole group given all other features, a group has one w and is one feature in
+        `selection_`, and `transform` keeps all columns of a selected group. Columns in no group are
+        features of their own.
     keep_at_least : int, default=0
-        Features that `transform` keeps at least, so that a pipeline goes on where nothing is selected: those with
-        the largest w, in `selection_.kept`. They are no discoveries: nothing bounds the share of false ones.
+        Features that `transform` keeps at least, so that a pipeline goes on where nothing is
+        selected: those with the largest w, in `selection_.kept`. They are no discoveries: nothing
+        bounds the share of false ones.
     random_state : int, numpy Generator or None, default=None
         Seed for generator and statistic, where they have none of their own.
     n_jobs : int, default=None
-        Number of cores for the check and the statistic (its draws, and its folds unless it has its own `n_jobs`).
-        With one, the check still runs in a thread beside the statistic, unless `OMP_NUM_THREADS=1` forbids it.
+        Number of cores for the check and the statistic (its draws, and its folds unless it has its
+        own `n_jobs`). With one, the check still runs in a thread beside the statistic, unless
+        `OMP_NUM_THREADS=1` forbids it.
     progress : bool, default=False
         Show progress bars.
 
     Attributes
     ----------
     selection_ : Selection
-        The frozen result; `.to_frame()` gives it as a table, `.effects` says what each discovery does.
+        The frozen result; `.to_frame()` gives it as a table, `.effects` says what each discovery
+        does.
     certificate_, expectation_ : Certificate and DryRun, or None
-        What the check of the knockoffs found (a verdict other than "pass" is warned of); w of simulated responses.
+        What the check of the knockoffs found (a verdict other than "pass" is warned of); w of
+        simulated responses.
     w_, threshold_ : array of float, float
-        The statistic of each feature (one per group), and the threshold on it. With several draws w has one row
-        per draw, the threshold is nan, and methods of `selection_` give other guarantees (`fdp_bounds`,
-        `fdp_bound`, `pfer_select`).
+        The statistic of each feature (one per group), and the threshold on it. With several draws w
+        has one row per draw, the threshold is nan, and methods of `selection_` give other
+        guarantees (`fdp_bounds`, `fdp_bound`, `pfer_select`).
     generator_, statistic_, statistic_reason_ : objects, str or None
         The parts as fitted and used, and why the statistic was chosen, where it was.
     schema_, pictured_ : Schema, Pictured
-        What each column of X holds; some rows of the most important features and their knockoffs, for the report.
+        What each column of X holds; some rows of the most important features and their knockoffs,
+        for the report.
 
     Examples
     --------
@@ -183,12 +211,13 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         X : table of shape (n_rows, n_features)
             The features.
         y : array-like of shape (n_rows,), data frame of two columns, or structured array
-            The target. Survival times, right-censored, are two columns or fields: the time, and whether the event
-            was seen (booleans, or 1 and 0).
+            The target. Survival times, right-censored, are two columns or fields: the time, and
+            whether the event was seen (booleans, or 1 and 0).
         groups : array-like of shape (n_rows,), default=None
-            One label per row, such as the patient, where rows belong together. Knockoffs are then drawn for whole
-            groups (`HierarchicalKnockoffs` of the generator), the rows of a group stay on one side of every split,
-            and what they have in common beyond the features is filtered out of a quantity y.
+            One label per row, such as the patient, where rows belong together. Knockoffs are then
+            drawn for whole groups (`HierarchicalKnockoffs` of the generator), the rows of a group
+            stay on one side of every split, and what they have in common beyond the features is
+            filtered out of a quantity y.
         """
         self.__dict__.pop("selection_", None)  # of an earlier fit
         self.expectation_: DryRun | None = None
@@ -211,20 +240,25 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         task = task_of(self.task, self.statistic)
         table, target = read_inputs(self, X, y, task=task, kinds=self.kinds, groups=groups, who=WHO)
         self._conditioned = conditioned_columns(self.condition_on, table)
-        table = table.grouped(self.feature_groups, who=WHO, conditioned=self._conditioned, target=target.name)
+        table = table.grouped(
+            self.feature_groups, who=WHO, conditioned=self._conditioned, target=target.name
+        )
         self.schema_ = table.schema
         seed = reported_seed(self.random_state)
         for_fit, for_draws, for_statistic, for_checks = map(
             int, random_generator(seed, stream=4).integers(2**31, size=4)
         )
         rows = row_structure(table.codes, groups, who=WHO)
-        warn_of_hazards(table, target)  # before cells are filled in, which would hide what is wrong with others
+        # before cells are filled in, which would hide what is wrong with others
+        warn_of_hazards(table, target)
         gaps = None
         if self.missing == "complete":
             gaps = np.isnan(table.codes)
             table = complete_rows(table, rows, seed)
             X = table.to_native()
-        generator = generator_for(by_name(self.generator, GENERATORS), rows, given_groups=groups is not None)
+        generator = generator_for(
+            by_name(self.generator, GENERATORS), rows, given_groups=groups is not None
+        )
         handling = row_handling(generator, rows)
         require_swaps_of(generator, table.units)
         warn_of_few_features(
@@ -232,7 +266,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         )
         distinct = rows.distinct_rows(table)
         checks = may_check(self.certify, self.calibrate, distinct, rows.groups)
-        statistic = HoldoutStatistic() if self.statistic is None else by_name(self.statistic, STATISTICS)
+        statistic = (
+            HoldoutStatistic() if self.statistic is None else by_name(self.statistic, STATISTICS)
+        )
         phases = selection_phases(generator, statistic, checks=checks, n_draws=self.n_draws)
         with job(self.progress, phases) as work:
             work.begin(LEARN)
@@ -356,7 +392,9 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         check_choice("missing", self.missing, ("value", "complete"))
         check_parts(self.generator, self.statistic)
         if groups is not None and callable(self.statistic) and not is_statistic(self.statistic):
-            raise ValueError("groups were passed, but the statistic is a function, which cannot take them.")
+            raise ValueError(
+                "groups were passed, but the statistic is a function, which cannot take them."
+            )
 
     def _ready_statistic(
         self,
@@ -385,4 +423,6 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 )
         if not is_statistic(statistic):
             return statistic
-        return with_defaults(clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=target.task)
+        return with_defaults(
+            clone(statistic), random_state=seed, n_jobs=self.n_jobs, task=target.task
+        )

@@ -4,10 +4,10 @@ By the toss of a coin each feature is taken from X or from its knockoffs:
 
 $$x'_j = x_j \text{ or } \tilde x_j .$$
 
-If a feature that does not matter trades places with its knockoff and its coin is turned over, x' stays as it is.
-So for exact knockoffs the signs of the w of such features are fair coins whatever is chosen by looking at x',
-responses that are simulated on it, and fresh knockoffs of it. Choices by X itself have no such proof: to swap a
-feature changes X.
+If a feature that does not matter trades places with its knockoff and its coin is turned over, x'
+stays as it is. So for exact knockoffs the signs of the w of such features are fair coins whatever
+is chosen by looking at x', responses that are simulated on it, and fresh knockoffs of it. Choices
+by X itself have no such proof: to swap a feature changes X.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class _Candidate(NamedTuple):
     def __str__(self) -> str:
         held = "holds" if self.holds else "exceeds"
         return (
-            f"{type(self.statistic).__name__} {held} it ({self.expected.fdp:.2f} ± {self.expected.fdp_error:.2f}) "
+            f"{type(self.statistic).__name__} {held} it ({self.expected.fdp:.2f} ± "
+            f"{self.expected.fdp_error:.2f}) "
             f"and finds {self.power:.0%}"
         )
 
@@ -70,14 +71,17 @@ def choose_statistic(
     groups: Indices | None,
     seed: int,
 ) -> StatisticChoice:
-    """Choose by responses that are simulated on rows that coins have taken from X and its knockoffs.
+    """Choose by responses that are simulated on rows that coins have taken from X and its
+    knockoffs.
 
-    So the choice costs no validity (`tossed`); y has no part in it but for its type and the shares of its classes.
-    False discoveries are those of `expect`; the relevant features found are those of the statistics themselves,
-    for one response of each kind.
+    So the choice costs no validity (`tossed`); y has no part in it but for its type and the shares
+    of its classes. False discoveries are those of `expect`; the relevant features found are those
+    of the statistics themselves, for one response of each kind.
     """
     rng = random_generator(seed, stream=11)
-    source = tossed_source(generator, table, knockoffs, groups=groups, conditioned=conditioned, rng=rng)
+    source = tossed_source(
+        generator, table, knockoffs, groups=groups, conditioned=conditioned, rng=rng
+    )
     statistics = [make() for make in CANDIDATES]
     expected = expect(
         source.table,
@@ -108,9 +112,15 @@ def choose_statistic(
 
 
 def _best(candidates: Sequence[_Candidate]) -> StatisticChoice:
-    """The most power among those that hold the level; where none does, the fewest false discoveries."""
+    """The most power among those that hold the level; where none does,
+    the fewest false discoveries.
+    """
     holding = [own for own in candidates if own.holds]
-    chosen = max(holding, key=lambda own: own.power) if holding else min(candidates, key=lambda o: o.expected.fdp)
+    chosen = (
+        max(holding, key=lambda own: own.power)
+        if holding
+        else min(candidates, key=lambda o: o.expected.fdp)
+    )
     figures = "; ".join(map(str, candidates))
     return StatisticChoice(
         chosen.statistic,

@@ -1,4 +1,6 @@
-"""Knockoff statistics: one number w per feature, large where it tells more of y than its knockoff does."""
+"""Knockoff statistics: one number w per feature,
+large where it tells more of y than its knockoff does.
+"""
 
 from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic

@@ -23,26 +23,27 @@ from knockoffs.targets.target import Target, TaskChoice
 class Statistic(BaseEstimator, ABC):
     """Computes w; subclasses write `_compute` on arrays.
 
-    Tables may hold numbers, text, categories, booleans and missing cells. Models see columns of numbers without
-    gaps: an indicator for each level of a nominal feature, and an indicator of missing cells beside a value, which
-    is the mean there. All columns of a feature are swapped as a whole, and w has one number for all of them; so it
-    is with all columns of a group of features.
-    Boosted trees known by name see nan instead of the mean, which they divide from other values by themselves.
+    Tables may hold numbers, text, categories, booleans and missing cells. Models see columns of
+    numbers without gaps: an indicator for each level of a nominal feature, and an indicator of
+    missing cells beside a value, which is the mean there. All columns of a feature are swapped as a
+    whole, and w has one number for all of them; so it is with all columns of a group of features.
+    Boosted trees known by name see nan instead of the mean, which they divide from other values by
+    themselves.
 
-    `exact` says whether the flip-sign property holds for any data: swapping a feature with its knockoff changes
-    the sign of its w and nothing else (in distribution). Only then, and with exact knockoffs, is the bound on
-    false discoveries a theorem.
+    `exact` says whether the flip-sign property holds for any data: swapping a feature with its
+    knockoff changes the sign of its w and nothing else (in distribution). Only then, and with exact
+    knockoffs, is the bound on false discoveries a theorem.
 
     `predicts` says whether its models may predict y for rows that they have not seen.
 
-    Models see X and a quantity y in standard units (mean 0, standard deviation 1; a feature and its knockoff by a
-    common mean and standard deviation), so w has no unit and does not depend on those of y and X. Indicators come
-    in units of 1/2, so that rare ones do not become large numbers. With `standardise=False` models see X (with
-    indicators of 0 and 1) and y as they were given.
+    Models see X and a quantity y in standard units (mean 0, standard deviation 1; a feature and its
+    knockoff by a common mean and standard deviation), so w has no unit and does not depend on those
+    of y and X. Indicators come in units of 1/2, so that rare ones do not become large numbers. With
+    `standardise=False` models see X (with indicators of 0 and 1) and y as they were given.
 
-    To models that are not made for it, a survival target is a quantity: martingale residuals, events minus the
-    number to expect by the time of a row. Like all that statistics make of it, they depend on the order of times
-    alone.
+    To models that are not made for it, a survival target is a quantity: martingale residuals,
+    events minus the number to expect by the time of a row. Like all that statistics make of it,
+    they depend on the order of times alone.
     """
 
     exact: bool
@@ -61,12 +62,13 @@ class Statistic(BaseEstimator, ABC):
         groups: Any = None,
         feature_groups: FeatureGroups = None,
     ) -> Array:
-        """Return w, one number per column of X; the rows of X, of its knockoffs X_tilde and of y belong together.
+        """Return w, one number per column of X; the rows of X,
+        of its knockoffs X_tilde and of y belong together.
 
-        `groups` (one label per row) keeps rows on one side of every split, and what the rows of a group have in
-        common beyond the features is filtered out of a quantity y. `feature_groups` (a dict of names to lists of
-        columns) makes one feature of each group of columns: w then has one number per group and per other column,
-        in the order of their first columns.
+        `groups` (one label per row) keeps rows on one side of every split, and what the rows of a
+        group have in common beyond the features is filtered out of a quantity y. `feature_groups`
+        (a dict of names to lists of columns) makes one feature of each group of columns: w then has
+        one number per group and per other column, in the order of their first columns.
         """
         problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
         with suited_threads(X), workers(self.n_jobs):
@@ -82,10 +84,12 @@ class Statistic(BaseEstimator, ABC):
         groups: Any = None,
         feature_groups: FeatureGroups = None,
     ) -> tuple[Array, Array | None]:
-        """Return w as `compute` does, and what all features but one predict for rows that models have not seen.
+        """Return w as `compute` does, and what all features but one predict for rows that models
+        have not seen.
 
-        The predictions have shape (rows, features, outputs): y in standard units, or the probability of each
-        class. They are those of the default networks of held-out statistics; None for other models.
+        The predictions have shape (rows, features, outputs): y in standard units, or the
+        probability of each class. They are those of the default networks of held-out statistics;
+        None for other models.
         """
         problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
         with suited_threads(X), workers(self.n_jobs):
@@ -94,7 +98,9 @@ class Statistic(BaseEstimator, ABC):
         return np.where(copied, 0.0, w), others
 
     def check_settings(self) -> None:
-        """Refuse settings that are not valid; `compute` calls it, and a selector before it fits a generator."""
+        """Refuse settings that are not valid; `compute` calls it,
+        and a selector before it fits a generator.
+        """
 
     def _read(
         self, X: Any, X_tilde: Any, y: Any, groups: Any, feature_groups: FeatureGroups
@@ -102,10 +108,14 @@ class Statistic(BaseEstimator, ABC):
         """Return what models see, and which knockoffs are copies of their features."""
         self.check_settings()
         who = type(self).__name__
-        x, x_tilde = read_table(X, who=who).grouped(feature_groups, who=who), read_table(X_tilde, who=who)
+        x, x_tilde = (
+            read_table(X, who=who).grouped(feature_groups, who=who),
+            read_table(X_tilde, who=who),
+        )
         if x.shape != x_tilde.shape:
             raise ValueError(
-                f"{who}: X has shape {x.shape}, X_tilde {x_tilde.shape}: pass one knockoff for each cell."
+                f"{who}: X has shape {x.shape}, X_tilde {x_tilde.shape}: pass one knockoff for "
+                f"each cell."
             )
         require_same_order(X, X_tilde=X_tilde, y=y, groups=groups, who=who)
         target = Target.read(y, self.task, rows=len(x), who=who)
@@ -120,13 +130,19 @@ class Statistic(BaseEstimator, ABC):
     @abstractmethod
     def _compute(self, problem: Problem, rng: np.random.Generator) -> Array: ...
 
-    def _compute_with_predictions(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array | None]:
-        """Compute w and predictions; statistics whose models predict rows that they have not seen override it."""
+    def _compute_with_predictions(
+        self, problem: Problem, rng: np.random.Generator
+    ) -> tuple[Array, Array | None]:
+        """Compute w and predictions; statistics whose models predict rows that they have not seen
+        override it.
+        """
         return self._compute(problem, rng), None
 
 
 def is_statistic(part: Any) -> bool:
-    """Return whether w is found by `compute`, also by classes of others, and not by calling a function."""
+    """Return whether w is found by `compute`, also by classes of others,
+    and not by calling a function.
+    """
     return hasattr(part, "compute")
 
 
@@ -134,7 +150,8 @@ def require_estimator_for(standardise: bool, estimator: Any) -> None:
     """Refuse `standardise=False` for models of this package, which are made for standard units."""
     if not standardise and (estimator is None or isinstance(estimator, str)):
         raise ValueError(
-            f"standardise=False needs an estimator of your own; estimator={estimator!r} is made for columns in "
+            f"standardise=False needs an estimator of your own; estimator={estimator!r} is made "
+            f"for columns in "
             "standard units. Pass a scikit-learn estimator, or standardise=True."
         )
 
@@ -145,12 +162,14 @@ def require_enough_for(data: Problem, name: str, folds: int) -> None:
     have = len(units) if data.groups is None else len(np.unique(units))
     if have < folds:
         raise ValueError(
-            f"{name}={folds} needs as many {what}; there are {have}. Collect more{_or_fewer(name, have)}."
+            f"{name}={folds} needs as many {what}; there are {have}. Collect "
+            f"more{_or_fewer(name, have)}."
         )
     if data.times is not None and data.times.event.sum() < folds:
         events = int(data.times.event.sum())
         raise ValueError(
-            f"{name}={folds} needs as many rows with the event; there {'is' if events == 1 else 'are'} {events}. "
+            f"{name}={folds} needs as many rows with the event; there "
+            f"{'is' if events == 1 else 'are'} {events}. "
             f"Collect more{_or_fewer(name, events)}."
         )
     if data.task == "classification" and data.groups is None:
@@ -158,10 +177,14 @@ def require_enough_for(data: Problem, name: str, folds: int) -> None:
         rare = np.flatnonzero(counts < folds)
         if len(rare):
             labels = data.classes or tuple(map(str, range(len(counts))))
-            said = [f"{labels[k]!r} has {counted(counts[k], 'row')}" for k in rare[np.argsort(counts[rare])]]
+            said = [
+                f"{labels[k]!r} has {counted(counts[k], 'row')}"
+                for k in rare[np.argsort(counts[rare])]
+            ]
             called = "" if data.name is None else f" ({data.name!r})"
             raise ValueError(
-                f"{name}={folds} needs as many rows of each class of y{called}, but {listing(said)}. Join rare "
+                f"{name}={folds} needs as many rows of each class of y{called}, but "
+                f"{listing(said)}. Join rare "
                 'classes or drop their rows, pass task="regression" (--task regression) if y is a '
                 f"quantity{_or_fewer(name, counts.min())}."
             )

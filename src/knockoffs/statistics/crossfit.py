@@ -1,4 +1,6 @@
-"""What held-out statistics share: splits of the rows, models, and losses on rows that a model has not seen."""
+"""What held-out statistics share: splits of the rows, models,
+and losses on rows that a model has not seen.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +51,11 @@ class Part(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """What networks say of held-out rows: differences of losses `[rows, features]`, and predictions.
+    """What networks say of held-out rows: differences of losses `[rows, features]`,
+    and predictions.
 
-    The predictions by all features but one, `[rows, features, outputs]`, are None where nobody asks for them.
+    The predictions by all features but one, `[rows, features, outputs]`, are None where nobody asks
+    for them.
     """
 
     differences: Array
@@ -61,8 +65,8 @@ class HeldOut(NamedTuple):
 class CrossFitted(Statistic):
     """Mean over held-out rows of the loss with x̃_j minus the loss with x_j.
 
-    Subclasses write `_network_differences` (for the default networks) and `_model_differences` (for any other
-    estimator), which give one number for each held-out row and feature.
+    Subclasses write `_network_differences` (for the default networks) and `_model_differences` (for
+    any other estimator), which give one number for each held-out row and feature.
     """
 
     predicts = True
@@ -90,7 +94,9 @@ class CrossFitted(Statistic):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _compute_with_predictions(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array | None]:
+    def _compute_with_predictions(
+        self, problem: Problem, rng: np.random.Generator
+    ) -> tuple[Array, Array | None]:
         others = None
         if self.estimator is None:
             outputs = int(problem.y.max()) + 1 if problem.task == "classification" else 1
@@ -101,7 +107,8 @@ class CrossFitted(Statistic):
         return self._cross_fit(problem, rng, None)
 
     def _cross_fit(self, problem: Problem, rng: np.random.Generator, others: Array | None) -> Array:
-        if isinstance(self.estimator, str):  # trees, which divide missing values from others by themselves
+        # trees, which divide missing values from others by themselves
+        if isinstance(self.estimator, str):
             problem = problem.with_gaps()
         splits = [Split(*split) for split in self._splits(problem, rng)]
         steps = len(splits) * self._steps(problem)
@@ -113,7 +120,8 @@ class CrossFitted(Statistic):
                 found[:, part.features] = part.values
                 done += 1
                 report_stage("statistic", done, steps)
-            found[0] += total  # so that rows are summed one after the other, whatever fold they are in
+            # so that rows are summed one after the other, whatever fold they are in
+            found[0] += total
             total = found.sum(0)
         return total / sum(len(split.test) for split in splits)
 
@@ -133,10 +141,14 @@ class CrossFitted(Statistic):
                     others[split.test] = held_out.predictions
                 yield [Part(features, held_out.differences)]
             return
-        if problem.task == "classification" and any(np.ptp(problem.y[split.train]) == 0 for split in splits):
+        if problem.task == "classification" and any(
+            np.ptp(problem.y[split.train]) == 0 for split in splits
+        ):
             raise ValueError(
-                f"estimator={self.estimator!r} has one class alone to learn from in some fold: all rows of the "
-                "others are in groups that are held out together. Pass other groups, or estimator=None."
+                f"estimator={self.estimator!r} has one class alone to learn from in some fold: "
+                f"all rows of the "
+                "others are in groups that are held out together. Pass other groups, or "
+                "estimator=None."
             )
         for split in splits:
             model = make_model(self.estimator, problem.task, int(rng.integers(2**31)))
@@ -165,7 +177,8 @@ class CrossFitted(Statistic):
             check_choice("estimator", self.estimator, NAMED)
         if self.scoring is not None and self.estimator is None:
             raise ValueError(
-                f"scoring={self.scoring!r} needs an estimator: the default networks are compared by squared error "
+                f"scoring={self.scoring!r} needs an estimator: the default networks are compared "
+                f"by squared error "
                 'or log-loss. Pass an estimator such as "boosting", or scoring=None.'
             )
         if self.folds is not None:
@@ -191,12 +204,17 @@ class CrossFitted(Statistic):
 
 def differences_of(model: Any, base: Array, seen: Problem, features: Indices, scoring: Any) -> Part:
     """`differences` for several features."""
-    found = [differences(model, base, seen, seen.columns_of(features[[k]]), scoring) for k in range(len(features))]
+    found = [
+        differences(model, base, seen, seen.columns_of(features[[k]]), scoring)
+        for k in range(len(features))
+    ]
     return Part(features, np.stack(found, axis=1))
 
 
 def differences(model: Any, base: Array, seen: Problem, columns: Indices, scoring: Any) -> Array:
-    """Losses with a feature's columns of x̃ in `base` minus losses with those of x, one number per row."""
+    """Losses with a feature's columns of x̃ in `base` minus losses with those of x,
+    one number per row.
+    """
     with_x, with_knockoff = base.copy(), base.copy()
     with_x[:, columns] = seen.x[:, columns]
     with_knockoff[:, columns] = seen.x_tilde[:, columns]
@@ -225,7 +243,9 @@ def losses(model: Any, x: Array, seen: Problem) -> Array:
     if seen.task == "regression":
         return (np.asarray(model.predict(x)).reshape(len(x)) - seen.y) ** 2
     if not hasattr(model, "predict_proba"):
-        raise ValueError(f"estimator={model!r} has no predict_proba, which the log-loss of classes needs.")
+        raise ValueError(
+            f"estimator={model!r} has no predict_proba, which the log-loss of classes needs."
+        )
     known = np.asarray(model.classes_, dtype=int)
     chance = np.zeros((len(x), max(int(seen.y.max()), known.max()) + 1))
     chance[:, known] = model.predict_proba(x)

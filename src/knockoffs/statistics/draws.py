@@ -26,7 +26,8 @@ class Draws(NamedTuple):
     ws : array of shape (draws, features)
         The statistic w; a group of features has one.
     others : array of shape (rows, features, outputs) or None
-        What the models of the first draw predict from all features but one; None where there are no such models.
+        What the models of the first draw predict from all features but one; None where there are no
+        such models.
     """
 
     ws: Array
@@ -55,7 +56,8 @@ def compute_draws(
     for draw, (w, own) in enumerate(found):
         if w.shape != (features,) or not np.isfinite(w).all():
             raise ValueError(
-                f"statistic returned w of shape {w.shape}: return one finite number for each of the {features} "
+                f"statistic returned w of shape {w.shape}: return one finite number for each of "
+                f"the {features} "
                 "features (a group of features is one)."
             )
         ws.append(w)
@@ -80,7 +82,9 @@ def _named(draw: int, draws: int) -> AbstractContextManager[None]:
 
 
 def _is_seeded(statistic: Any) -> bool:
-    """Return whether draws do not depend on each other: functions and random generators may have a state."""
+    """Return whether draws do not depend on each other:
+    functions and random generators may have a state.
+    """
     seed = getattr(statistic, "random_state", None)
     return is_statistic(statistic) and (seed is None or isinstance(seed, (int, np.integer)))
 

@@ -1,9 +1,11 @@
-r"""The group lasso for any target: few groups of columns, with the penalty that cross-validates best.
+r"""The group lasso for any target: few groups of columns,
+with the penalty that cross-validates best.
 
-$\min_b \; \frac1n \sum_i \ell(y_i, z_i^\top b) + \lambda \sum_g c_g \lVert b_g \rVert$ by accelerated proximal
-gradients. Each step treats all groups alike and at once, so that the order of columns changes nothing but rounding
-errors, wherever the steps stop; descent along one group after the other would favour the first. Written here since
-scikit-learn has no group lasso, and packages that do have one would each be a new dependency for 100 lines.
+$\min_b \; \frac1n \sum_i \ell(y_i, z_i^\top b) + \lambda \sum_g c_g \lVert b_g \rVert$ by
+accelerated proximal gradients. Each step treats all groups alike and at once, so that the order of
+columns changes nothing but rounding errors, wherever the steps stop; descent along one group after
+the other would favour the first. Written here since scikit-learn has no group lasso, and packages
+that do have one would each be a new dependency for 100 lines.
 """
 
 from __future__ import annotations
@@ -22,14 +24,17 @@ from knockoffs.targets.target import Task
 
 RATIO = 0.88  # of a penalty to the one before it
 PENALTIES = 72  # down to 1e-4 of the largest
-PATIENCE = 6  # penalties without a better prediction of held-out rows, after which smaller ones are not tried
+# penalties without a better prediction of held-out rows, after which smaller ones are not tried
+PATIENCE = 6
 STEPS = 1000
 TOLERANCE = 1e-5  # of a step, as a share of the largest coefficient
 ROUNDING = 1e-10  # share of a loss
 
 
 class Groups(NamedTuple):
-    """The group of each column, numbered from 0 on, and the weight c of each group in the penalty."""
+    """The group of each column, numbered from 0 on,
+    and the weight c of each group in the penalty.
+    """
 
     of: Indices
     weight: Array
@@ -42,7 +47,9 @@ class Groups(NamedTuple):
         """The proximal map of the penalty: each group shortened by `by` times its weight."""
         norms = self.norms(b)
         left = np.maximum(norms - by * self.weight, 0.0)
-        return b * np.divide(left, norms, out=np.zeros_like(left), where=norms > 0)[self.of][:, None]
+        return (
+            b * np.divide(left, norms, out=np.zeros_like(left), where=norms > 0)[self.of][:, None]
+        )
 
     def only(self, active: Flags) -> tuple[Indices, Groups]:
         """The columns of some groups, and these groups alone."""
@@ -50,14 +57,19 @@ class Groups(NamedTuple):
         return columns, Groups((np.cumsum(active) - 1)[self.of[columns]], self.weight[active])
 
 
-def group_lasso(z: Array, response: Response, groups: Groups, splits: Sequence[tuple[Indices, Indices]]) -> Array:
+def group_lasso(
+    z: Array, response: Response, groups: Groups, splits: Sequence[tuple[Indices, Indices]]
+) -> Array:
     """Coefficients `[columns, outputs]` at the penalty that predicts held-out rows best."""
     # a constant beside the columns, in a group of its own that is not penalised
     z = np.column_stack([z, np.ones(len(z))])
     groups = Groups(np.append(groups.of, len(groups.weight)), np.append(groups.weight, 0.0))
     penalties = _largest_penalty(z, response, groups) * RATIO ** np.arange(1, PENALTIES + 1)
     parts = [response.rows(train) for train, _ in splits]
-    paths = [_path(z[train], part, groups, penalties) for part, (train, _) in zip(parts, splits, strict=True)]
+    paths = [
+        _path(z[train], part, groups, penalties)
+        for part, (train, _) in zip(parts, splits, strict=True)
+    ]
     held_out: list[float] = []
     for found in zip(*paths, strict=True):
         losses = [
@@ -82,8 +94,8 @@ def _largest_penalty(z: Array, response: Response, groups: Groups) -> float:
 def _path(z: Array, response: Response, groups: Groups, penalties: Array) -> Iterator[Array]:
     """Coefficients at decreasing penalties, each from those at the one before.
 
-    Only groups that may enter (by the sequential strong rule) are fitted, and whether the others rightly stay
-    silent is checked.
+    Only groups that may enter (by the sequential strong rule) are fitted, and whether the others
+    rightly stay silent is checked.
     """
     b = np.zeros((z.shape[1], response.y.shape[1]))
     before = penalties[0] / RATIO
@@ -130,7 +142,9 @@ def _gradient(z: Array, response: Response) -> Callable[[Array], Array]:
     return lambda b: z.T @ response.residual(z @ b) / len(z)
 
 
-def _too_long(z: Array, response: Response, b: Array, new: Array, slope: Array, steepest: float) -> bool:
+def _too_long(
+    z: Array, response: Response, b: Array, new: Array, slope: Array, steepest: float
+) -> bool:
     """Return whether the loss after a step is above what a parabola of this curvature allows."""
     step, before = new - b, response.loss(z @ b)
     allowed = before + float((slope * step).sum() + steepest / 2 * np.square(step).sum())
@@ -140,8 +154,8 @@ def _too_long(z: Array, response: Response, b: Array, new: Array, slope: Array, 
 class Response(ABC):
     """y as outputs `[rows, outputs]`.
 
-    `curvature` bounds the second derivative of the losses by the outputs. Where a bound holds only near where the
-    steps begin (`local`), each of these is checked.
+    `curvature` bounds the second derivative of the losses by the outputs. Where a bound holds only
+    near where the steps begin (`local`), each of these is checked.
     """
 
     curvature = 1.0
@@ -165,8 +179,12 @@ class Response(ABC):
     @abstractmethod
     def loss(self, predicted: Array) -> float: ...
 
-    def held_out_loss(self, predicted: Array, seen: Response, train: Indices, test: Indices) -> float:
-        """The loss of rows that a model has not seen; predictions are those of all rows, `seen` are those seen."""
+    def held_out_loss(
+        self, predicted: Array, seen: Response, train: Indices, test: Indices
+    ) -> float:
+        """The loss of rows that a model has not seen; predictions are those of all rows,
+        `seen` are those seen.
+        """
         return self.rows(test).loss(predicted[test])
 
     def steepest(self, z: Array) -> float:
@@ -243,15 +261,22 @@ class Hazard(Response):
     def loss(self, predicted: Array) -> float:
         return self._risk_sets.minus_log_likelihood(predicted[:, 0]) / len(predicted)
 
-    def held_out_loss(self, predicted: Array, seen: Response, train: Indices, test: Indices) -> float:
-        """How much the likelihood of all rows is below that of the rows seen (Verweij and van Houwelingen, 1993).
+    def held_out_loss(
+        self, predicted: Array, seen: Response, train: Indices, test: Indices
+    ) -> float:
+        """How much the likelihood of all rows is below that of the rows seen (Verweij and van
+        Houwelingen, 1993).
 
         Held-out rows alone would have few others at risk beside them.
         """
-        return (self.loss(predicted) * len(predicted) - seen.loss(predicted[train]) * len(train)) / len(test)
+        return (
+            self.loss(predicted) * len(predicted) - seen.loss(predicted[train]) * len(train)
+        ) / len(test)
 
     def steepest(self, z: Array) -> float:
-        """Return the bound for coefficients near 0: rows weigh as many events as are expected of them."""
+        """Return the bound for coefficients near 0:
+        rows weigh as many events as are expected of them.
+        """
         weight = self._times.event[:, None] - self.y
         return max(float(np.linalg.eigvalsh(z.T @ (weight * z) / len(z))[-1]), 1e-12)
 
@@ -267,4 +292,6 @@ def read_response(y: Array, task: Task) -> Response:
 
 def response_of(problem: Problem) -> Response:
     """What a lasso explains in a problem."""
-    return read_response(problem.y, problem.task) if problem.times is None else Hazard(problem.times)
+    return (
+        read_response(problem.y, problem.task) if problem.times is None else Hazard(problem.times)
+    )

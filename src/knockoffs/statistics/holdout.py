@@ -22,44 +22,48 @@ from knockoffs.targets.target import TaskChoice
 class HoldoutStatistic(CrossFitted):
     """The paper's statistic: held-out loss with x_j swapped for x̃_j, minus held-out loss.
 
-    Squared error in units of the variance of y for a quantity, log-loss for classes. `mixture=0` fits one model on
-    x; `mixture=0.5` is the paper's mixture statistic: feature j's model is fitted on an equal mixture of x_j and
-    x̃_j, which gives power away but holds the level best where knockoffs are imperfect. Where y has heavy tails
-    pass its ranks: squared errors depend on a few rows. Approximate: swapping one feature also moves other w.
+    Squared error in units of the variance of y for a quantity, log-loss for classes. `mixture=0`
+    fits one model on x; `mixture=0.5` is the paper's mixture statistic: feature j's model is fitted
+    on an equal mixture of x_j and x̃_j, which gives power away but holds the level best where
+    knockoffs are imperfect. Where y has heavy tails pass its ranks: squared errors depend on a few
+    rows. Approximate: swapping one feature also moves other w.
 
     Parameters
     ----------
     estimator : estimator, "boosting", "linear+boosting" or "lightgbm", default=None
-        Any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees), `"linear+boosting"` (a lasso,
-        and trees for what it leaves) or `"lightgbm"`. By default networks, all trained at once: one hidden layer
-        beside straight lines that begin as ridge regression, with a group lasso on features.
+        Any scikit-learn estimator or pipeline; `"boosting"` (scikit-learn's trees),
+        `"linear+boosting"` (a lasso, and trees for what it leaves) or `"lightgbm"`. By default
+        networks, all trained at once: one hidden layer beside straight lines that begin as ridge
+        regression, with a group lasso on features.
     mixture : float, default=0.5
         Share of x̃_j in the training rows of feature j's model, 0 to below 1.
     blocks : int or None, default=20
-        Number of blocks into which the features are divided at random; one model is fitted per block, with all of
-        its features mixed. None is the paper's: one model per feature. 20 blocks of 100 features take a third of
-        the time.
+        Number of blocks into which the features are divided at random; one model is fitted per
+        block, with all of its features mixed. None is the paper's: one model per feature. 20 blocks
+        of 100 features take a third of the time.
     folds : int or None, default=5
-        Number of folds of the cross-fitting, by which every row is held out once; None for a single split. With
-        `mixture=0` take 2 or None: with more it exceeds its level even with exact knockoffs (.143 ± .007 for .1
-        with 5 folds; 2 folds .083 ± .007), and a warning says so. To first order a null w is a
-        sum of products of chance correlations in different folds, skewed to the right where there are more than
-        two. The mixture treats x_j and x̃_j alike and does not have this tilt, nor has `MidpointStatistic`.
+        Number of folds of the cross-fitting, by which every row is held out once; None for a single
+        split. With `mixture=0` take 2 or None: with more it exceeds its level even with exact
+        knockoffs (.143 ± .007 for .1 with 5 folds; 2 folds .083 ± .007), and a warning says so. To
+        first order a null w is a sum of products of chance correlations in different folds, skewed
+        to the right where there are more than two. The mixture treats x_j and x̃_j alike and does
+        not have this tilt, nor has `MidpointStatistic`.
     test_size : float, default=None
         Share of held-out rows where `folds` is None; 0.15 by default.
     scoring : str or callable, default=None
-        A scikit-learn scorer or its name; larger is better. By default the losses above. A scorer is
-        given y and its predictions in the units of y, so w comes in the units of the score.
+        A scikit-learn scorer or its name; larger is better. By default the losses above. A scorer
+        is given y and its predictions in the units of y, so w comes in the units of the score.
     standardise : bool, default=True
-        Whether the estimator sees X and a quantity y in standard units: mean 0 and standard deviation 1, with a
-        common mean and standard deviation for a feature and its knockoff. A fixed penalty then acts on
-        standardised columns, and w does not depend on the units and origins of X and y. Pass False for an
-        estimator that needs the numbers as they are, such as a Poisson regression or a pipeline with a logarithm.
+        Whether the estimator sees X and a quantity y in standard units: mean 0 and standard
+        deviation 1, with a common mean and standard deviation for a feature and its knockoff. A
+        fixed penalty then acts on standardised columns, and w does not depend on the units and
+        origins of X and y. Pass False for an estimator that needs the numbers as they are, such as
+        a Poisson regression or a pipeline with a logarithm.
     task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
     device : str, torch.device or None, default="auto"
-        Where the default networks learn: "cpu", "cuda", "cuda:N" or "auto", which is CUDA where there is such a
-        device, and the CPU otherwise.
+        Where the default networks learn: "cpu", "cuda", "cuda:N" or "auto", which is CUDA where
+        there is such a device, and the CPU otherwise.
     n_jobs : int, default=None
         Number of cores for the models of an `estimator`.
     random_state : int, numpy Generator or None, default=None
@@ -69,7 +73,8 @@ class HoldoutStatistic(CrossFitted):
     --------
     >>> import numpy as np
     >>> from knockoffs import HoldoutStatistic
-    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))  # independent columns: exact knockoffs
+    >>> # independent columns: exact knockoffs
+    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))
     >>> w = HoldoutStatistic(folds=2, random_state=0).compute(X, X_tilde, 3 * X[:, 0])
     >>> int(w.argmax())
     0
@@ -114,7 +119,8 @@ class HoldoutStatistic(CrossFitted):
             check_count("blocks", self.blocks)
         if self.mixture == 0 and self.folds is not None and self.folds > 2:
             caution(
-                f"mixture=0 with folds={self.folds} exceeds its level even with exact knockoffs (0.143 for 0.1 "
+                f"mixture=0 with folds={self.folds} exceeds its level even with exact knockoffs "
+                f"(0.143 for 0.1 "
                 "measured with 5 folds). Pass folds=2, mixture=0.5, or use MidpointStatistic."
             )
 
@@ -126,7 +132,8 @@ class HoldoutStatistic(CrossFitted):
     def _network_differences(
         self, problem: Problem, split: Split, rng: np.random.Generator, *, predict: bool
     ) -> HeldOut:
-        from knockoffs.statistics.networks import network_differences  # torch, which other models do not need
+        # torch, which other models do not need
+        from knockoffs.statistics.networks import network_differences
 
         blocks = self._blocks(problem, rng) if self.mixture > 0 else [np.arange(problem.features)]
         return network_differences(
@@ -149,7 +156,8 @@ class HoldoutStatistic(CrossFitted):
             return [differences_of(model, seen.x, seen, np.arange(problem.features), self.scoring)]
         coins = rng.random((len(fitted.x), problem.features)) < self.mixture
         tasks = (
-            (problem.per_column(coins, problem.columns_of(block)), block) for block in self._blocks(problem, rng)
+            (problem.per_column(coins, problem.columns_of(block)), block)
+            for block in self._blocks(problem, rng)
         )
         return in_parallel(_block_differences, tasks, shared=(model, fitted, seen, self.scoring))
 

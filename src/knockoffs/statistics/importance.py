@@ -17,20 +17,22 @@ from knockoffs.targets.target import ModelTask, TaskChoice
 
 
 class ImportanceStatistic(Statistic):
-    """The difference between a feature's importance and its knockoff's in a model fitted on [x, x̃].
+    """The difference between a feature's importance and its knockoff's in a model fitted on [x,
+    x̃].
 
-    The importance of a feature of several columns (levels, missing cells, a group) is the sum of theirs.
-    Exact: flip-sign holds for any data.
+    The importance of a feature of several columns (levels, missing cells, a group) is the sum of
+    theirs. Exact: flip-sign holds for any data.
 
     Parameters
     ----------
     estimator : estimator, default=None
         Any scikit-learn model with `feature_importances_` or `coef_`; by default a random forest.
     standardise : bool, default=True
-        Whether the estimator sees X and a quantity y in standard units: mean 0 and standard deviation 1, with a
-        common mean and standard deviation for a feature and its knockoff. A fixed penalty then acts on
-        standardised columns, and w does not depend on the units and origins of X and y. Pass False for an
-        estimator that needs the numbers as they are, such as a Poisson regression or a pipeline with a logarithm.
+        Whether the estimator sees X and a quantity y in standard units: mean 0 and standard
+        deviation 1, with a common mean and standard deviation for a feature and its knockoff. A
+        fixed penalty then acts on standardised columns, and w does not depend on the units and
+        origins of X and y. Pass False for an estimator that needs the numbers as they are, such as
+        a Poisson regression or a pipeline with a logarithm.
     task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
     random_state : int, numpy Generator or None, default=None
@@ -42,7 +44,8 @@ class ImportanceStatistic(Statistic):
     --------
     >>> import numpy as np
     >>> from knockoffs import ImportanceStatistic
-    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))  # independent columns: exact knockoffs
+    >>> # independent columns: exact knockoffs
+    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))
     >>> w = ImportanceStatistic(random_state=0).compute(X, X_tilde, 3 * X[:, 0])
     >>> int(w.argmax())
     0
@@ -91,5 +94,7 @@ def importances(model: Any, columns: int) -> Array:
             )
         found = np.abs(np.atleast_2d(coefficients)).sum(0)
     if len(found) != columns:
-        raise ValueError(f"estimator={model!r} gave {len(found)} importances for {columns} columns.")
+        raise ValueError(
+            f"estimator={model!r} gave {len(found)} importances for {columns} columns."
+        )
     return np.asarray(found, dtype=np.float64)

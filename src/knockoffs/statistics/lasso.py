@@ -21,20 +21,22 @@ from knockoffs.statistics.importance import importances
 from knockoffs.statistics.problem import Problem, in_random_pair_order
 from knockoffs.targets.target import TaskChoice
 
-SMALLEST = 1e-9  # variance of the columns of a feature, in standard units; below it they are constant
+# variance of the columns of a feature, in standard units; below it they are constant
+SMALLEST = 1e-9
 
 
 class LassoStatistic(Statistic):
-    """|b_j| - |b̃_j|, the coefficients of a lasso fitted on [x, x̃] at the penalty that cross-validates best.
+    """|b_j| - |b̃_j|, the coefficients of a lasso fitted on [x,
+    x̃] at the penalty that cross-validates best.
 
-    The coefficients are those of columns in standard units, and of y in standard units where it is a quantity.
-    Exact: flip-sign holds for any data. A logistic lasso for classes, a Cox lasso for survival times. Strong where
-    y is close to linear in the features; on real data with imperfect knockoffs it exceeds its level more than
-    `HoldoutStatistic` does.
+    The coefficients are those of columns in standard units, and of y in standard units where it is
+    a quantity. Exact: flip-sign holds for any data. A logistic lasso for classes, a Cox lasso for
+    survival times. Strong where y is close to linear in the features; on real data with imperfect
+    knockoffs it exceeds its level more than `HoldoutStatistic` does.
 
-    Where features have several columns (levels of a nominal feature, a value and whether it is missing, a group of
-    features) a group lasso takes or leaves these as a whole, and |b_j| is the standard deviation of what they add
-    to the prediction: for one column, its absolute coefficient.
+    Where features have several columns (levels of a nominal feature, a value and whether it is
+    missing, a group of features) a group lasso takes or leaves these as a whole, and |b_j| is the
+    standard deviation of what they add to the prediction: for one column, its absolute coefficient.
 
     Parameters
     ----------
@@ -51,7 +53,8 @@ class LassoStatistic(Statistic):
     --------
     >>> import numpy as np
     >>> from knockoffs import LassoStatistic
-    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))  # independent columns: exact knockoffs
+    >>> # independent columns: exact knockoffs
+    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))
     >>> w = LassoStatistic(random_state=0).compute(X, X_tilde, 3 * X[:, 0])
     >>> int(w.argmax())
     0
@@ -90,16 +93,23 @@ class LassoStatistic(Statistic):
             found = self._coefficients(table, problem, cv, rng)
         else:
             covariances = 2 * _covariances(problem)  # of features, and of knockoffs
-            # noise of a group grows with the standard deviation of all of its columns, which for one column is 1
+            # noise of a group grows with the standard deviation of all of its columns, which for
+            # one column is 1
             weight = np.sqrt([max(np.trace(covariance), SMALLEST) for covariance in covariances])
             unit = problem.units
             groups = Groups(np.concatenate([unit, unit + problem.features]), weight)
-            found = _deviations(group_lasso(table, response_of(problem), groups, cv), groups, covariances)
+            found = _deviations(
+                group_lasso(table, response_of(problem), groups, cv), groups, covariances
+            )
         first, second = np.split(found, 2)
         return sign * (first - second)
 
     def _coefficients(
-        self, table: Array, problem: Problem, cv: list[tuple[Indices, Indices]], rng: np.random.Generator
+        self,
+        table: Array,
+        problem: Problem,
+        cv: list[tuple[Indices, Indices]],
+        rng: np.random.Generator,
     ) -> Array:
         """The absolute coefficient of each column."""
         if problem.task == "regression":
@@ -123,7 +133,9 @@ class LassoStatistic(Statistic):
 
 
 def _covariances(problem: Problem) -> list[Array]:
-    """The covariance of the columns of each feature, over it and its knockoff: a swap leaves it as it is."""
+    """The covariance of the columns of each feature, over it and its knockoff:
+    a swap leaves it as it is.
+    """
     covariances: list[Array] = []
     for j in range(problem.features):
         columns = problem.columns_of(np.array([j]))
@@ -133,7 +145,9 @@ def _covariances(problem: Problem) -> list[Array]:
 
 
 def _deviations(b: Array, groups: Groups, covariances: list[Array]) -> Array:
-    """The standard deviation of what the columns of each group add to the prediction, over all outputs."""
+    """The standard deviation of what the columns of each group add to the prediction,
+    over all outputs.
+    """
     parts = (b[groups.of == g] for g in range(len(groups.weight)))
     variances = [np.sum(part * (c @ part)) for part, c in zip(parts, covariances, strict=True)]
     return np.sqrt(np.maximum(variances, 0.0))
@@ -146,13 +160,17 @@ SMALLEST_PENALTY = 1e-6  # penalty, as a share of the largest
 
 
 class _Path(NamedTuple):
-    """Residuals of unseen rows along the path of a fold; between its penalties they are straight lines."""
+    """Residuals of unseen rows along the path of a fold;
+    between its penalties they are straight lines.
+    """
 
     penalties: Array  # falling
     residuals: Array  # [rows, penalties]
 
     def losses(self, penalties: Array) -> Array:
-        """The sum of squares of the residuals at other penalties, none of them beyond the end of the path."""
+        """The sum of squares of the residuals at other penalties,
+        none of them beyond the end of the path.
+        """
         if len(self.penalties) == 1:
             return np.full(len(penalties), (self.residuals**2).sum())
         after = np.clip(np.searchsorted(-self.penalties, -penalties), 1, len(self.penalties) - 1)
@@ -165,9 +183,9 @@ class _Path(NamedTuple):
 def lars_lasso(x: Array, y: Array, cv: Sequence[tuple[Indices, Indices]]) -> Array:
     """Return the coefficients of the lasso at the penalty with the smallest loss over the folds.
 
-    A path is not followed to its end, where it has as many coefficients as there are columns or rows: it is
-    followed until its fold's loss was smallest in the first half of the steps. With strongly correlated columns a
-    grid of penalties that is set beforehand stops too early.
+    A path is not followed to its end, where it has as many coefficients as there are columns or
+    rows: it is followed until its fold's loss was smallest in the first half of the steps. With
+    strongly correlated columns a grid of penalties that is set beforehand stops too early.
     """
     paths = list(in_parallel(_fold_path, cv, shared=(x, y)))
     largest = max(path.penalties[0] for path in paths)
@@ -205,5 +223,7 @@ def _follow(
     """Penalties, falling, and the coefficients `[columns, penalties]` at them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # near-copies end a path early
-        penalties, _, coefficients = lars_path(x, y, Gram=gram, max_iter=steps, alpha_min=least, method="lasso")
+        penalties, _, coefficients = lars_path(
+            x, y, Gram=gram, max_iter=steps, alpha_min=least, method="lasso"
+        )
     return penalties, coefficients

@@ -25,7 +25,11 @@ def make_model(estimator: Any, task: ModelTask, seed: int) -> Any:
     if estimator == "boosting":
         return _trees(task, seed)
     if estimator == "linear+boosting":
-        return LinearRegressorWithTrees(seed) if task == "regression" else LinearClassifierWithTrees(seed)
+        return (
+            LinearRegressorWithTrees(seed)
+            if task == "regression"
+            else LinearClassifierWithTrees(seed)
+        )
     require_model(estimator)
     import lightgbm
 
@@ -37,7 +41,8 @@ def require_model(estimator: Any) -> None:
     """Find out whether the package of a model that is known by name is installed."""
     if isinstance(estimator, str) and estimator == "lightgbm" and find_spec("lightgbm") is None:
         raise ImportError(
-            'estimator="lightgbm" needs the package lightgbm: pip install "knockoffs[bench]", or pass "boosting".'
+            'estimator="lightgbm" needs the package lightgbm: pip install "knockoffs[bench]", or '
+            'pass "boosting".'
         )
 
 
@@ -57,7 +62,8 @@ class LinearRegressorWithTrees(BaseEstimator):
 
     def fit(self, x: Array, y: Array) -> Self:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of penalties that are too small to matter
+            # of penalties that are too small to matter
+            warnings.simplefilter("ignore", ConvergenceWarning)
             self.linear_ = LassoCV(cv=3, alphas=20, random_state=self.seed).fit(_filled(x), y)
         self.trees_ = _trees("regression", self.seed).fit(x, y - self.linear_.predict(_filled(x)))
         return self
@@ -74,7 +80,12 @@ class LinearClassifierWithTrees(BaseEstimator):
 
     def fit(self, x: Array, y: Array) -> Self:
         logistic = LogisticRegressionCV(
-            Cs=5, cv=3, l1_ratios=(0.0,), scoring="neg_log_loss", use_legacy_attributes=False, max_iter=200
+            Cs=5,
+            cv=3,
+            l1_ratios=(0.0,),
+            scoring="neg_log_loss",
+            use_legacy_attributes=False,
+            max_iter=200,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

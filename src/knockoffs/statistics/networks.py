@@ -1,4 +1,6 @@
-"""The default models of held-out statistics: networks that use few columns, on standardised columns."""
+"""The default models of held-out statistics: networks that use few columns,
+on standardised columns.
+"""
 
 from __future__ import annotations
 
@@ -57,12 +59,14 @@ def network_differences(
     device: torch.device,
     predict: bool = False,
 ) -> HeldOut:
-    """Held-out losses with x̃_j in `base` minus those with x_j; networks are fitted to rows of `base`.
+    """Held-out losses with x̃_j in `base` minus those with x_j;
+    networks are fitted to rows of `base`.
 
     With `predict` also what all features but one predict for the held-out rows.
 
-    There is a network for each block of features, fitted on mixtures of these alone. It begins at straight lines,
-    which networks with few rows are slow to find where columns are strongly correlated.
+    There is a network for each block of features, fitted on mixtures of these alone. It begins at
+    straight lines, which networks with few rows are slow to find where columns are strongly
+    correlated.
     """
     if len(split.train) > MOST_TRAINING_ROWS:
         split = split._replace(train=rng.choice(split.train, MOST_TRAINING_ROWS, replace=False))
@@ -86,7 +90,9 @@ def network_differences(
     task, lines = _beginning(problem)(problem, train, mixed, held_out)
     unit = None if problem.unit is None else torch.as_tensor(problem.unit)
     beginning = torch_generator(rng, torch.device("cpu"))
-    networks = ResponseNetworks(columns, task.outputs, lines, width=WIDTH, unit=unit, generator=beginning)
+    networks = ResponseNetworks(
+        columns, task.outputs, lines, width=WIDTH, unit=unit, generator=beginning
+    )
     networks.to(device)
     fit_response(
         networks,
@@ -126,7 +132,9 @@ def _beginning(problem: Problem) -> Callable[..., tuple[_Task, list[Line]]]:
 
 
 def _scale(values: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each column; 1 where it is constant, be it only up to rounding."""
+    """Mean and standard deviation of each column; 1 where it is constant,
+    be it only up to rounding.
+    """
     centre, deviation = values.mean(0), values.std(0)
     return centre, np.where(deviation > 1e-9 * np.abs(values).max(0), deviation, 1.0)
 
@@ -134,7 +142,9 @@ def _scale(values: Array) -> tuple[Array, Array]:
 def _schedule(rows: int) -> Schedule:
     """A patience of 8 epochs, or of 120 steps where that is more: few rows make short epochs."""
     steps = max(1, round(rows / BATCH))  # in an epoch
-    return Schedule(300, BATCH, max(8, math.ceil(120 / steps)), averaging=0.97, epoch_steps=EPOCH_STEPS)
+    return Schedule(
+        300, BATCH, max(8, math.ceil(120 / steps)), averaging=0.97, epoch_steps=EPOCH_STEPS
+    )
 
 
 def _mixed(
@@ -147,7 +157,9 @@ def _mixed(
 ) -> torch.Tensor:
     """Rows of x with x̃_j for x_j of the block in a share of the rows."""
     x, columns = x.clone(), torch.as_tensor(problem.columns_of(block), device=x.device)
-    widths = torch.as_tensor([len(problem.columns_of(block[[k]])) for k in range(len(block))], device=x.device)
+    widths = torch.as_tensor(
+        [len(problem.columns_of(block[[k]])) for k in range(len(block))], device=x.device
+    )
     coins = torch.rand(len(x), len(block), generator=generator, device=x.device) < mixture
     coins = coins.repeat_interleave(widths, dim=1)
     x[:, columns] = torch.where(coins, x_tilde[:, columns], x[:, columns])
@@ -155,7 +167,9 @@ def _mixed(
 
 
 def _held_out(problem: Problem, split: Split, rng: np.random.Generator) -> Flags:
-    """Which training rows are kept for early stopping: about 15 %, whole groups where there are several."""
+    """Which training rows are kept for early stopping: about 15 %,
+    whole groups where there are several.
+    """
     group = np.arange(len(split.train))
     if problem.groups is not None:
         labels, found = np.unique(problem.groups[split.train], return_inverse=True)
@@ -167,11 +181,15 @@ def _held_out(problem: Problem, split: Split, rng: np.random.Generator) -> Flags
 def _quantity(
     problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
 ) -> tuple[_Task, list[Line]]:
-    """y in units of what straight lines leave of it, so that one penalty suits strong and weak responses."""
+    """y in units of what straight lines leave of it,
+    so that one penalty suits strong and weak responses.
+    """
     y = torch.tensor(problem.y, device=train.device)
     found = [ridge for _, ridge in fit_ridges(tables, y[train, None], held_out)]
     left = max(float(np.mean([ridge.loss for ridge in found])), LEAST_RESIDUAL)
-    lines = [Line(ridge.line.slope / left**0.5, ridge.line.intercept / left**0.5) for ridge in found]
+    lines = [
+        Line(ridge.line.slope / left**0.5, ridge.line.intercept / left**0.5) for ridge in found
+    ]
     # a squared error of 1 is half a nat
     return _Task((y / left**0.5).float(), 1, squared_error, 0.5, left), lines
 
@@ -189,7 +207,10 @@ def _classes(
     share = indicators[~held_out].mean(0).clamp(min=0.5 / len(seen))
 
     def logits(line: Line, steepness: float) -> Line:
-        slope, intercept = steepness * line.slope / share[:, None], steepness * (line.intercept - share) / share
+        slope, intercept = (
+            steepness * line.slope / share[:, None],
+            steepness * (line.intercept - share) / share,
+        )
         return Line(slope, share.log() + intercept)
 
     def loss(predicted: torch.Tensor) -> float:
@@ -208,7 +229,9 @@ def _hazard(
     """
     if problem.times is None:
         raise ValueError("a hazard needs the times of a survival target")
-    y = torch.as_tensor(np.stack([problem.times.event, problem.times.exposure], axis=1), device=train.device)
+    y = torch.as_tensor(
+        np.stack([problem.times.event, problem.times.exposure], axis=1), device=train.device
+    )
     seen = y[train]
     exposure = seen[~held_out, 1].mean()
 
@@ -229,7 +252,9 @@ def _steepest(
     loss: Callable[[torch.Tensor], float],
     held_out: torch.Tensor,
 ) -> list[Line]:
-    """Lines on another scale, which is about linear near its middle: held-out rows say how steep is best."""
+    """Lines on another scale, which is about linear near its middle:
+    held-out rows say how steep is best.
+    """
 
     def best(x: torch.Tensor, ridge: Ridge) -> Line:
         kept = x[held_out].double()

@@ -1,15 +1,18 @@
-r"""Statistics of many responses at once, by straight lines and lassos that share their factorisations.
+r"""Statistics of many responses at once, by straight lines and lassos that share their
+factorisations.
 
-They take the time of a few matrix products per response, and stand in for slower statistics where many simulated
-responses are needed. `held_out_lines` is `HoldoutStatistic` with straight lines for networks, and the same penalty
-on the use of features; `lasso_coefficients` is `LassoStatistic` on a coarse grid of penalties. Without these
-penalties, that is by ridge regressions, faults of the knockoffs did more harm than they do to the statistics
-themselves: a ridge regression spreads an effect over all features that are correlated with the relevant one.
+They take the time of a few matrix products per response, and stand in for slower statistics where
+many simulated responses are needed. `held_out_lines` is `HoldoutStatistic` with straight lines for
+networks, and the same penalty on the use of features; `lasso_coefficients` is `LassoStatistic` on a
+coarse grid of penalties. Without these penalties, that is by ridge regressions, faults of the
+knockoffs did more harm than they do to the statistics themselves: a ridge regression spreads an
+effect over all features that are correlated with the relevant one.
 
-$\min_b \; \frac1{2n} \lVert y - xb \rVert^2 + \lambda \sum_g c_g \lVert b_g \rVert$ by the alternating direction
-method of multipliers: a ridge regression towards the last shrunk coefficients, then shrinkage, in turn. All
-responses take their steps together, each with a penalty of its own, so a step is one matrix product. Gradient
-steps would need hundreds where a few directions hold most of the variance, as with clusters of rows.
+$\min_b \; \frac1{2n} \lVert y - xb \rVert^2 + \lambda \sum_g c_g \lVert b_g \rVert$ by the
+alternating direction method of multipliers: a ridge regression towards the last shrunk
+coefficients, then shrinkage, in turn. All responses take their steps together, each with a penalty
+of its own, so a step is one matrix product. Gradient steps would need hundreds where a few
+directions hold most of the variance, as with clusters of rows.
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ from knockoffs.statistics.problem import Problem
 class Effort(NamedTuple):
     """How much work is done for a draw of knockoffs.
 
-    `folds` and `blocks` are those of the held-out losses, `steps` those towards a lasso; a lasso's penalty is
-    chosen by `splits` of the rows among `penalties`, each `ratio` times the one before.
+    `folds` and `blocks` are those of the held-out losses, `steps` those towards a lasso; a lasso's
+    penalty is chosen by `splits` of the rows among `penalties`, each `ratio` times the one before.
     """
 
     folds: int
@@ -40,7 +43,8 @@ class Effort(NamedTuple):
     ratio: float
 
 
-USUAL = Effort(folds=5, blocks=20, steps=40, splits=3, penalties=16, ratio=0.6)  # folds, blocks: HoldoutStatistic
+# folds, blocks: HoldoutStatistic
+USUAL = Effort(folds=5, blocks=20, steps=40, splits=3, penalties=16, ratio=0.6)
 FOR_WIDE = Effort(folds=2, blocks=5, steps=15, splits=2, penalties=8, ratio=0.4)
 WIDE = 200  # columns; beyond it each model takes longer
 KEPT = 0.15  # share of the training rows that choose the penalty of a ridge regression
@@ -49,7 +53,9 @@ RIDGE_PENALTIES = np.logspace(-3, 1.5, 12)  # of ridge coefficients, per row
 
 
 class Lines(NamedTuple):
-    """Straight lines from columns to responses: slopes `[columns, responses]`, and the means they start from."""
+    """Straight lines from columns to responses: slopes `[columns, responses]`,
+    and the means they start from.
+    """
 
     slopes: Array
     x_mean: Array
@@ -60,10 +66,11 @@ class Lines(NamedTuple):
 
 
 def held_out_lines(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
-    r"""Return the mixture statistic of straight lines, `[responses, features]`; y is `[rows, responses]`.
+    r"""Return the mixture statistic of straight lines, `[responses, features]`; y is `[rows,
+    responses]`.
 
-    With slopes b, the residual r of an unseen row and $\delta = \tilde x_j - x_j$, its squared error grows by
-    $(b_j \delta)^2 - 2 r b_j \delta$ when x̃_j takes the place of x_j.
+    With slopes b, the residual r of an unseen row and $\delta = \tilde x_j - x_j$, its squared
+    error grows by $(b_j \delta)^2 - 2 r b_j \delta$ when x̃_j takes the place of x_j.
     """
     y = _standard(y)
     effort = _effort(problem)
@@ -76,7 +83,9 @@ def held_out_lines(problem: Problem, y: Array, rng: np.random.Generator) -> Arra
         unseen = problem.rows(test)
         change = unseen.x_tilde - unseen.x
         for block in np.array_split(rng.permutation(problem.features), blocks):
-            lines = _fit_lines(_mixed(problem, train, block, rng), y[train], kept, penalised, effort.steps)
+            lines = _fit_lines(
+                _mixed(problem, train, block, rng), y[train], kept, penalised, effort.steps
+            )
             residuals = lines.residuals(unseen.x, y[test])
             for j in block:
                 columns = problem.columns_of(np.array([j]))
@@ -88,8 +97,8 @@ def held_out_lines(problem: Problem, y: Array, rng: np.random.Generator) -> Arra
 def lasso_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
     r"""Return the lasso coefficient difference, `[responses, features]`; y is `[rows, responses]`.
 
-    Each response has the penalty that predicts held-out rows best. For several columns $|b_j|$ is the norm of
-    their coefficients in units of the columns' standard deviations.
+    Each response has the penalty that predicts held-out rows best. For several columns $|b_j|$ is
+    the norm of their coefficients in units of the columns' standard deviations.
     """
     y = _standard(y)
     effort = _effort(problem)
@@ -97,7 +106,9 @@ def lasso_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> 
     unit = problem.units
     variance = (problem.x.var(0) + problem.x_tilde.var(0)) / 2
     weight = np.sqrt(np.maximum(np.bincount(unit, variance), SMALLEST))
-    penalised = Penalised.of_units(np.concatenate([unit, unit + problem.features]), np.tile(weight, 2))
+    penalised = Penalised.of_units(
+        np.concatenate([unit, unit + problem.features]), np.tile(weight, 2)
+    )
     stiffness = _typical(np.linalg.eigvalsh(_smaller_gram(both - both.mean(0)))) / len(both)
     whole = Lassos(both, y, penalised, stiffness)
     largest = penalised.norms(whole.cross).max(0)
@@ -109,7 +120,8 @@ def lasso_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> 
             lines = Lines(lassos.step(penalty, effort.steps), lassos.x_mean, lassos.y_mean)
             losses[number] += (lines.residuals(both[test], y[test]) ** 2).sum(0)
     best = losses.argmin(0)
-    for number in range(effort.penalties):  # for all, so that no response depends on what others need
+    # for all, so that no response depends on what others need
+    for number in range(effort.penalties):
         whole.step(penalties[np.minimum(number, best), np.arange(len(best))], effort.steps)
     own, other = np.split(whole.slopes * both.std(0)[:, None], 2)
     return _norms(problem, own) - _norms(problem, other)
@@ -118,8 +130,9 @@ def lasso_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> 
 def ridge_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> Array:
     r"""Return the ridge coefficient difference, `[responses, features]`; y is `[rows, responses]`.
 
-    The penalty minimises each response's generalised cross-validation. This stands in for statistics of which
-    nothing is known: it spreads an effect over correlated features, so it errs on the side of care.
+    The penalty minimises each response's generalised cross-validation. This stands in for
+    statistics of which nothing is known: it spreads an effect over correlated features, so it errs
+    on the side of care.
     """
     y = _standard(y)
     both = np.hstack([problem.x, problem.x_tilde])
@@ -128,7 +141,8 @@ def ridge_coefficients(problem: Problem, y: Array, rng: np.random.Generator) -> 
     values, vectors = np.linalg.eigh(_smaller_gram(both))
     values, wide = np.maximum(values, 0.0), columns > rows
     along = vectors.T @ (y if wide else both.T @ y)
-    # y along the directions that lines can reach, from which the residual sum of squares of any penalty follows
+    # y along the directions that lines can reach, from which the residual sum of squares of any
+    # penalty follows
     squares = along**2 if wide else along**2 / np.maximum(values, SMALLEST)[:, None]
     best, solved = np.full(y.shape[1], np.inf), np.zeros_like(along)
     for penalty in RIDGE_PENALTIES * rows:
@@ -158,8 +172,12 @@ def _standard(y: Array) -> Array:
     return (y - y.mean(0)) / np.where(deviation > 0, deviation, 1.0)
 
 
-def _folds(problem: Problem, folds: int, rng: np.random.Generator) -> Iterator[tuple[Indices, Indices]]:
-    """Random folds of about equal size, those that leave rows to fit on; the rows of a group stay together."""
+def _folds(
+    problem: Problem, folds: int, rng: np.random.Generator
+) -> Iterator[tuple[Indices, Indices]]:
+    """Random folds of about equal size, those that leave rows to fit on;
+    the rows of a group stay together.
+    """
     group = np.arange(len(problem.x)) if problem.groups is None else problem.groups
     fold = (rng.permutation(group.max() + 1) % folds)[group]
     for number in range(folds):
@@ -169,7 +187,9 @@ def _folds(problem: Problem, folds: int, rng: np.random.Generator) -> Iterator[t
 
 
 def _mixed(problem: Problem, rows: Indices, block: Indices, rng: np.random.Generator) -> Array:
-    """Rows of x with x̃_j for x_j of the block's features in half of them, by the toss of a coin."""
+    """Rows of x with x̃_j for x_j of the block's features in half of them,
+    by the toss of a coin.
+    """
     columns = problem.columns_of(block)
     coins = rng.random((len(rows), problem.features)) < 0.5
     x = problem.x[rows]
@@ -180,7 +200,8 @@ def _mixed(problem: Problem, rows: Indices, block: Indices, rng: np.random.Gener
 
 
 def _fit_lines(x: Array, y: Array, kept: Flags, penalised: Penalised, steps: int) -> Lines:
-    """Fit the lasso of the networks' penalty to each response, in units of what a ridge regression leaves of it.
+    """Fit the lasso of the networks' penalty to each response,
+    in units of what a ridge regression leaves of it.
 
     The rows that are `kept` from the ridge regression choose its penalty, and say what it leaves.
     """
@@ -213,7 +234,9 @@ def _smaller_gram(x: Array) -> Array:
 
 
 def _typical(values: Array) -> float:
-    """The geometric mean of the median and the mean of those eigenvalues that are not all but zero."""
+    """The geometric mean of the median and the mean of those eigenvalues that are not all but
+    zero.
+    """
     kept = values[values > 1e-9 * max(float(values.max(initial=0.0)), 1e-300)]
     return float(np.sqrt(np.median(kept) * kept.mean())) if len(kept) else 1.0
 
@@ -250,8 +273,9 @@ class Penalised(NamedTuple):
 class Lassos:
     """The lassos of responses y, `[rows, responses]`, on columns x.
 
-    `stiffness` is the weight of the last coefficients in a step; a typical eigenvalue of the columns' covariance
-    is best. `slopes` are the coefficients, `[columns, responses]`, after the steps so far.
+    `stiffness` is the weight of the last coefficients in a step; a typical eigenvalue of the
+    columns' covariance is best. `slopes` are the coefficients, `[columns, responses]`, after the
+    steps so far.
     """
 
     def __init__(self, x: Array, y: Array, penalised: Penalised, stiffness: float) -> None:
@@ -266,10 +290,14 @@ class Lassos:
         self.slopes = self._dual = np.zeros_like(self.cross)
 
     def start_at(self, slopes: Array, penalty: Array) -> None:
-        """Go on from other coefficients, taking them for the solution as far as their gradient allows."""
+        """Go on from other coefficients, taking them for the solution as far as their gradient
+        allows.
+        """
         gradient = self.cross - self._x.T @ (self._x @ slopes)
         inside = np.minimum(penalty / np.maximum(self._penalised.norms(gradient), LEAST), 1.0)
-        self._dual = gradient * (inside if len(inside) == len(gradient) else inside[self._penalised.of])
+        self._dual = gradient * (
+            inside if len(inside) == len(gradient) else inside[self._penalised.of]
+        )
         self._dual /= self._stiffness
         self.slopes = slopes
 

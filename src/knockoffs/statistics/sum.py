@@ -20,17 +20,19 @@ LEAST = 1e-300  # mean size of a statistic that is zero for all features
 
 
 class SumStatistic(Statistic):
-    """The sum of several statistics, each divided by the mean of its absolute values over the features.
+    """The sum of several statistics, each divided by the mean of its absolute values over the
+    features.
 
-    By default the held-out loss of networks and the coefficient difference of a lasso: the lasso finds more where
-    y is close to linear in the features, networks where it is not, and their sum about as much as the better one.
-    A swap of a feature with its knockoff changes the sign of each term and the size of none, so the sum is exact
-    where its terms are.
+    By default the held-out loss of networks and the coefficient difference of a lasso: the lasso
+    finds more where y is close to linear in the features, networks where it is not, and their sum
+    about as much as the better one. A swap of a feature with its knockoff changes the sign of each
+    term and the size of none, so the sum is exact where its terms are.
 
     Parameters
     ----------
     statistics : sequence of statistics, default=None
-        The terms; `[HoldoutStatistic(), LassoStatistic()]` by default. They see the table in standard units.
+        The terms; `[HoldoutStatistic(), LassoStatistic()]` by default. They see the table in
+        standard units.
     task : {"auto", "regression", "classification", "survival"}, default="auto"
         What y is, for all terms; `"auto"` decides by the type of y.
     random_state : int, numpy Generator or None, default=None
@@ -42,7 +44,8 @@ class SumStatistic(Statistic):
     --------
     >>> import numpy as np
     >>> from knockoffs import SumStatistic
-    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))  # independent columns: exact knockoffs
+    >>> # independent columns: exact knockoffs
+    >>> X, X_tilde = np.random.default_rng(0).normal(size=(2, 200, 4))
     >>> w = SumStatistic(random_state=0).compute(X, X_tilde, 3 * X[:, 0])
     >>> int(w.argmax())
     0
@@ -69,22 +72,28 @@ class SumStatistic(Statistic):
         if self.statistics is None:
             return HoldoutStatistic(), LassoStatistic()
         terms = tuple(self.statistics) if isinstance(self.statistics, Sequence) else ()
-        if len(terms) < 2 or not all(isinstance(term, Statistic) and term.standardise for term in terms):
+        if len(terms) < 2 or not all(
+            isinstance(term, Statistic) and term.standardise for term in terms
+        ):
             raise ValueError(
-                f"statistics={self.statistics!r} is not valid: pass at least two statistics of this package, with "
+                f"statistics={self.statistics!r} is not valid: pass at least two statistics of "
+                f"this package, with "
                 "standardise=True, such as [HoldoutStatistic(), LassoStatistic()]."
             )
         for own in (term.task for term in terms):
             if own not in ("auto", self.task):
                 raise ValueError(
-                    f"statistics={self.statistics!r} has a term of task={own!r}, which is not that of the sum, "
+                    f"statistics={self.statistics!r} has a term of task={own!r}, which is not "
+                    f"that of the sum, "
                     f"task={self.task!r}. Pass task={own!r} to SumStatistic, for all terms."
                 )
         return terms
 
     @property
     def exact(self) -> bool:  # pyrefly: ignore[bad-override]
-        """Whether, in each term, swapping a feature with its knockoff changes the sign of w and nothing else."""
+        """Whether, in each term, swapping a feature with its knockoff changes the sign of w and
+        nothing else.
+        """
         return all(term.exact for term in self.terms)
 
     def check_settings(self) -> None:
@@ -95,7 +104,9 @@ class SumStatistic(Statistic):
     def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
         return self._compute_with_predictions(problem, rng)[0]
 
-    def _compute_with_predictions(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array | None]:
+    def _compute_with_predictions(
+        self, problem: Problem, rng: np.random.Generator
+    ) -> tuple[Array, Array | None]:
         total, others = np.zeros(problem.features), None
         for term, own_rng in zip(self.terms, rng.spawn(len(self.terms)), strict=True):
             ready = clone(term)
@@ -108,5 +119,7 @@ class SumStatistic(Statistic):
 
 
 def in_mean_sizes(w: Array) -> Array:
-    """Return statistics `[..., features]` in units of the mean of their absolute values over the features."""
+    """Return statistics `[..., features]` in units of the mean of their absolute values over the
+    features.
+    """
     return w / np.maximum(np.abs(w).mean(-1, keepdims=True), LEAST)

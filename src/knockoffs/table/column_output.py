@@ -14,11 +14,13 @@ from sklearn.utils.validation import validate_data
 
 
 class TypedSelectorMixin(SelectorMixin):
-    """A selector of columns by a target, with missing cells or without, that keeps types, also those of polars.
+    """A selector of columns by a target, with missing cells or without, that keeps types,
+    also those of polars.
 
-    scikit-learn keeps the types of pandas columns where `set_output` asks for tables, but makes one array of the
-    columns of a polars table, which turns those of several types into objects. Where an array is asked for, it
-    makes one of all columns before it chooses: the selected numbers become objects where another column is text.
+    scikit-learn keeps the types of pandas columns where `set_output` asks for tables, but makes one
+    array of the columns of a polars table, which turns those of several types into objects. Where
+    an array is asked for, it makes one of all columns before it chooses: the selected numbers
+    become objects where another column is text.
     """
 
     def __sklearn_tags__(self) -> Tags:
@@ -38,10 +40,14 @@ class TypedSelectorMixin(SelectorMixin):
         Returns
         -------
         array or table of shape (n_rows, n_selected_features)
-            An array, or the table that `set_output` asks for, such as `set_output(transform="pandas")`: its
-            columns keep their types.
+            An array, or the table that `set_output` asks for, such as
+            `set_output(transform="pandas")`: its columns keep their types.
         """
-        frame = None if isinstance(X, pd.DataFrame) else nw.from_native(X, eager_only=True, pass_through=True)
+        frame = (
+            None
+            if isinstance(X, pd.DataFrame)
+            else nw.from_native(X, eager_only=True, pass_through=True)
+        )
         if frame is not None and not isinstance(frame, nw.DataFrame):
             return super().transform(X)
         as_table = _get_output_config("transform", estimator=self)["dense"] != "default"
@@ -53,15 +59,22 @@ class TypedSelectorMixin(SelectorMixin):
         if not names:  # a table without columns would have no rows
             return np.empty((len(frame), 0))
         chosen = frame.select(names).to_native()
-        return chosen if as_table and frame.implementation.is_polars() else _as_array(chosen, len(frame))
+        return (
+            chosen
+            if as_table and frame.implementation.is_polars()
+            else _as_array(chosen, len(frame))
+        )
 
 
 def _of_plain_types(frame: pd.DataFrame) -> pd.DataFrame:
     """The table without types that scikit-learn misreads: of text of pyarrow it would make numbers.
 
-    Columns that are all sparse stay so, as a sparse matrix, which leaves out zeros and no other value.
+    Columns that are all sparse stay so, as a sparse matrix, which leaves out zeros and no other
+    value.
     """
-    stay_sparse = all(isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in frame.dtypes)
+    stay_sparse = all(
+        isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in frame.dtypes
+    )
     plain = frame.copy(deep=False)
     for j, dtype in enumerate(frame.dtypes):
         column: Any = frame.iloc[:, j]
@@ -76,4 +89,6 @@ def _as_array(table: Any, rows: int) -> Any:
     """An array of the selected columns: of numbers where all of them are numbers."""
     if table.shape[1] == 0:  # tables without columns have no type, and some have no rows either
         return np.empty((rows, 0))
-    return check_array(table, dtype=None, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=0)
+    return check_array(
+        table, dtype=None, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=0
+    )

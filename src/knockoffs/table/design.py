@@ -1,8 +1,9 @@
 """The columns that models of y see: numbers without gaps, however a feature is coded.
 
-A nominal feature gives an indicator for each of its levels; missing cells give an indicator beside the value, and
-the value there is the mean of the others. All columns of a feature form its unit, which is swapped as a whole; so
-do those of a group of features, which is one feature to all that works on a design.
+A nominal feature gives an indicator for each of its levels; missing cells give an indicator beside
+the value, and the value there is the mean of the others. All columns of a feature form its unit,
+which is swapped as a whole; so do those of a group of features, which is one feature to all that
+works on a design.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Design:
     unit : array of shape (columns,)
         The feature that each column belongs to, in increasing order.
     indicator : array of shape (columns,)
-        For a column of values with missing cells, the number of the column that is 1 where the cell is missing;
-        -1 for all other columns.
+        For a column of values with missing cells, the number of the column that is 1 where the cell
+        is missing; -1 for all other columns.
     indicators : array of bool of shape (columns,)
         Which columns say whether a cell has a level, or is missing; all but these hold values.
     """
@@ -59,21 +60,28 @@ class Design:
 
 
 def paired_design(x: Table, x_tilde: Table) -> Design:
-    """Expand a table and its knockoffs, `aligned`; a swap of features swaps their columns and nothing else."""
+    """Expand a table and its knockoffs, `aligned`; a swap of features swaps their columns and
+    nothing else.
+    """
     numbers = all(levels is None for levels in x.levels) and "nominal" not in x.kinds.values()
-    if numbers and not any(np.isnan(table.codes).any() for table in (x, x_tilde)):  # the schema takes longer
+    # the schema takes longer
+    if numbers and not any(np.isnan(table.codes).any() for table in (x, x_tilde)):
         return _in_units(_as_they_are(x.codes, x_tilde.codes), x.units)
     return expand(pooled_schema(x, x_tilde), x.codes, x_tilde.codes, units=x.units)
 
 
 def copied_features(x: Table, x_tilde: Table) -> Flags:
-    """Return which units equal their knockoffs in all cells, a missing cell being equal to another one."""
+    """Return which units equal their knockoffs in all cells,
+    a missing cell being equal to another one.
+    """
     same = (x.codes == x_tilde.codes) | (np.isnan(x.codes) & np.isnan(x_tilde.codes))
     return x.units.all_of(same.all(axis=0))
 
 
 def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
-    """Both tables with one numbering of levels, which does not depend on the table that a level came from."""
+    """Both tables with one numbering of levels, which does not depend on the table that a level
+    came from.
+    """
     kinds = {**x_tilde.kinds, **x.kinds}
     merged: list[Levels | None] = []
     unlike: dict[str, list[str]] = {}
@@ -85,16 +93,21 @@ def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
                 )
             merged.append(own or other)
             continue
-        if x.kinds.get(j) == "ordinal" and x_tilde.kinds.get(j) == "nominal":  # such as text, which has no order
+        # such as text, which has no order
+        if x.kinds.get(j) == "ordinal" and x_tilde.kinds.get(j) == "nominal":
             merged.append(tuple(dict.fromkeys((*own, *other))))
             continue
         levels = _merged(own, other, ordered=kinds.get(j) == "ordinal")
         if levels is None:
-            unlike.setdefault("ordered categories in different orders", []).append(column_name(x.names, j))
+            unlike.setdefault("ordered categories in different orders", []).append(
+                column_name(x.names, j)
+            )
         merged.append(levels)
     if unlike:
         said = [f"{listing(columns)}: {problem}." for problem, columns in unlike.items()]
-        raise ValueError(f"{who}: X and X_tilde differ. {' '.join(said)} Give both tables the same column types.")
+        raise ValueError(
+            f"{who}: X and X_tilde differ. {' '.join(said)} Give both tables the same column types."
+        )
     groups = x.feature_groups
     x, x_tilde = (
         replace(table.with_levels(merged), levels=tuple(merged), kinds=kinds, feature_groups=groups)
@@ -104,7 +117,9 @@ def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
 
 
 def _merged(own: Levels, other: Levels, *, ordered: bool) -> Levels | None:
-    """The levels of two columns in one order; None where these have orders that contradict each other."""
+    """The levels of two columns in one order; None where these have orders that contradict each
+    other.
+    """
     longer, shorter = (own, other) if len(own) >= len(other) else (other, own)
     if tuple(level for level in longer if level in set(shorter)) == shorter:
         return longer
@@ -115,7 +130,9 @@ def _merged(own: Levels, other: Levels, *, ordered: bool) -> Levels | None:
 
 
 def pooled_schema(x: Table, x_tilde: Table) -> Schema:
-    """Describe the columns of a table and its knockoffs together, so that no swap changes the result."""
+    """Describe the columns of a table and its knockoffs together,
+    so that no swap changes the result.
+    """
     codes = np.concatenate([x.codes, x_tilde.codes])
     return describe_columns(codes, x.schema.names, x.levels, x.kinds, x.feature_groups)
 
@@ -123,11 +140,14 @@ def pooled_schema(x: Table, x_tilde: Table) -> Schema:
 def expand(schema: Schema, *tables: Array, units: Units | None = None) -> Design:
     """Expand tables of codes, whose columns the schema describes together, into columns of numbers.
 
-    By default each column is a feature; `units` make one feature of several, whose columns then stand together.
+    By default each column is a feature; `units` make one feature of several, whose columns then
+    stand together.
     """
     if not any(column.missing > 0 or column.kind == "nominal" for column in schema):
         return _in_units(_as_they_are(*tables), units)
-    parts = [_expanded(column, [table[:, j] for table in tables]) for j, column in enumerate(schema)]
+    parts = [
+        _expanded(column, [table[:, j] for table in tables]) for j, column in enumerate(schema)
+    ]
     widths = np.array([own[0].shape[1] for own in parts])
     has_gaps = [column.missing > 0 and column.kind != "nominal" for column in schema]
     values = (np.cumsum(widths) - widths)[has_gaps]  # columns of values, each before its indicator
@@ -162,7 +182,9 @@ def _in_units(design: Design, units: Units | None) -> Design:
 
 
 def _expanded(column: Column, tables: list[Array]) -> list[Array]:
-    """Values, with the mean of all where one is missing, and an indicator of missing cells; or those of levels."""
+    """Values, with the mean of all where one is missing, and an indicator of missing cells;
+    or those of levels.
+    """
     if column.kind == "nominal":
         return _nominal(column, tables)
     if column.missing == 0:
@@ -188,9 +210,9 @@ def _nominal(column: Column, tables: list[Array]) -> list[Array]:
     counts = np.array([np.count_nonzero(together == value) for value in values])
     frequent = values[np.argsort(-counts, kind="stable")[:MOST_INDICATORS]]
     return [
-        np.column_stack([table[:, None] == frequent, *([np.isnan(table)] if column.missing > 0 else [])]).astype(
-            np.float64
-        )
+        np.column_stack(
+            [table[:, None] == frequent, *([np.isnan(table)] if column.missing > 0 else [])]
+        ).astype(np.float64)
         for table in tables
     ]
 
@@ -205,10 +227,11 @@ def _unit_length(x: Array) -> Array:
 
 
 def likeness(x: Array, feature: Indices) -> Array:
-    """|correlation| of each two features: the mean over one's columns of the largest with a column of the other.
+    """|correlation| of each two features: the mean over one's columns of the largest with a column
+    of the other.
 
-    So two nominal features are alike if each level of one stands for a level of the other, and two quantities are
-    not alike for being missing together.
+    So two nominal features are alike if each level of one stands for a level of the other, and two
+    quantities are not alike for being missing together.
     """
     z = _unit_length(x)
     correlation = np.abs(z.T @ z)

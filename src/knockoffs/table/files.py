@@ -41,7 +41,9 @@ PANDAS_NAMELESS = "Unnamed: 0"  # what pandas calls a first column without a nam
 PARQUET = b"PAR1"  # the first bytes of such a file
 DELIMITERS = (",", "\t", ";", "|")
 OTHER_FORMATS = {
-    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), "a spreadsheet program"),
+    **dict.fromkeys(
+        (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), "a spreadsheet program"
+    ),
     **dict.fromkeys((".rds", ".rda", ".rdata"), "R"),
     **dict.fromkeys((".sav", ".por"), "SPSS"),
     **dict.fromkeys((".sas7bdat", ".xpt"), "SAS"),
@@ -74,18 +76,21 @@ def read_frame(
 ) -> pd.DataFrame:
     """The table in a file, in a folder of Parquet files, or in standard input for `-`.
 
-    Compression and Parquet are known by content, the delimiter of text by its first line unless it is given. A
-    first column without a name, or with the one that pandas gives it, holds row names. Codes with leading zeros in
-    text files, such as 035, are text, but for the columns that are said to be `numbers`. Of a table with more than
-    `max_rows` rows so many are drawn at random, in their order, and a caution says so; in a folder the others are
-    never in memory.
+    Compression and Parquet are known by content, the delimiter of text by its first line unless it
+    is given. A first column without a name, or with the one that pandas gives it, holds row names.
+    Codes with leading zeros in text files, such as 035, are text, but for the columns that are said
+    to be `numbers`. Of a table with more than `max_rows` rows so many are drawn at random, in their
+    order, and a caution says so; in a folder the others are never in memory.
     """
     name = "standard input" if path == "-" else path
-    source = ParquetTable(path) if _holds_parquet(path) else _from_file(path, name, delimiter, numbers)
+    source = (
+        ParquetTable(path) if _holds_parquet(path) else _from_file(path, name, delimiter, numbers)
+    )
     frame, rows = _some_rows(source, name, max_rows, random_state)
     if len(frame) < rows:
         caution(
-            f"{name} has {rows:,} rows, of which {len(frame):,} are looked at, drawn at random. Raise max_rows= "
+            f"{name} has {rows:,} rows, of which {len(frame):,} are looked at, drawn at random. "
+            f"Raise max_rows= "
             "(--max-rows at the command line) for more."
         )
     if frame.empty:
@@ -96,10 +101,13 @@ def read_frame(
 
 
 def _holds_parquet(path: str) -> bool:
-    """Return whether the path is a folder, or a Parquet file that need not be in memory as a whole."""
+    """Return whether the path is a folder, or a Parquet file that need not be in memory as a
+    whole.
+    """
     if not os.path.isfile(path):
         return path != "-" and os.path.isdir(path)
-    with suppress(OSError), open(path, "rb") as file:  # what cannot be read is named where the content is
+    # what cannot be read is named where the content is
+    with suppress(OSError), open(path, "rb") as file:
         return file.read(len(PARQUET)) == PARQUET
     return False
 
@@ -107,9 +115,13 @@ def _holds_parquet(path: str) -> bool:
 def _some_rows(
     source: ParquetTable | pd.DataFrame, name: str, most: int | None, random_state: RandomState
 ) -> tuple[pd.DataFrame, int]:
-    """Rows of the table, drawn at random where there are more than `most`, and how many there are."""
+    """Rows of the table, drawn at random where there are more than `most`,
+    and how many there are.
+    """
     if isinstance(source, ParquetTable):
-        require_memory_for(source.rows if most is None else min(source.rows, most), len(source.columns), name)
+        require_memory_for(
+            source.rows if most is None else min(source.rows, most), len(source.columns), name
+        )
         return source.read(most, random_state=random_state), source.rows
     if most is None or len(source) <= most:
         return source, len(source)
@@ -122,7 +134,9 @@ def _from_file(
 ) -> ParquetTable | pd.DataFrame:
     content = _content(path, name)
     if (kind := OTHER_FORMATS.get(Path(path).suffix.lower())) is not None:
-        raise TableFileError(f"{name} is a file of {kind}. Save the table as CSV in UTF-8, or as Parquet.")
+        raise TableFileError(
+            f"{name} is a file of {kind}. Save the table as CSV in UTF-8, or as Parquet."
+        )
     content = expanded(content, name)
     if content.startswith(PARQUET):
         return ParquetTable.from_bytes(content, name)
@@ -134,11 +148,15 @@ def without_mark(
 ) -> pd.DataFrame:
     """Return the table with missing cells in place of a mark such as "?" or "-999" in some columns.
 
-    A mark that is a number also stands for that number written in another way. A column whose other cells are all
-    numbers becomes a column of numbers; codes such as 035 are none, but for the columns that are said to be
-    `numbers`.
+    A mark that is a number also stands for that number written in another way. A column whose other
+    cells are all numbers becomes a column of numbers; codes such as 035 are none, but for the
+    columns that are said to be `numbers`.
     """
-    point = mark.replace(",", ".") if DECIMAL_COMMA.fullmatch(mark) and not THOUSANDS.fullmatch(mark) else mark
+    point = (
+        mark.replace(",", ".")
+        if DECIMAL_COMMA.fullmatch(mark) and not THOUSANDS.fullmatch(mark)
+        else mark
+    )
     number = pd.to_numeric(point, errors="coerce")
     cleaned = frame.copy(deep=False)
     for name in columns:
@@ -160,16 +178,24 @@ def _as_numbers(column: pd.Series[Any], *, may_be_codes: bool) -> pd.Series[Any]
     if may_be_codes and are_codes(column):
         return column
     try:
-        return column if pd.api.types.is_numeric_dtype(column) else exact_numbers(column, pd.to_numeric(column))
+        return (
+            column
+            if pd.api.types.is_numeric_dtype(column)
+            else exact_numbers(column, pd.to_numeric(column))
+        )
     except (ValueError, TypeError):
         return column
 
 
-def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str], *, escape_formulas: bool = False) -> None:
-    """Write as CSV, TSV or Parquet by the suffix, gzipped for `.gz`; the file is complete or as it was.
+def write_frame(
+    frame: pd.DataFrame, path: str | os.PathLike[str], *, escape_formulas: bool = False
+) -> None:
+    """Write as CSV, TSV or Parquet by the suffix, gzipped for `.gz`;
+    the file is complete or as it was.
 
-    With `escape_formulas`, texts in CSV and TSV that a spreadsheet would take for a formula get an apostrophe in
-    front: right for results that people open, wrong for tables that are read again under the same names.
+    With `escape_formulas`, texts in CSV and TSV that a spreadsheet would take for a formula get an
+    apostrophe in front: right for results that people open, wrong for tables that are read again
+    under the same names.
     """
     kind, gzipped = table_format(path)
     if escape_formulas and kind != ".parquet":
@@ -180,7 +206,9 @@ def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str], *, escape_for
 
 
 def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with an apostrophe before each text that a spreadsheet would take for a formula."""
+    """Return the table with an apostrophe before each text that a spreadsheet would take for a
+    formula.
+    """
     escaped = frame.rename(columns=_escaped)
     texts = [name for name in escaped.columns if not pd.api.types.is_numeric_dtype(escaped[name])]
     return escaped.assign(**{name: escaped[name].map(_escaped) for name in texts})
@@ -193,21 +221,28 @@ def _escaped(value: Any) -> Any:
 def csv_text(frame: pd.DataFrame, delimiter: str = ",") -> str:
     """The table as text, with its row names where it has any."""
     write = partial(
-        frame.to_csv, index=not isinstance(frame.index, pd.RangeIndex), sep=delimiter, lineterminator="\n"
+        frame.to_csv,
+        index=not isinstance(frame.index, pd.RangeIndex),
+        sep=delimiter,
+        lineterminator="\n",
     )
     text = write()
-    # Python before 3.13 does not quote a text for its carriage return, which would then end the line.
+    # Python before 3.13 does not quote a text for its carriage return, which would then end the
+    # line.
     return write(quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text
 
 
 def table_format(path: str | os.PathLike[str]) -> tuple[str, bool]:
-    """The suffix of the format in which a file of this name is written, and whether it is gzipped."""
+    """The suffix of the format in which a file of this name is written,
+    and whether it is gzipped.
+    """
     suffixes = Path(path).suffixes
     gzipped = suffixes[-1:] == [".gz"]
     kind = ((suffixes[:-1] if gzipped else suffixes)[-1:] or [".csv"])[0]
     if kind not in (".csv", ".tsv", ".parquet"):
         raise TableFileError(
-            f"{os.fspath(path)!r}: pass a name that ends in .csv, .tsv or .parquet (or one with .gz)."
+            f"{os.fspath(path)!r}: pass a name that ends in .csv, .tsv or .parquet (or one with "
+            f".gz)."
         )
     return kind, gzipped
 
@@ -215,9 +250,13 @@ def table_format(path: str | os.PathLike[str]) -> tuple[str, bool]:
 def _content(path: str, name: str) -> bytes:
     try:
         if path == "-" and sys.stdin is None:
-            raise TableFileError("standard input is closed. Send a table to it, or pass the name of a file.")
+            raise TableFileError(
+                "standard input is closed. Send a table to it, or pass the name of a file."
+            )
         if path != "-" and _is_endless(path):
-            raise TableFileError(f"{name} is a device. Pass a file, a pipe, or - for standard input.")
+            raise TableFileError(
+                f"{name} is a device. Pass a file, a pipe, or - for standard input."
+            )
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
         problem = NOT_READ.get(type(error), f"cannot be read: {error.strerror}.")
@@ -225,20 +264,26 @@ def _content(path: str, name: str) -> bytes:
 
 
 def _is_endless(path: str) -> bool:
-    """Return whether the path is a device such as /dev/zero, which has no end; a terminal has one."""
+    """Return whether the path is a device such as /dev/zero, which has no end;
+    a terminal has one.
+    """
     if Path(path).is_char_device():
         with open(path, "rb", buffering=0) as device:
             return not device.isatty()
     return Path(path).is_block_device()
 
 
-def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collection[str]) -> pd.DataFrame:
-    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as spreadsheets write Unicode text
+def _from_text(
+    content: bytes, name: str, delimiter: str | None, numbers: Collection[str]
+) -> pd.DataFrame:
+    # as spreadsheets write Unicode text
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise TableFileError(
-            f"{name} is not text in UTF-{16 if wide else 8} (byte {content[error.start]:#04x} at position "
+            f"{name} is not text in UTF-{16 if wide else 8} (byte {content[error.start]:#04x} at "
+            f"position "
             f"{error.start}). Save it as UTF-8, or as Parquet."
         ) from None
     if not text.strip():
@@ -250,45 +295,54 @@ def _from_text(content: bytes, name: str, delimiter: str | None, numbers: Collec
     if len(header) <= 1:
         first = text.splitlines()[0]
         raise TableFileError(
-            f"{name} has a single column, {first[:40]!r}, when split at {delimiter!r}. Pass the right delimiter, "
+            f"{name} has a single column, {first[:40]!r}, when split at {delimiter!r}. Pass the "
+            f"right delimiter, "
             "or remove lines above the one that holds the names of the columns."
         )
     require_different([cell for cell in header if cell.strip()], name)
     check_lines(lines, delimiter, 1 + max(j for j, cell in enumerate(header) if cell.strip()), name)
     if _holds_data(header):
         caution(
-            f"{name} has numbers in its first line, which is read as the names of the columns. Add a line of "
+            f"{name} has numbers in its first line, which is read as the names of the columns. "
+            f"Add a line of "
             "names above it if it is a row of the table."
         )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            read = partial(pd.read_csv, sep=delimiter, index_col=False, low_memory=False, **_EXACT_NUMBERS)
+            read = partial(
+                pd.read_csv, sep=delimiter, index_col=False, low_memory=False, **_EXACT_NUMBERS
+            )
             frame = read(io.StringIO(text))
             if delimiter != "," and _has_decimal_commas(frame):
                 frame = _with_points(read(io.StringIO(text), decimal=","))
             frame = with_exact_text(frame, text, read, numbers=numbers)
     except pd.errors.ParserWarning:
         raise TableFileError(
-            f"{name} has lines with more cells than its first line has names ({len(header)}). Name every column; "
+            f"{name} has lines with more cells than its first line has names ({len(header)}). "
+            f"Name every column; "
             "a column of row names may have an empty name."
         ) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         raise TableFileError(
-            f"{name} is not a table split at {delimiter!r}: {reason}. Correct that line, or pass the right "
+            f"{name} is not a table split at {delimiter!r}: {reason}. Correct that line, or pass "
+            f"the right "
             "delimiter."
         ) from None
     return _with_named_columns(frame, header, name)
 
 
 def _with_named_columns(frame: pd.DataFrame, header: list[str], name: str) -> pd.DataFrame:
-    """The table without columns that have no name: the first holds row names, and others must be empty."""
+    """The table without columns that have no name: the first holds row names,
+    and others must be empty.
+    """
     unnamed = [j for j, cell in enumerate(header) if not cell.strip() and j > 0]
     holding = [str(j + 1) for j in unnamed if frame.iloc[:, j].notna().any()]
     if holding:
         raise TableFileError(
-            f"{name} has columns without a name (number {listing(holding)}). Name them in the first line."
+            f"{name} has columns without a name (number {listing(holding)}). Name them in the "
+            f"first line."
         )
     kept = frame.drop(columns=frame.columns[unnamed])
     if header[0] not in ("", PANDAS_NAMELESS):
@@ -297,37 +351,54 @@ def _with_named_columns(frame: pd.DataFrame, header: list[str], name: str) -> pd
 
 
 def _holds_data(header: list[str]) -> bool:
-    """Return whether all names are numbers, and not all of them whole as those that number columns are."""
-    numbers = pd.to_numeric(pd.Series([cell for cell in header if cell.strip()], dtype=object), errors="coerce")
+    """Return whether all names are numbers, and not all of them whole as those that number columns
+    are.
+    """
+    numbers = pd.to_numeric(
+        pd.Series([cell for cell in header if cell.strip()], dtype=object), errors="coerce"
+    )
     return bool(numbers.notna().all() and (numbers % 1 != 0).any())
 
 
 def _has_decimal_commas(frame: pd.DataFrame) -> bool:
     """Return whether numbers are written as 1,5, and the comma marks no thousands.
 
-    A column holds nothing else; or marks of missing cells beside such numbers, where no column has points.
+    A column holds nothing else; or marks of missing cells beside such numbers, where no column has
+    points.
     """
     has_points = any(
-        pd.api.types.is_float_dtype(frame[name]) and bool((frame[name] % 1 > 0).any()) for name in frame.columns
+        pd.api.types.is_float_dtype(frame[name]) and bool((frame[name] % 1 > 0).any())
+        for name in frame.columns
     )
-    found = [text for name in frame.columns for text in _with_commas(frame[name], beside_marks=not has_points)]
+    found = [
+        text
+        for name in frame.columns
+        for text in _with_commas(frame[name], beside_marks=not has_points)
+    ]
     return any(not THOUSANDS.fullmatch(text) for text in found)
 
 
 def _with_points(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with points in numbers beside marks of missing cells, where pandas leaves the commas.
+    """The table with points in numbers beside marks of missing cells,
+    where pandas leaves the commas.
 
     These columns then hold what they would in a file with decimal points: see `without_mark`.
     """
     for name in frame.columns:
-        points = {text: text.replace(",", ".") for text in _with_commas(frame[name], beside_marks=True)}
+        points = {
+            text: text.replace(",", ".") for text in _with_commas(frame[name], beside_marks=True)
+        }
         if points:
-            frame[name] = frame[name].map(lambda cell, points=points: points.get(str(cell).strip(), cell))
+            frame[name] = frame[name].map(
+                lambda cell, points=points: points.get(str(cell).strip(), cell)
+            )
     return frame
 
 
 def _with_commas(column: pd.Series[Any], *, beside_marks: bool) -> list[str]:
-    """The different texts with a comma in a column of numbers, or of numbers beside marks of missing cells."""
+    """The different texts with a comma in a column of numbers,
+    or of numbers beside marks of missing cells.
+    """
     if pd.api.types.is_numeric_dtype(column):
         return []
     texts = column.dropna().astype(str).str.strip().unique().tolist()

@@ -25,10 +25,11 @@ _WITH_GAPS = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
 
 
 class ParquetTable:
-    """A table in a Parquet file, or in a folder of such files with the same columns, in the order of their names.
+    """A table in a Parquet file, or in a folder of such files with the same columns,
+    in the order of their names.
 
-    In a folder, names that begin with a dot or an underscore are left out, and folders such as `site=3` are
-    columns. Row names that pandas has written are those of the tables that are read.
+    In a folder, names that begin with a dot or an underscore are left out, and folders such as
+    `site=3` are columns. Row names that pandas has written are those of the tables that are read.
 
     Parameters
     ----------
@@ -47,7 +48,9 @@ class ParquetTable:
         Types of all columns, and of row names.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, columns: Sequence[str] | None = None
+    ) -> None:
         self._take(dataset_of(Path(path)), os.fspath(path), columns)
 
     @classmethod
@@ -57,7 +60,9 @@ class ParquetTable:
         table._take(dataset_in_memory(content, name), name, None)
         return table
 
-    def _take(self, dataset: ds.FileSystemDataset, name: str, columns: Sequence[str] | None) -> None:
+    def _take(
+        self, dataset: ds.FileSystemDataset, name: str, columns: Sequence[str] | None
+    ) -> None:
         self._dataset, self._name = dataset, name
         self.schema: pa.Schema = dataset.schema
         self.rows: int = dataset.count_rows()
@@ -69,7 +74,9 @@ class ParquetTable:
         self.columns = list(known if columns is None else columns)
         unknown = [repr(column) for column in self.columns if column not in known]
         if unknown:
-            raise TableFileError(f"{name} has no column {listing(unknown)}; there are {listing([*known])}.")
+            raise TableFileError(
+                f"{name} has no column {listing(unknown)}; there are {listing([*known])}."
+            )
 
     def batches(self, size: int) -> Iterator[pd.DataFrame]:
         """Yield the rows in order, `size` at a time; the last table may have fewer."""
@@ -86,7 +93,9 @@ class ParquetTable:
             yield self._frame(waiting)
 
     def read(self, most: int | None = None, *, random_state: RandomState = None) -> pd.DataFrame:
-        """Return all rows, or `most` of them, drawn at random, where there are more; they keep their order."""
+        """Return all rows, or `most` of them, drawn at random, where there are more;
+        they keep their order.
+        """
         if most is None or self.rows <= most:
             return self._frame(list(self._scanned()))
         chosen = np.sort(random_generator(random_state).choice(self.rows, most, replace=False))
@@ -100,7 +109,9 @@ class ParquetTable:
 
     def _scanned(self, size: int = 2**17) -> Iterator[pa.RecordBatch]:
         try:
-            yield from self._dataset.to_batches(columns=[*self.columns, *self._row_names], batch_size=size)
+            yield from self._dataset.to_batches(
+                columns=[*self.columns, *self._row_names], batch_size=size
+            )
         except (pa.ArrowException, OSError) as error:
             raise self._named(error) from None
 
@@ -114,10 +125,13 @@ class ParquetTable:
                 except (pa.ArrowException, OSError) as found:
                     place = self._name if part.buffer is not None else part.path
                     return TableFileError(
-                        f"{place}: column {column!r} cannot be read as {self.schema.field(column).type} "
+                        f"{place}: column {column!r} cannot be read as "
+                        f"{self.schema.field(column).type} "
                         f"({reason(found)}). Write or copy the file again."
                     )
-        return TableFileError(f"{self._name} cannot be read ({reason(error)}). Write or copy it again.")
+        return TableFileError(
+            f"{self._name} cannot be read ({reason(error)}). Write or copy it again."
+        )
 
     def _frame(self, batches: list[pa.RecordBatch]) -> pd.DataFrame:
         try:
@@ -126,23 +140,30 @@ class ParquetTable:
             raise
         except _OrderError as error:
             raise TableFileError(f"{self._name}: {error}") from None
-        except Exception as error:  # pandas raises errors of many types where its part of the metadata is damaged
+        # pandas raises errors of many types where its part of the metadata is damaged
+        except Exception as error:
             raise TableFileError(
-                f"{self._name} is not a complete Parquet file ({reason(error)}). Write or copy it again."
+                f"{self._name} is not a complete Parquet file ({reason(error)}). Write or copy it "
+                f"again."
             ) from None
 
 
 def _row_names(schema: pa.Schema) -> list[str]:
-    """Return the columns that hold row names; pandas also describes those that only number the rows."""
+    """Return the columns that hold row names; pandas also describes those that only number the
+    rows.
+    """
     try:
         said = (schema.pandas_metadata or {}).get("index_columns", [])
         return [column for column in said if isinstance(column, str) and column in schema.names]
-    except (ValueError, TypeError, AttributeError):  # damaged: the error comes where the table is made
+    # damaged: the error comes where the table is made
+    except (ValueError, TypeError, AttributeError):
         return []
 
 
 def _frame(batches: list[pa.RecordBatch]) -> pd.DataFrame:
-    """Make a table of all batches, whose memory is given back at once: the list is empty afterwards."""
+    """Make a table of all batches, whose memory is given back at once:
+    the list is empty afterwards.
+    """
     table = pa.Table.from_batches(batches)
     batches.clear()
     for j, field in enumerate(table.schema):
@@ -164,7 +185,9 @@ class _OrderError(ValueError):
 
 
 def _in_one_order(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Return ordered categories in an order that holds for all files: pandas appends those that come later."""
+    """Return ordered categories in an order that holds for all files:
+    pandas appends those that come later.
+    """
     orders = list(dict.fromkeys(tuple(chunk.dictionary.to_pylist()) for chunk in column.chunks))
     if len(orders) <= 1:
         return column
@@ -172,7 +195,8 @@ def _in_one_order(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     for own in orders:
         if [level for level in levels if level in own] != list(own):
             raise _OrderError(
-                f"column {name!r} has the ordered categories {listing([*map(repr, own)])} in one file and "
+                f"column {name!r} has the ordered categories {listing([*map(repr, own)])} in one "
+                f"file and "
                 f"{listing([*map(repr, levels)])} in another. Write all files with the same ones."
             )
     known = pa.array(levels, column.type.value_type)
@@ -182,7 +206,9 @@ def _in_one_order(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 
 
 def _long(column: pa.ChunkedArray) -> bool:
-    """Return whether pandas would round whole numbers beside missing cells, which it holds as floats."""
+    """Return whether pandas would round whole numbers beside missing cells,
+    which it holds as floats.
+    """
     if column.type not in _WITH_GAPS or not column.null_count:
         return False
     ends = pc.call_function("min_max", [column]).as_py()
@@ -192,7 +218,8 @@ def _long(column: pa.ChunkedArray) -> bool:
 def write_batches(
     frames: Iterable[pd.DataFrame], path: str | os.PathLike[str], *, schema: pa.Schema | None = None
 ) -> int:
-    """Write tables one after the other to a Parquet file, which is complete or as it was; return the rows.
+    """Write tables one after the other to a Parquet file, which is complete or as it was;
+    return the rows.
 
     Parameters
     ----------
@@ -201,15 +228,17 @@ def write_batches(
     path : str or path
         The file.
     schema : pyarrow.Schema, default=None
-        Types of columns without any cell in the first table, such as those of the `ParquetTable` that the rows
-        come from.
+        Types of columns without any cell in the first table, such as those of the `ParquetTable`
+        that the rows come from.
     """
     rows = 0
     writer: pq.ParquetWriter | None = None
     with replaced(path) as temporary:
         try:
             for frame in frames:
-                table = pa.Table.from_pandas(frame, preserve_index=not isinstance(frame.index, pd.RangeIndex))
+                table = pa.Table.from_pandas(
+                    frame, preserve_index=not isinstance(frame.index, pd.RangeIndex)
+                )
                 if writer is None:
                     writer = pq.ParquetWriter(temporary, _types_of(table.schema, schema))
                 writer.write_table(_cast(table, writer.schema, path))
@@ -218,7 +247,9 @@ def write_batches(
             if writer is not None:
                 writer.close()
         if writer is None:
-            raise ValueError(f"there are no rows to write to {os.fspath(path)!r}. Pass at least one table.")
+            raise ValueError(
+                f"there are no rows to write to {os.fspath(path)!r}. Pass at least one table."
+            )
     return rows
 
 
@@ -237,8 +268,13 @@ def _cast(table: pa.Table, schema: pa.Schema, path: str | os.PathLike[str]) -> p
     try:
         return table.cast(schema)
     except (pa.ArrowException, ValueError) as error:
-        other = [f"{one.name!r} ({one.type})" for one in table.schema if one.type != schema.field(one.name).type]
+        other = [
+            f"{one.name!r} ({one.type})"
+            for one in table.schema
+            if one.type != schema.field(one.name).type
+        ]
         raise ValueError(
-            f"{os.fspath(path)!r} cannot be written: the types of {listing(other)} are not those of the first "
+            f"{os.fspath(path)!r} cannot be written: the types of {listing(other)} are not those "
+            f"of the first "
             f"rows ({reason(error)}). Pass tables with the same types."
         ) from None

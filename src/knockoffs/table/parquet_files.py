@@ -16,15 +16,17 @@ from knockoffs.table.file_formats import TableFileError, reason, require_differe
 
 FORMAT = ds.ParquetFileFormat(page_checksum_verification=True)  # where there are checksums
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how folders name a missing value
-_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")  # neither codes such as 035 nor more digits than 64 bits hold
+# neither codes such as 035 nor more digits than 64 bits hold
+_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)\.\d+")
 
 
 def dataset_of(path: Path) -> ds.FileSystemDataset:
     """Return the table in a Parquet file, or in a folder of such files with the same columns.
 
-    The files of a folder are read in the order of their names. Names that begin with a dot or an underscore, as
-    those of other programs' unfinished files do, are left out, and folders such as `site=3` are columns.
+    The files of a folder are read in the order of their names. Names that begin with a dot or an
+    underscore, as those of other programs' unfinished files do, are left out, and folders such as
+    `site=3` are columns.
     """
     if not path.is_dir():
         return _as_one([FORMAT.make_fragment(str(path), pa.fs.LocalFileSystem())], {}, str(path))
@@ -33,7 +35,8 @@ def dataset_of(path: Path) -> ds.FileSystemDataset:
     files = [file for file in found if not hidden.search(file.relative_to(path).as_posix())]
     if not files:
         raise TableFileError(
-            f"{path} is a folder without files that end in .parquet. Pass one file, or a folder of these."
+            f"{path} is a folder without files that end in .parquet. Pass one file, or a folder "
+            f"of these."
         )
     own = _schema(FORMAT.make_fragment(str(files[0]), pa.fs.LocalFileSystem()), str(path)).names
     folders = {key: value for key, value in _folder_columns(files, path).items() if key not in own}
@@ -50,8 +53,8 @@ def dataset_of(path: Path) -> ds.FileSystemDataset:
 def dataset_in_memory(content: bytes, name: str) -> ds.FileSystemDataset:
     """Return the table in the content of a Parquet file.
 
-    The content is copied to memory of Arrow: a read that fails leaves threads behind, and the last of them would
-    let go of memory of Python when that is about to end, which aborts the process.
+    The content is copied to memory of Arrow: a read that fails leaves threads behind, and the last
+    of them would let go of memory of Python when that is about to end, which aborts the process.
     """
     copy = pa.BufferOutputStream()
     copy.write(content)
@@ -64,20 +67,29 @@ def _folder_columns(files: list[Path], folder: Path) -> dict[str, pa.DataType]:
     for file, own in zip(files, levels, strict=True):
         if own.keys() != levels[0].keys():  # its rows would lack these cells
             raise TableFileError(
-                f"{folder}: {file} is not in folders of {_quoted(own.keys() ^ levels[0].keys())} as the other "
+                f"{folder}: {file} is not in folders of {_quoted(own.keys() ^ levels[0].keys())} "
+                f"as the other "
                 "files are. Pass a folder whose files are at the same level."
             )
     return {key: _type_of({own[key] for own in levels} - {NO_VALUE}) for key in levels[0]}
 
 
 def _keys(folder: Path) -> Iterable[tuple[str, str]]:
-    return ((key, value) for key, equals, value in (part.partition("=") for part in folder.parts) if equals)
+    return (
+        (key, value)
+        for key, equals, value in (part.partition("=") for part in folder.parts)
+        if equals
+    )
 
 
 def _type_of(values: set[str]) -> pa.DataType:
     if all(map(_WHOLE.fullmatch, values)):
         return pa.int64()
-    return pa.float64() if all(_WHOLE.fullmatch(v) or _NUMBER.fullmatch(v) for v in values) else pa.string()
+    return (
+        pa.float64()
+        if all(_WHOLE.fullmatch(v) or _NUMBER.fullmatch(v) for v in values)
+        else pa.string()
+    )
 
 
 def _as_one(
@@ -94,7 +106,8 @@ def _as_one(
             # cells of columns that a file lacks would count as missing
             raise TableFileError(
                 f"{name}: {label} differs from the first file in its columns: "
-                f"{_quoted({*own.names} ^ {*first.names})}. Pass a folder whose files have the same columns."
+                f"{_quoted({*own.names} ^ {*first.names})}. Pass a folder whose files have the "
+                f"same columns."
             )
         for field in own:
             if field.type != types[field.name]:
@@ -110,7 +123,8 @@ def _schema(part: ds.ParquetFileFragment, name: str) -> pa.Schema:
         return part.physical_schema
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableFileError(
-            f"{_label(part, name)} is not a complete Parquet file ({reason(error)}). Write or copy it again."
+            f"{_label(part, name)} is not a complete Parquet file ({reason(error)}). Write or "
+            f"copy it again."
         ) from None
 
 
@@ -128,7 +142,8 @@ def _common(known: pa.DataType, field: pa.Field, label: str) -> pa.DataType:
         return pa.unify_schemas(alone, promote_options="permissive").field(0).type
     except pa.ArrowException:
         raise TableFileError(
-            f"{label}: column {field.name!r} has type {field.type}, but {known} in files before it. Write all "
+            f"{label}: column {field.name!r} has type {field.type}, but {known} in files before "
+            f"it. Write all "
             "files with one type."
         ) from None
 
@@ -136,15 +151,19 @@ def _common(known: pa.DataType, field: pa.Field, label: str) -> pa.DataType:
 def _metadata(schema: pa.Schema, changed: set[str], label: str) -> dict[bytes, bytes] | None:
     """Return what pandas has written beside the first file, as far as it holds for all.
 
-    Row names that are no column number the rows of one file, and a column that has another type now is no longer
-    of the type that pandas had for it.
+    Row names that are no column number the rows of one file, and a column that has another type now
+    is no longer of the type that pandas had for it.
     """
     if schema.metadata is None or b"pandas" not in schema.metadata:
         return schema.metadata
     try:
         said = json.loads(schema.metadata[b"pandas"])
-        said["index_columns"] = [column for column in said["index_columns"] if isinstance(column, str)]
-        said["columns"] = [column for column in said["columns"] if column.get("field_name") not in changed]
+        said["index_columns"] = [
+            column for column in said["index_columns"] if isinstance(column, str)
+        ]
+        said["columns"] = [
+            column for column in said["columns"] if column.get("field_name") not in changed
+        ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TableFileError(
             f"{label} is not a complete Parquet file ({reason(error)}). Write or copy it again."

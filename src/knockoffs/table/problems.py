@@ -18,30 +18,41 @@ from knockoffs.table.read_cells import Cells, NoCellsError, UnreadableColumnErro
 
 FREE_TEXT = 0.5  # share of different texts among the cells from which on a column is no category
 FEW_LEVELS = 20  # so many levels are never too many
-MARKS = frozenset({"na", "n/a", "nan", "nil", "null", "none", "unknown", "missing", "n/k", "not known"})
-_DAY, _MONTH = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+MARKS = frozenset(
+    {"na", "n/a", "nan", "nil", "null", "none", "unknown", "missing", "n/k", "not known"}
+)
+_DAY, _MONTH = (
+    r"(?:0?[1-9]|[12]\d|3[01])",
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?",
+)
 DATE = re.compile(
-    rf"(?:\d{{4}}([-/.])\d\d?\1\d\d?|{_DAY}([-/.]){_DAY}\2(?:\d{{4}}|\d\d)"  # either of them may be the month
+    # either of them may be the month
+    rf"(?:\d{{4}}([-/.])\d\d?\1\d\d?|{_DAY}([-/.]){_DAY}\2(?:\d{{4}}|\d\d)"
     rf"|{_DAY}[- ]?{_MONTH}[-, ]*\d{{2,4}}|{_MONTH} {_DAY},? \d{{4}})(?:[ T].*)?",
     re.IGNORECASE,
 )
 
 # Currency, per cent, marks of thousands, decimal commas, and limits of detection around digits.
-SIGNED_NUMBER = re.compile(r"\s*[<>≤≥~]?=?\s*[-+(]?\s*[$€£¥]?\s*[-+]?\d[\d.,' ]*(?:[eE][-+]?\d+)?\s*[%$€£¥)]?\s*")
+SIGNED_NUMBER = re.compile(
+    r"\s*[<>≤≥~]?=?\s*[-+(]?\s*[$€£¥]?\s*[-+]?\d[\d.,' ]*(?:[eE][-+]?\d+)?\s*[%$€£¥)]?\s*"
+)
 
 SQUARED = 1e150  # floats hold no squares of numbers beyond it, nor of differences below its inverse
 INFINITE = (
-    "infinite values. Replace them by finite numbers or by missing cells (--na-value inf at the command line), or "
+    "infinite values. Replace them by finite numbers or by missing cells (--na-value inf at the "
+    "command line), or "
     "drop the rows that hold them"
 )
 DATES = (
-    "dates as text. Encode them as numbers (such as days since a date) or drop the column (--drop); dates "
+    "dates as text. Encode them as numbers (such as days since a date) or drop the column "
+    "(--drop); dates "
     'that are categories are read with the kind "nominal" in kinds= (--kind at the command line)'
 )
 
 
 class UnusableColumnsError(ValueError):
-    """Columns of a table cannot be used as they are; the message names all of them, and the remedies.
+    """Columns of a table cannot be used as they are; the message names all of them,
+    and the remedies.
 
     `columns` are their numbers; none where the names of the columns are the problem.
     """
@@ -92,13 +103,18 @@ class Problems:
             self._add(INFINITE, j, f" ({infinite})")
         kind = self._asked.get(j)
         present = cells.codes[~np.isnan(cells.codes)]
-        values = _distinct(cells, present) if cells.levels is not None or kind is not None else present[:0]
+        values = (
+            _distinct(cells, present)
+            if cells.levels is not None or kind is not None
+            else present[:0]
+        )
         problem = _about_asked(kind, cells, len(values))
         if problem is None and cells.levels is not None and j not in self._categories:
             problem = _about_levels(kind, cells, values, len(present))
         elif problem is None and kind == "nominal" and too_many_levels(len(values), len(present)):
             problem = (
-                f'kinds asks for "nominal", but there are {len(values)} different values in {len(present)} cells. '
+                f'kinds asks for "nominal", but there are {len(values)} different values in '
+                f"{len(present)} cells. "
                 'Pass "ordinal" or "continuous", or drop the column'
             )
         if problem is not None:
@@ -109,7 +125,11 @@ class Problems:
         said = [f"{listing(columns)}: {problem}." for problem, columns in self._found.items()]
         twice = [repr(name) for name, count in Counter(self._names or []).items() if count > 1]
         if twice:
-            said.insert(0, f"There are several columns named {listing(sorted(twice))}. Give each its own name.")
+            said.insert(
+                0,
+                f"There are several columns named {listing(sorted(twice))}. Give each its own "
+                "name.",
+            )
         if said:
             message = f"{who}: some columns cannot be used as they are. " + " ".join(said)
             raise self._error(message, [] if twice else sorted(set(self._columns)))
@@ -120,21 +140,27 @@ class Problems:
 
 
 def require_squares(codes: Array, names: list[str] | None, *, who: str) -> None:
-    """Refuse columns whose numbers are so large, or so close to each other, that squares overflow or underflow.
+    """Refuse columns whose numbers are so large, or so close to each other,
+    that squares overflow or underflow.
 
     Variances and covariances of such columns would be infinite or zero.
     """
     low, high = np.fmin.reduce(codes), np.fmax.reduce(codes)  # nan where a column has no cells
     with np.errstate(over="ignore"):  # which is what is looked for
         extent = high - low
-    beyond = (extent > 0) & ((np.maximum(np.abs(low), np.abs(high)) > SQUARED) | (extent < 1 / SQUARED))
+    beyond = (extent > 0) & (
+        (np.maximum(np.abs(low), np.abs(high)) > SQUARED) | (extent < 1 / SQUARED)
+    )
     if beyond.any():
         columns = np.flatnonzero(beyond).tolist()
         which = listing([f"{column_name(names, j)} ({low[j]:g} to {high[j]:g})" for j in columns])
         raise UnusableColumnsError(
-            f"{who}: {which}: the squares of such numbers, or of their differences, are beyond what a computer "
-            f"holds. Take a unit in which numbers are below {SQUARED:g} and differ by more than {1 / SQUARED:g} "
-            "(X[COL] / X[COL].abs().max() in pandas), or replace such numbers by missing cells if they mark these "
+            f"{who}: {which}: the squares of such numbers, or of their differences, are beyond "
+            f"what a computer "
+            f"holds. Take a unit in which numbers are below {SQUARED:g} and differ by more than "
+            f"{1 / SQUARED:g} "
+            "(X[COL] / X[COL].abs().max() in pandas), or replace such numbers by missing cells if "
+            "they mark these "
             "(--na-value COL=VALUE at the command line).",
             columns,
         )
@@ -147,7 +173,9 @@ def _distinct(cells: Cells, present: Array) -> NDArray[Any]:
 
 
 def too_many_levels(different: int, rows: int) -> bool:
-    """Return whether there are more different texts than categories have, as in free text and names."""
+    """Return whether there are more different texts than categories have,
+    as in free text and names.
+    """
     return different > max(FEW_LEVELS, FREE_TEXT * rows)
 
 
@@ -155,21 +183,28 @@ def _about_asked(kind: Kind | None, cells: Cells, different: int) -> str | None:
     """Say why the kind that the user asks for will not do."""
     if cells.is_text and kind == "ordinal":
         return (
-            'kinds asks for "ordinal", but text has no order of its own. Pass "nominal", or convert the column to '
+            'kinds asks for "ordinal", but text has no order of its own. Pass "nominal", or '
+            "convert the column to "
             "an ordered category or to numbers"
         )
     if cells.levels is not None and kind in ("continuous", "semicontinuous"):
         return (
-            f'kinds asks for "{kind}", but the column holds text or categories. Pass "nominal", or convert the '
+            f'kinds asks for "{kind}", but the column holds text or categories. Pass "nominal", '
+            f"or convert the "
             "column to numbers"
         )
     if kind == "binary" and different > 2:
-        return f'kinds asks for "binary", but there are {different} values. Pass "nominal" or another kind'
+        return (
+            f'kinds asks for "binary", but there are {different} values. Pass "nominal" or '
+            f"another kind"
+        )
     return None
 
 
 def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: int) -> str | None:
-    """Say why text or categories cannot be used: free text, dates, or numbers with a mark for missing ones."""
+    """Say why text or categories cannot be used: free text, dates,
+    or numbers with a mark for missing ones.
+    """
     texts = [str((cells.levels or ())[code]) for code in values.tolist()]
     if cells.is_text and kind is None:  # text that the user says to be a category is one
         if texts and all(map(DATE.fullmatch, texts)):
@@ -178,9 +213,12 @@ def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: i
         if are_marks([texts[k] for k in odd], len(texts)):
             quoted = [f"{texts[k]!r} ({_where(cells.codes == values[k])})" for k in odd]
             return (
-                f"numbers, but for {listing(quoted)}. Replace what is no number by missing cells, and convert the "
-                'column to numbers (pd.to_numeric(X[COL], errors="coerce") in pandas; --na-value VALUE at the '
-                'command line does both). If these are codes, pass the kind "nominal" in kinds= (--kind), or drop '
+                f"numbers, but for {listing(quoted)}. Replace what is no number by missing cells, "
+                f"and convert the "
+                'column to numbers (pd.to_numeric(X[COL], errors="coerce") in pandas; --na-value '
+                "VALUE at the "
+                'command line does both). If these are codes, pass the kind "nominal" in kinds= '
+                "(--kind), or drop "
                 "the column (--drop)"
             )
         signs = [text for text in texts if not _is_mark(text)]
@@ -188,17 +226,21 @@ def _about_levels(kind: Kind | None, cells: Cells, values: NDArray[Any], rows: i
             examples = listing([repr(texts[k]) for k in odd], 3)
             return (
                 f"numbers with signs that keep them from being read ({examples}). "
-                "Take out what is no digit (X[COL].str.replace in pandas), and convert the column to numbers"
+                "Take out what is no digit (X[COL].str.replace in pandas), and convert the column "
+                "to numbers"
             )
         if not len(odd) and too_many_levels(len(texts), rows):
             return (
-                "numbers as text. Convert them to numbers (pd.to_numeric(X[COL]) in pandas), or drop the column "
+                "numbers as text. Convert them to numbers (pd.to_numeric(X[COL]) in pandas), or "
+                "drop the column "
                 "if it is an identifier (--drop at the command line)"
             )
     if too_many_levels(len(texts), rows):
         return (
-            f"{len(texts)} different texts or categories in {rows} cells, as free text, names and identifiers "
-            "have. Drop the column (--drop at the command line), or derive categories or numbers from it"
+            f"{len(texts)} different texts or categories in {rows} cells, as free text, names and "
+            f"identifiers "
+            "have. Drop the column (--drop at the command line), or derive categories or numbers "
+            "from it"
         )
     return None
 
@@ -210,7 +252,9 @@ def _where(cells: Flags) -> str:
 
 
 def are_marks(odd: Collection[str], different: int) -> bool:
-    """Return whether texts that are no numbers, among so many different ones, stand for missing numbers."""
+    """Return whether texts that are no numbers, among so many different ones,
+    stand for missing numbers.
+    """
     return 0 < len(odd) < different / 2 and (different > FEW_LEVELS or all(map(_is_mark, odd)))
 
 

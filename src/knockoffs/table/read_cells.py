@@ -1,7 +1,7 @@
 """The cells of a column as numbers; `columns.py` leads back.
 
-A quantity is read as it is, a boolean as 0 or 1, a level of a text or category column as its number, and a missing
-cell as nan.
+A quantity is read as it is, a boolean as 0 or 1, a level of a text or category column as its
+number, and a missing cell as nan.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ Levels = tuple[Any, ...]
 Precision = np.dtype[Any] | int | None
 
 NUMPY_TYPES = frozenset(
-    {"float16", "float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+    {
+        "float16",
+        "float32",
+        "float64",
+        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    }
 )
 NUMBERS = frozenset({"floating", "integer", "mixed-integer-float", "decimal", "empty"})
 MOST_DECIMALS = 15  # that floats hold
@@ -31,11 +36,12 @@ AS_TEXT = "Convert it by .astype(str) if it is a category"
 
 
 class Cells(NamedTuple):
-    """A column as numbers; with `levels`, the number of a cell's level. `ordered` levels have a natural order.
+    """A column as numbers; with `levels`, the number of a cell's level.
+    `ordered` levels have a natural order.
 
-    The levels of a text column are the texts that occur in it, in alphabetical order; a category column brings its
-    own, also those that do not occur. `precision` is what numbers are rounded to when they are written: a type of
-    floats with fewer digits than float64, or a number of decimals.
+    The levels of a text column are the texts that occur in it, in alphabetical order; a category
+    column brings its own, also those that do not occur. `precision` is what numbers are rounded to
+    when they are written: a type of floats with fewer digits than float64, or a number of decimals.
     """
 
     codes: Array
@@ -46,7 +52,9 @@ class Cells(NamedTuple):
 
 
 class UnreadableColumnError(ValueError):
-    """A column that holds neither numbers nor categories; the message says what it holds, and the remedy."""
+    """A column that holds neither numbers nor categories; the message says what it holds,
+    and the remedy.
+    """
 
 
 class NoCellsError(UnreadableColumnError):
@@ -58,7 +66,11 @@ def pandas_cells(series: pd.Series[Any]) -> Cells:
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.float64)
-        return Cells(np.where(codes < 0, np.nan, codes), tuple(dtype.categories.tolist()), bool(dtype.ordered))
+        return Cells(
+            np.where(codes < 0, np.nan, codes),
+            tuple(dtype.categories.tolist()),
+            bool(dtype.ordered),
+        )
     is_number = pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype)
     if is_number and not pd.api.types.is_complex_dtype(dtype):
         codes = series.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -110,7 +122,11 @@ def object_cells(column: NDArray[np.object_]) -> Cells:
     missing = is_missing(column)
     present = column[~missing]
     if not (found == "boolean" or found in NUMBERS or len(present) == 0):
-        raise _says_objects(present) if found.startswith("mixed") else UnreadableColumnError(_says_type(found))
+        raise (
+            _says_objects(present)
+            if found.startswith("mixed")
+            else UnreadableColumnError(_says_type(found))
+        )
     codes = np.full(len(column), np.nan)
     codes[~missing] = present.astype(np.float64)
     if found == "boolean":
@@ -122,29 +138,38 @@ def object_cells(column: NDArray[np.object_]) -> Cells:
 
 
 def _require_exact(codes: Array, cells: Callable[[], list[Any]]) -> None:
-    """Refuse whole numbers that floats round: cells would change, and different ones become the same."""
+    """Refuse whole numbers that floats round: cells would change,
+    and different ones become the same.
+    """
     large = np.flatnonzero(np.abs(codes) > LARGEST_WHOLE)
     if not len(large):
         return
     listed = cells()
     for j, code in zip(large.tolist(), codes[large].tolist(), strict=True):
-        if isinstance(listed[j], Integral) and int(listed[j]) != code:  # Python compares them exactly
+        # Python compares them exactly
+        if isinstance(listed[j], Integral) and int(listed[j]) != code:
             raise UnreadableColumnError(
-                "holds whole numbers beyond 2**53, which floats would round. Drop it if it is an identifier "
-                f"(--drop at the command line) or divide it by a power of ten if it is a quantity. {AS_TEXT}"
+                "holds whole numbers beyond 2**53, which floats would round. Drop it if it is an "
+                "identifier "
+                f"(--drop at the command line) or divide it by a power of ten if it is a "
+                f"quantity. {AS_TEXT}"
             )
 
 
 def precision_of(dtype: Any) -> Precision:
     """Return the type of short floats, the decimals of a type of decimal numbers, or None."""
     if isinstance(dtype, np.dtype):
-        return dtype if dtype.kind == "f" and dtype.itemsize < np.dtype(np.float64).itemsize else None
+        return (
+            dtype if dtype.kind == "f" and dtype.itemsize < np.dtype(np.float64).itemsize else None
+        )
     scale = getattr(dtype, "scale", None)  # of the decimal types of polars and pyarrow
     return scale if scale is None or 0 <= scale <= MOST_DECIMALS else None
 
 
 def most_decimals(present: NDArray[np.object_]) -> int | None:
-    """Return the most decimals that occur among decimal numbers; None where there are more than floats hold."""
+    """Return the most decimals that occur among decimal numbers;
+    None where there are more than floats hold.
+    """
     most = max((-int(cell.as_tuple().exponent) for cell in present), default=0)
     return most if most <= MOST_DECIMALS else None
 
@@ -159,7 +184,8 @@ def _text_cells(cells: Any) -> Cells:
     numbers, found = pd.factorize(cells)
     texts = np.asarray(found, dtype=object)
     order = sorted(range(len(texts)), key=texts.__getitem__)
-    rank = np.full(len(texts) + 1, np.nan)  # the last entry, which -1 finds, is that of missing cells
+    # the last entry, which -1 finds, is that of missing cells
+    rank = np.full(len(texts) + 1, np.nan)
     rank[order] = np.arange(len(texts))
     levels = (str(text) if isinstance(text, str) else text for text in texts[order])
     return Cells(rank[numbers], tuple(levels), is_text=True)
@@ -167,7 +193,9 @@ def _text_cells(cells: Any) -> Cells:
 
 def _dictionary_cells(column: Any) -> Cells:
     """Read pyarrow's categories, which may be of any type, and have an order of their own."""
-    chunks = [(_arrow_labels(chunk.dictionary), chunk.indices.to_pylist()) for chunk in column.chunks]
+    chunks = [
+        (_arrow_labels(chunk.dictionary), chunk.indices.to_pylist()) for chunk in column.chunks
+    ]
     labels = [None if k is None else own[k] for own, numbers in chunks for k in numbers]
     cells = np.array([*labels, None], dtype=object)[:-1]
     if not column.type.ordered:
@@ -177,13 +205,19 @@ def _dictionary_cells(column: Any) -> Cells:
 
 
 def listed_levels(column: Any) -> Levels:
-    """Return the levels that the dictionaries of a column of pyarrow list, also those that do not occur."""
-    levels = dict.fromkeys(level for chunk in column.chunks for level in _arrow_labels(chunk.dictionary))
+    """Return the levels that the dictionaries of a column of pyarrow list,
+    also those that do not occur.
+    """
+    levels = dict.fromkeys(
+        level for chunk in column.chunks for level in _arrow_labels(chunk.dictionary)
+    )
     return tuple(level for level in levels if level is not None)
 
 
 def _arrow_labels(array: Any) -> list[Any]:
-    """Values of pyarrow as Python objects; those of pandas' own types, such as intervals, as pandas has them."""
+    """Values of pyarrow as Python objects; those of pandas' own types, such as intervals,
+    as pandas has them.
+    """
     of_pandas = isinstance(array.type, pa.BaseExtensionType)
     labels = array.to_pandas().tolist() if of_pandas else array.to_pylist()
     if not all(isinstance(label, Hashable) for label in labels):
@@ -203,34 +237,43 @@ def _level_numbers(cells: NDArray[np.object_], levels: Levels) -> Array:
 
 def _says_type(dtype: Any) -> str:
     return (
-        f"has type {dtype}; only numbers, booleans, text and categories will do. Encode it as numbers (such as "
+        f"has type {dtype}; only numbers, booleans, text and categories will do. Encode it as "
+        f"numbers (such as "
         "days since a date) or drop it"
     )
 
 
 def _says_objects(present: NDArray[np.object_]) -> UnreadableColumnError:
     kinds = sorted({type(cell).__name__ for cell in present})
-    if len(kinds) > 1 and not any(isinstance(cell, Collection) and not isinstance(cell, str) for cell in present):
+    if len(kinds) > 1 and not any(
+        isinstance(cell, Collection) and not isinstance(cell, str) for cell in present
+    ):
         return UnreadableColumnError(
             f"holds cells of several types ({', '.join(kinds)}). {AS_TEXT}, or correct it"
         )
     return NoCellsError(
-        f"holds objects ({', '.join(kinds)}), but a cell argument must be a string or a number. Encode them as "
+        f"holds objects ({', '.join(kinds)}), but a cell argument must be a string or a number. "
+        f"Encode them as "
         "numbers or drop it"
     )
 
 
-def of_one_type(levels: Levels | None, codes: Array, others: Levels | None, other_codes: Array) -> bool:
-    """Return whether two columns both hold text and categories, or both numbers, as far as one can see.
+def of_one_type(
+    levels: Levels | None, codes: Array, others: Levels | None, other_codes: Array
+) -> bool:
+    """Return whether two columns both hold text and categories, or both numbers,
+    as far as one can see.
 
-    Booleans with gaps are Python objects in pandas and have levels; they are like booleans without gaps, which are
-    the numbers 0 and 1. A column without any cell is like any other.
+    Booleans with gaps are Python objects in pandas and have levels; they are like booleans without
+    gaps, which are the numbers 0 and 1. A column without any cell is like any other.
     """
     if (levels is None) == (others is None):
         return True
     numbers, labels = (codes, others) if levels is None else (other_codes, levels)
     present = numbers[~np.isnan(numbers)]
-    are_booleans = labels == (False, True) and all(isinstance(label, bool) for label in labels or ())
+    are_booleans = labels == (False, True) and all(
+        isinstance(label, bool) for label in labels or ()
+    )
     return not len(present) or (are_booleans and bool(np.isin(present, (0, 1)).all()))
 
 
@@ -245,11 +288,14 @@ def numpy_type(dtype: Any) -> np.dtype[Any]:
     if dtype == nw.Boolean:
         return np.dtype(bool)
     name = str(dtype).lower()
-    return np.dtype(name if name in NUMPY_TYPES else object)  # decimals and numbers of 128 bits are none
+    # decimals and numbers of 128 bits are none
+    return np.dtype(name if name in NUMPY_TYPES else object)
 
 
 def numbers_type(dtype: Any) -> Any:
-    """Return the numpy type of numbers in a pandas column; pyarrow's where numpy has none, as for decimals."""
+    """Return the numpy type of numbers in a pandas column; pyarrow's where numpy has none,
+    as for decimals.
+    """
     if isinstance(dtype, pd.SparseDtype):
         return dtype.subtype
     numbers = getattr(dtype, "numpy_dtype", dtype)

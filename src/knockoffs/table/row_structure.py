@@ -1,4 +1,6 @@
-"""Which rows of a table are independent of each other, and whether paired tables have them in one order."""
+"""Which rows of a table are independent of each other,
+and whether paired tables have them in one order.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,25 @@ from knockoffs.table.table import Table, group_labels
 
 QUARTER = 4
 TOLD_APART = 0.9  # share of the different rows that a quarter of the columns must distinguish
-SAFETY = 4  # up to so many times the expected repeats are chance: values are not spread evenly over a grid
+# up to so many times the expected repeats are chance: values are not spread evenly over a grid
+SAFETY = 4
 RARE = 1e-3  # probability of so many repeats
-USUAL = 5  # times the median of how often rows occur; beyond it a row is a frequent state, such as all zero
+# times the median of how often rows occur; beyond it a row is a frequent state, such as all zero
+USUAL = 5
 ROUNDING = 1e-9  # of a column's range: smaller differences are no steps of a grid
 NARROW = 8  # columns
 FEW = 10  # values of a column that hardly says where on a grid a row lies
-NEARLY_ALL = 0.9  # share of the labels that two tables have in common, from which on they are about the same rows
+# share of the labels that two tables have in common, from which on they are about the same rows
+NEARLY_ALL = 0.9
 
 
 class RowStructure(NamedTuple):
     """How the rows of a table depend on each other.
 
-    Rows that repeat another row exactly must share its knockoff: drawn row by row, their knockoffs would differ
-    where the rows do not. So knockoffs are drawn for distinct rows alone. Independent rows of discrete columns are
-    equal by chance: how often they are is part of their distribution, and all of them count.
+    Rows that repeat another row exactly must share its knockoff: drawn row by row, their knockoffs
+    would differ where the rows do not. So knockoffs are drawn for distinct rows alone. Independent
+    rows of discrete columns are equal by chance: how often they are is part of their distribution,
+    and all of them count.
 
     Attributes
     ----------
@@ -76,7 +82,8 @@ class RowStructure(NamedTuple):
 def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
     """Find out which rows belong together, and warn of rows that repeat others.
 
-    `values` are the codes of a table; rows that miss the same cells and agree in all others are equal.
+    `values` are the codes of a table; rows that miss the same cells and agree in all others are
+    equal.
     """
     labels = None if groups is None else group_labels(groups, rows=len(values), who=who)
     if labels is not None and labels.max(initial=-1) + 1 == len(labels):
@@ -85,15 +92,18 @@ def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
     repeated = len(values) - len(distinct)
     if repeated and len(distinct) == 1:
         raise ValueError(
-            f"{who}: every column of X is constant (all {len(values)} rows are equal), so that no feature can be "
+            f"{who}: every column of X is constant (all {len(values)} rows are equal), so that no "
+            f"feature can be "
             "selected. Pass columns that vary."
         )
     if repeated == 0 or not are_more_than_chance(values[distinct], np.bincount(place)):
         return RowStructure(None, None, labels)
     caution(
-        f"{repeated} of {len(values)} rows {'repeats' if repeated == 1 else 'repeat'} another row exactly: "
+        f"{repeated} of {len(values)} rows {'repeats' if repeated == 1 else 'repeat'} another row "
+        f"exactly: "
         "more than chance explains. They count as one observation of X: there are "
-        f"{counted(len(distinct), 'distinct row')}; repeated rows share a knockoff and stay on one side of every "
+        f"{counted(len(distinct), 'distinct row')}; repeated rows share a knockoff and stay on "
+        f"one side of every "
         "split. If they were copied by mistake, drop them."
     )
     if labels is None:
@@ -101,7 +111,8 @@ def row_structure(values: Array, groups: Any, *, who: str) -> RowStructure:
     joined = _joined(labels, place)
     if joined.max() < labels.max():
         caution(
-            "Some groups hold the same rows as others, so these groups are not independent of each other. They "
+            "Some groups hold the same rows as others, so these groups are not independent of "
+            "each other. They "
             f"are joined: of {labels.max() + 1} groups {joined.max() + 1} are left."
         )
     kept = np.unique(joined[distinct], return_inverse=True)[1]
@@ -113,7 +124,9 @@ def _rows(table: Any, index: Indices) -> Any:
 
 
 def _distinct_rows(values: Array) -> tuple[Indices, Indices]:
-    """Row numbers of the first of each kind of row, in the order of the table, and each row's place among them."""
+    """Row numbers of the first of each kind of row, in the order of the table,
+    and each row's place among them.
+    """
     table = np.ascontiguousarray(one_pattern(values))
     rows = table.view(np.dtype((np.void, table.dtype.itemsize * table.shape[1])))[:, 0]
     _, first, place = np.unique(rows, return_index=True, return_inverse=True)
@@ -122,20 +135,25 @@ def _distinct_rows(values: Array) -> tuple[Indices, Indices]:
 
 
 def _joined(labels: Indices, place: Indices) -> Indices:
-    """Groups with those joined that share a row: connected components of the graph of groups and rows."""
+    """Groups with those joined that share a row:
+    connected components of the graph of groups and rows.
+    """
     groups, rows = labels.max() + 1, place.max() + 1
-    edges = coo_array((np.ones(len(labels)), (labels, groups + place)), shape=(groups + rows, groups + rows))
+    edges = coo_array(
+        (np.ones(len(labels)), (labels, groups + place)), shape=(groups + rows, groups + rows)
+    )
     component = connected_components(edges, directed=False)[1][:groups]
     return np.unique(component[labels], return_inverse=True)[1]
 
 
 def are_more_than_chance(distinct: Array, counts: Indices) -> bool:
-    """Return whether more rows are repeated than chance explains, so that repeats are copies of others.
+    """Return whether more rows are repeated than chance explains,
+    so that repeats are copies of others.
 
-    Rows of discrete columns that are equal by chance are not alone: where independent rows can agree
-    in all columns, others all but agree. Copies agree in everything, while hardly any two different
-    rows come close. So the different rows alone tell how many repeats to expect by chance, however
-    columns depend on each other.
+    Rows of discrete columns that are equal by chance are not alone: where independent rows can
+    agree in all columns, others all but agree. Copies agree in everything, while hardly any two
+    different rows come close. So the different rows alone tell how many repeats to expect by
+    chance, however columns depend on each other.
 
     Parameters
     ----------
@@ -145,24 +163,31 @@ def are_more_than_chance(distinct: Array, counts: Indices) -> bool:
         How often each occurs.
     """
     repeated = int(np.sum((counts > 1) & (counts <= USUAL * np.median(counts))))
-    ranked = [np.unique(column, return_inverse=True) for column in distinct.T]  # a missing cell is a value
+    # a missing cell is a value
+    ranked = [np.unique(column, return_inverse=True) for column in distinct.T]
     codes = np.stack([place for _, place in ranked], axis=1)
     if repeated == 0 or not (codes.max() >= FEW or _a_quarter_suffices(codes)):
         return False
     follows = [_follows(values) for values, _ in ranked]
-    return not (_explained(repeated, codes, follows, SAFETY) or _explained_without_one(repeated, codes, follows))
+    return not (
+        _explained(repeated, codes, follows, SAFETY)
+        or _explained_without_one(repeated, codes, follows)
+    )
 
 
 def _explained(repeated: int, codes: Indices, follows: list[Flags], safety: float) -> bool:
     """Return whether so many repeats are no more than chance explains."""
     parts = _expected_repeats(codes, follows)
-    return any(poisson.sf(repeated - 1, safety * expected) >= RARE for expected in accumulate(parts))
+    return any(
+        poisson.sf(repeated - 1, safety * expected) >= RARE for expected in accumulate(parts)
+    )
 
 
 def _explained_without_one(repeated: int, codes: Indices, follows: list[Flags]) -> bool:
     """Return whether chance explains the repeats once a column is left out that others decide.
 
-    The body mass index follows from height and weight, so that no rows agree in two of the three alone.
+    The body mass index follows from height and weight, so that no rows agree in two of the three
+    alone.
     """
     for j in range(codes.shape[1] if 1 < codes.shape[1] <= NARROW else 0):
         rest = np.delete(codes, j, axis=1)
@@ -175,15 +200,17 @@ def _explained_without_one(repeated: int, codes: Indices, follows: list[Flags]) 
 def _a_quarter_suffices(codes: Indices) -> bool:
     """Return whether a quarter of the columns distinguishes the rows.
 
-    Otherwise columns of few values may decide each other, as indicators of one category do, so that no rows are
-    close and yet equal by chance.
+    Otherwise columns of few values may decide each other, as indicators of one category do, so that
+    no rows are close and yet equal by chance.
     """
     richest = np.argsort(-codes.max(0), kind="stable")[: codes.shape[1] // QUARTER]
     return len(np.unique(_marks(codes)[:, richest].sum(1))) >= TOLD_APART * len(codes)
 
 
 def _expected_repeats(codes: Indices, follows: list[Flags]) -> Iterator[float]:
-    """How many rows would be repeated by chance, judged by rows that differ a little, cheap parts first."""
+    """How many rows would be repeated by chance, judged by rows that differ a little,
+    cheap parts first.
+    """
     yield _by_chance_alone(codes)
     yield _neighbours(codes, follows) / 2
     marks = _marks(codes)
@@ -193,24 +220,30 @@ def _expected_repeats(codes: Indices, follows: list[Flags]) -> Iterator[float]:
 
 
 def _follows(values: Array) -> Flags:
-    """Which values of a column, in increasing order, come next after the one before them on the column's grid."""
+    """Which values of a column, in increasing order,
+    come next after the one before them on the column's grid.
+    """
     steps = np.diff(values)
     real = steps[steps > ROUNDING * np.nansum(steps)]
     return np.append(False, steps < 1.5 * real.min(initial=np.inf))
 
 
 def _marks(codes: Indices) -> Indices:
-    """Large random numbers that stand for the cells: sums over columns are equal for rows that agree in these."""
+    """Large random numbers that stand for the cells:
+    sums over columns are equal for rows that agree in these.
+    """
     rng = np.random.default_rng(0)
-    marks = [rng.integers(2**63, size=column.max() + 1, dtype=np.uint64)[column] for column in codes.T]
+    marks = [
+        rng.integers(2**63, size=column.max() + 1, dtype=np.uint64)[column] for column in codes.T
+    ]
     return np.stack(marks, axis=1)
 
 
 def _by_one_column(column: Indices, others: Indices, follows: Flags) -> float:
     """Expected repeats by pairs of rows that agree in all columns but this one.
 
-    Such rows would agree in it as often as any two do; half as often as they are neighbours on its grid, at least.
-    Values that occur in one row only say nothing of chance.
+    Such rows would agree in it as often as any two do; half as often as they are neighbours on its
+    grid, at least. Values that occur in one row only say nothing of chance.
     """
     if not np.any(np.diff(np.sort(others)) == 0):  # in most tables with copies
         return 0.0
@@ -227,14 +260,17 @@ def _by_one_column(column: Indices, others: Indices, follows: Flags) -> float:
 
 
 def _by_chance_alone(codes: Indices) -> float:
-    """Expected repeats where columns are independent: at most one per combination of frequent values.
+    """Expected repeats where columns are independent:
+    at most one per combination of frequent values.
 
     Rows with the lowest value in several columns, or with zero, may have no others close to them.
     """
     frequencies = [np.bincount(column) for column in codes.T]
     combinations = math.prod(float(np.sum(own > 1)) for own in frequencies)
     pairs = _pairs(np.array([len(codes)]))
-    return min(combinations, pairs * math.prod(_pairs(own) / max(pairs, 1.0) for own in frequencies))
+    return min(
+        combinations, pairs * math.prod(_pairs(own) / max(pairs, 1.0) for own in frequencies)
+    )
 
 
 def _pairs(sizes: Indices | np.intp) -> float:
@@ -244,22 +280,30 @@ def _pairs(sizes: Indices | np.intp) -> float:
 def _neighbours(codes: Indices, follows: list[Flags]) -> int:
     """How many pairs of rows are neighbours in all columns, and on the grid of one.
 
-    Where one column decides all others, as an age decides an age group, no two rows agree in all columns but one.
+    Where one column decides all others, as an age decides an age group, no two rows agree in all
+    columns but one.
     """
     values = codes.max(0) + 1
-    rows = codes[np.lexsort(codes.T[np.argsort(values, kind="stable")])]  # by the column with the most values
+    # by the column with the most values
+    rows = codes[np.lexsort(codes.T[np.argsort(values, kind="stable")])]
     steps = np.abs(np.diff(rows, axis=0))
-    after = [own[place] for own, place in zip(follows, np.maximum(rows[1:], rows[:-1]).T, strict=True)]
+    after = [
+        own[place] for own, place in zip(follows, np.maximum(rows[1:], rows[:-1]).T, strict=True)
+    ]
     on_grid = (steps == 1) & np.stack(after, axis=1) & (values > FEW)
     near = (steps <= 1) & ((steps == 0) | (values > FEW))
     return int((near.all(1) & on_grid.any(1)).sum())
 
 
-def require_same_order(X: Any, *, who: str, X_tilde: Any = None, y: Any = None, groups: Any = None) -> None:
-    """Refuse rows or columns that carry the labels of X in another order, since they are paired by position.
+def require_same_order(
+    X: Any, *, who: str, X_tilde: Any = None, y: Any = None, groups: Any = None
+) -> None:
+    """Refuse rows or columns that carry the labels of X in another order,
+    since they are paired by position.
 
-    Nearly the same labels in other rows, as after a shift, are warned of. Labels of another set, such as a new
-    0, 1, 2, ... beside the names of patients, are ignored: they do not say how to pair rows.
+    Nearly the same labels in other rows, as after a shift, are warned of. Labels of another set,
+    such as a new 0, 1, 2, ... beside the names of patients, are ignored: they do not say how to
+    pair rows.
     """
     for name, other in (("X_tilde", X_tilde), ("y", y), ("groups", groups)):
         labels, other_labels = _row_labels(X), _row_labels(other)
@@ -272,16 +316,20 @@ def require_same_order(X: Any, *, who: str, X_tilde: Any = None, y: Any = None, 
         remedy = (
             f"Pass {name}.loc[X.index] to pair rows by label"
             if labels.is_unique
-            else "Bring both into one order (labels that occur twice cannot tell which rows belong together)"
+            else "Bring both into one order (labels that occur twice cannot tell which rows "
+            "belong together)"
         )
         raise ValueError(
-            f"{who}: {name} has the row labels of X in another order: row {row} is {_label(labels, row)} in X "
-            f"and {_label(other_labels, row)} in {name}. {remedy}, or {name}.to_numpy() if the order is meant."
+            f"{who}: {name} has the row labels of X in another order: row {row} is "
+            f"{_label(labels, row)} in X "
+            f"and {_label(other_labels, row)} in {name}. {remedy}, or {name}.to_numpy() if the "
+            f"order is meant."
         )
     names, other_names = _column_names(X), _column_names(X_tilde)
     if names is not None and other_names is not None and _is_reordered(names, other_names):
         raise ValueError(
-            f"{who}: X_tilde has the columns of X in another order: {_quoted(other_names)} instead of "
+            f"{who}: X_tilde has the columns of X in another order: {_quoted(other_names)} "
+            f"instead of "
             f"{_quoted(names)}. Pass X_tilde[list(X.columns)], or rename its columns if the order "
             "is meant."
         )
@@ -290,23 +338,34 @@ def require_same_order(X: Any, *, who: str, X_tilde: Any = None, y: Any = None, 
 def _warn_if_displaced(name: str, labels: pd.Index, other: pd.Index) -> None:
     """Warn of nearly the same labels in other rows."""
     common, moves = _common_labels(labels, other)
-    new = any(own.equals(pd.RangeIndex(len(own))) for own in (labels, other))  # 0, 1, ..., of rows without labels
+    # 0, 1, ..., of rows without labels
+    new = any(own.equals(pd.RangeIndex(len(own))) for own in (labels, other))
     if len(common) < NEARLY_ALL * len(labels) or not moves.any() or (new and np.ptp(moves) > 0):
         return
     row = int(common[np.argmax(moves != 0)])
     caution(
-        f"{name} has {len(common)} of the {len(labels)} row labels of X, in other rows: row {row} is "
-        f"{_label(labels, row)} in X and {_label(other, row)} in {name}. Rows are paired by position, so {name} "
-        f"may be shifted against X. To pair rows by label, pass X.loc[both] and {name}.loc[both], where both = "
+        f"{name} has {len(common)} of the {len(labels)} row labels of X, in other rows: row {row} "
+        f"is "
+        f"{_label(labels, row)} in X and {_label(other, row)} in {name}. Rows are paired by "
+        f"position, so {name} "
+        f"may be shifted against X. To pair rows by label, pass X.loc[both] and {name}.loc[both], "
+        f"where both = "
         f"X.index.intersection({name}.index). If the order is meant, pass {name}.to_numpy()."
     )
 
 
 def _common_labels(labels: pd.Index, other: pd.Index) -> tuple[Indices, Indices]:
-    """The rows whose labels occur in the other table too, and how many rows further on they are there."""
-    if len(labels) != len(other) or not (labels.is_unique and other.is_unique) or labels.equals(other):
+    """The rows whose labels occur in the other table too,
+    and how many rows further on they are there.
+    """
+    if (
+        len(labels) != len(other)
+        or not (labels.is_unique and other.is_unique)
+        or labels.equals(other)
+    ):
         return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
-    place = other.astype(object).get_indexer(labels.astype(object))  # overlapping intervals have no such place
+    # overlapping intervals have no such place
+    place = other.astype(object).get_indexer(labels.astype(object))
     common = np.flatnonzero(place >= 0)
     return common, place[common] - common
 

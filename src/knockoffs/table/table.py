@@ -1,4 +1,6 @@
-"""Tables in, numbers inside, tables of the same kind out: a table is read and checked once, at the door."""
+"""Tables in, numbers inside, tables of the same kind out: a table is read and checked once,
+at the door.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,23 @@ from knockoffs.schema.schema import (
 )
 from knockoffs.schema.words import called, column_number, counted, listing
 from knockoffs.table.problems import Problems
-from knockoffs.table.read_cells import NUMERIC, Cells, Levels, Precision, array_cells, frame_cells, pandas_cells
-from knockoffs.table.write_cells import fits_array, frame_column, gap_like, labels_of, pandas_column, rounded
+from knockoffs.table.read_cells import (
+    NUMERIC,
+    Cells,
+    Levels,
+    Precision,
+    array_cells,
+    frame_cells,
+    pandas_cells,
+)
+from knockoffs.table.write_cells import (
+    fits_array,
+    frame_column,
+    gap_like,
+    labels_of,
+    pandas_column,
+    rounded,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +63,8 @@ class Table:
     kinds : mapping of int to str
         Kinds of columns that are given: by the user, or by the type of the column.
     precisions : tuple of dtype, int or None
-        What the numbers of a column are rounded to when they are written: short floats, or decimals.
+        What the numbers of a column are rounded to when they are written: short floats, or
+        decimals.
     like : table
         The table that was read, which has the names and types of the columns.
     feature_groups : mapping of int to str
@@ -76,7 +94,9 @@ class Table:
 
     @cached_property
     def schema(self) -> Schema:
-        return describe_columns(self.codes, self._called, self.levels, self.kinds, self.feature_groups)
+        return describe_columns(
+            self.codes, self._called, self.levels, self.kinds, self.feature_groups
+        )
 
     @cached_property
     def units(self) -> Units:
@@ -88,13 +108,25 @@ class Table:
         return called(self.names, self.shape[1])
 
     def grouped(
-        self, feature_groups: FeatureGroups, *, who: str, conditioned: Flags | None = None, target: Any = None
+        self,
+        feature_groups: FeatureGroups,
+        *,
+        who: str,
+        conditioned: Flags | None = None,
+        target: Any = None,
     ) -> Table:
-        """The same table with groups of features (`read_feature_groups`); with those that it has for None."""
+        """The same table with groups of features (`read_feature_groups`);
+        with those that it has for None.
+        """
         if feature_groups is None:
             return self
         found = read_feature_groups(
-            feature_groups, self.names, self.shape[1], who=who, conditioned=conditioned, target=target
+            feature_groups,
+            self.names,
+            self.shape[1],
+            who=who,
+            conditioned=conditioned,
+            target=target,
         )
         return replace(self, feature_groups=found)
 
@@ -105,14 +137,20 @@ class Table:
         return replace(self, codes=self.codes[index], _rows=kept)
 
     def with_codes(self, codes: Array) -> Table:
-        """A table with the columns, rows and types of this one, and other cells, rounded to these types."""
+        """A table with the columns, rows and types of this one, and other cells,
+        rounded to these types.
+        """
         if any(precision is not None for precision in self.precisions):
-            columns = [rounded(column, own) for column, own in zip(codes.T, self.precisions, strict=True)]
+            columns = [
+                rounded(column, own) for column, own in zip(codes.T, self.precisions, strict=True)
+            ]
             codes = np.stack(columns, axis=1)
         return replace(self, codes=codes)
 
     def with_levels(self, levels: Sequence[Levels | None]) -> Table:
-        """The same table with levels numbered in this order; those that are not among them come after."""
+        """The same table with levels numbered in this order;
+        those that are not among them come after.
+        """
         if tuple(levels) == self.levels:
             return self
         codes, merged = self.codes.copy(), list(self.levels)
@@ -131,7 +169,8 @@ class Table:
         """A table of the kind that was read, with its columns, types and index."""
         like = self.like if self._rows is None else _safe_indexing(self.like, self._rows)
         columns = [np.ascontiguousarray(column) for column in self.codes.T]
-        if isinstance(like, pd.DataFrame):  # by its own types, of which narwhals keeps only the kind
+        # by its own types, of which narwhals keeps only the kind
+        if isinstance(like, pd.DataFrame):
             table = like.copy()
             for j, (codes, levels) in enumerate(zip(columns, self.levels, strict=True)):
                 written: Any = pandas_column(like.iloc[:, j], codes, levels)
@@ -152,7 +191,9 @@ class Table:
             return self.codes.astype(dtype) if fits_array(self.codes, dtype) else self.codes
         cells = np.asarray(_as_array(like), dtype=object)
         columns = [
-            codes.astype(object) if levels is None else labels_of(codes, levels, gap_like(cells[:, j]))
+            codes.astype(object)
+            if levels is None
+            else labels_of(codes, levels, gap_like(cells[:, j]))
             for j, (codes, levels) in enumerate(zip(self.codes.T, self.levels, strict=True))
         ]
         return np.stack(columns, axis=1)
@@ -163,8 +204,8 @@ def read_table(
 ) -> Table:
     """Read a table; a `Table` is passed through.
 
-    Raises one error that names all columns that cannot be read: free text, dates, infinite numbers, cells of
-    several types, names that occur twice.
+    Raises one error that names all columns that cannot be read: free text, dates, infinite numbers,
+    cells of several types, names that occur twice.
 
     Parameters
     ----------
@@ -175,7 +216,8 @@ def read_table(
     kinds : mapping of column names (or numbers) to kinds, default=None
         Kinds of columns that are known better than they can be inferred.
     categories : collection of int, default=()
-        Numbers of columns whose text is known to be categories, however many there are in these rows.
+        Numbers of columns whose text is known to be categories, however many there are in these
+        rows.
 
     Returns
     -------
@@ -208,8 +250,8 @@ def infer_schema(X: Any, *, kinds: Mapping[Any, Kind] | None = None) -> Schema:
     X : table of shape (n_rows, n_features)
         pandas, polars, pyarrow or an array.
     kinds : dict of column names (or numbers) to kinds, default=None
-        Kinds of columns that are known better than they can be inferred, such as `{"ward": "nominal"}` for
-        categories that are coded by numbers.
+        Kinds of columns that are known better than they can be inferred, such as `{"ward":
+        "nominal"}` for categories that are coded by numbers.
 
     Returns
     -------
@@ -228,23 +270,29 @@ def infer_schema(X: Any, *, kinds: Mapping[Any, Kind] | None = None) -> Schema:
     if 0 in table.shape:
         rows, columns = table.shape
         raise ValueError(
-            f"infer_schema: X has {counted(rows, 'row')} and {counted(columns, 'column')}. Pass a table with data."
+            f"infer_schema: X has {counted(rows, 'row')} and {counted(columns, 'column')}. Pass a "
+            f"table with data."
         )
     return table.schema
 
 
 def _column_readers(X: Any, who: str) -> tuple[list[Any] | None, list[Callable[[], Cells]]]:
     """Names of the columns, None where there are none, and functions that read one column each."""
-    if isinstance(X, pd.DataFrame):  # not through narwhals, which knows fewer types and refuses names that repeat
+    # not through narwhals, which knows fewer types and refuses names that repeat
+    if isinstance(X, pd.DataFrame):
         return X.columns.tolist(), [partial(pandas_cells, X.iloc[:, j]) for j in range(X.shape[1])]
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
-        raise ValueError(f"{who}: X has several columns of one name. Give each its own name.") from None
+        raise ValueError(
+            f"{who}: X has several columns of one name. Give each its own name."
+        ) from None
     if isinstance(frame, nw.LazyFrame):
         raise ValueError(f"{who}: X is a query that has not been run. Pass X.collect().")
     if isinstance(frame, nw.DataFrame):
-        return list(frame.columns), [partial(frame_cells, frame.get_column(name)) for name in frame.columns]
+        return list(frame.columns), [
+            partial(frame_cells, frame.get_column(name)) for name in frame.columns
+        ]
     values = check_array(
         _as_array(X),
         dtype=None,
@@ -258,7 +306,9 @@ def _column_readers(X: Any, who: str) -> tuple[list[Any] | None, list[Callable[[
 
 
 def _as_array(X: Any) -> Any:
-    """An array of a table without names; a list keeps its numbers and gaps, which numpy would turn into text."""
+    """An array of a table without names; a list keeps its numbers and gaps,
+    which numpy would turn into text.
+    """
     if not isinstance(X, (list, tuple)):
         return as_numpy(X)
     plain = np.asarray(X)
@@ -280,14 +330,20 @@ def given_kinds(
         check_choice(f"kinds[{key!r}]", kind, CHOICES)
         j = column_number(key, names, columns)
         if j is None:
-            known = f"one of {listing([repr(name) for name in names])}" if names else f"a number below {columns}"
+            known = (
+                f"one of {listing([repr(name) for name in names])}"
+                if names
+                else f"a number below {columns}"
+            )
             raise ValueError(f"{who}: kinds names {key!r}, which is no column of X. Pass {known}.")
         asked[j] = kind
     return asked
 
 
 def as_numpy(values: Any) -> Any:
-    """Tensors and masked arrays as plain arrays, masked cells as missing ones; anything else as it is."""
+    """Tensors and masked arrays as plain arrays, masked cells as missing ones;
+    anything else as it is.
+    """
     torch = sys.modules.get("torch")  # slow to import; without it there are no tensors
     if torch is not None and isinstance(values, torch.Tensor):
         values = values.detach().cpu()
@@ -302,14 +358,20 @@ def group_labels(groups: Any, *, rows: int, who: str) -> Indices:
     """The group of each row as a number from 0 on."""
     labels = np.asarray(as_numpy(groups))
     if labels.shape != (rows,):
-        entries = counted(len(labels), "entry", "entries") if labels.ndim == 1 else f"shape {labels.shape}"
+        entries = (
+            counted(len(labels), "entry", "entries")
+            if labels.ndim == 1
+            else f"shape {labels.shape}"
+        )
         raise ValueError(f"{who}: groups has {entries}; pass one for each of the {rows} rows.")
     missing = np.asarray(pd.isna(labels))
     if missing.any():
         raise ValueError(
-            f"{who}: labels are missing in groups ({missing.sum()}). Fill them in or drop those rows."
+            f"{who}: labels are missing in groups ({missing.sum()}). Fill them in or drop those "
+            f"rows."
         )
-    return np.asarray(pd.factorize(labels)[0])  # by first appearance, so that the names of groups do not matter
+    # by first appearance, so that the names of groups do not matter
+    return np.asarray(pd.factorize(labels)[0])
 
 
 def conditioned_columns(condition_on: Sequence[Any] | None, table: Table) -> Flags:
@@ -322,19 +384,28 @@ def conditioned_columns(condition_on: Sequence[Any] | None, table: Table) -> Fla
     for column in columns:
         j = column_number(column, table.names, features)
         if j is None:
-            known = listing([repr(name) for name in names]) if names else f"numbers from 0 to {features - 1}"
-            raise ValueError(f"condition_on names {column!r}, which is no column of X: there are {known}.")
+            known = (
+                listing([repr(name) for name in names])
+                if names
+                else f"numbers from 0 to {features - 1}"
+            )
+            raise ValueError(
+                f"condition_on names {column!r}, which is no column of X: there are {known}."
+            )
         conditioned[j] = True
     if features and conditioned.all():
-        raise ValueError("condition_on names all columns of X, so that none is left to test. Name fewer.")
+        raise ValueError(
+            "condition_on names all columns of X, so that none is left to test. Name fewer."
+        )
     return conditioned
 
 
 def keep_conditioned(table: Table, knockoffs: Table, conditioned: Flags) -> Table:
     """Return knockoffs with the columns to condition on as they are in the table.
 
-    Knockoffs of all columns keep their distribution when any features are swapped, also once those of some columns
-    are forgotten. So the others are knockoffs given these columns. A column that is its own knockoff has w = 0.
+    Knockoffs of all columns keep their distribution when any features are swapped, also once those
+    of some columns are forgotten. So the others are knockoffs given these columns. A column that is
+    its own knockoff has w = 0.
     """
     if not conditioned.any():
         return knockoffs

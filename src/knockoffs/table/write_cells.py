@@ -28,7 +28,9 @@ from knockoffs.table.read_cells import (
 
 
 def rounded(codes: Array, precision: Precision) -> Array:
-    """Numbers as they will be once they are written; those beyond the range of a type keep their digits."""
+    """Numbers as they will be once they are written;
+    those beyond the range of a type keep their digits.
+    """
     if precision is None:
         return codes
     if isinstance(precision, int):
@@ -47,29 +49,43 @@ def labels_of(codes: Array, levels: Levels, gap: Any = None) -> NDArray[np.objec
 
 
 def gap_like(cells: NDArray[np.object_]) -> Any:
-    """The object that stands for a missing cell in a column of objects; None where no cell is missing."""
+    """The object that stands for a missing cell in a column of objects;
+    None where no cell is missing.
+    """
     missing = is_missing(cells)
     return cells[missing][0] if missing.any() else None
 
 
 def pandas_column(like: pd.Series[Any], codes: Array, levels: Levels | None) -> pd.Series[Any]:
-    """Return a column of the type of `like`; of a wider type where the numbers do not fit into that."""
+    """Return a column of the type of `like`; of a wider type where the numbers do not fit into
+    that.
+    """
     dtype: Any = like.dtype
     if np.isnan(codes).all() and like.isna().all():
         return like.copy()
     if levels is None:
         of_objects = pd.api.types.is_object_dtype(dtype)
-        decimals = _object_decimals(like, codes) if of_objects else _typed_decimals(numbers_type(dtype), codes)
+        decimals = (
+            _object_decimals(like, codes)
+            if of_objects
+            else _typed_decimals(numbers_type(dtype), codes)
+        )
         if decimals is not None:
             return type(like)(decimals, index=like.index, dtype=dtype)
-        if dtype == np.dtype(bool) and np.isnan(codes).any() and _fits(codes, np.dtype(bool), nullable=True):
-            return type(like)(labels_of(codes, (False, True)), index=like.index)  # booleans with gaps in pandas
+        if (
+            dtype == np.dtype(bool)
+            and np.isnan(codes).any()
+            and _fits(codes, np.dtype(bool), nullable=True)
+        ):
+            # booleans with gaps in pandas
+            return type(like)(labels_of(codes, (False, True)), index=like.index)
         column = type(like)(codes, index=like.index)
         return column.astype(dtype) if _fits_pandas(codes, dtype) else column
     if isinstance(dtype, pd.CategoricalDtype):
         return type(like)(_categorical(codes, levels, dtype), index=like.index)
     gap = gap_like(like.to_numpy()) if pd.api.types.is_object_dtype(dtype) else None
-    if pd.api.types.is_numeric_dtype(dtype) or str(dtype).startswith("null"):  # of a column without any text
+    # of a column without any text
+    if pd.api.types.is_numeric_dtype(dtype) or str(dtype).startswith("null"):
         dtype = None
     if str(dtype).startswith("dictionary<"):
         categories = dtype.__from_arrow__(_dictionary(arrow_dictionary(like), codes, levels))
@@ -126,7 +142,9 @@ def frame_column(like: nw.Series[Any], codes: Array, levels: Levels | None) -> n
 
 
 def _object_decimals(like: pd.Series[Any], codes: Array) -> list[Any] | None:
-    """Numbers as Python's decimals, with the gaps of a column of these; None where it is no such column."""
+    """Numbers as Python's decimals, with the gaps of a column of these;
+    None where it is no such column.
+    """
     cells = like.to_numpy()
     present = cells[~is_missing(cells)]
     if not len(present) or not all(isinstance(cell, Decimal) for cell in present):
@@ -136,16 +154,25 @@ def _object_decimals(like: pd.Series[Any], codes: Array) -> list[Any] | None:
 
 
 def _typed_decimals(dtype: Any, codes: Array) -> list[Any] | None:
-    """Numbers as decimals of a type of polars or pyarrow; None where it is another type, or has too few digits."""
+    """Numbers as decimals of a type of polars or pyarrow; None where it is another type,
+    or has too few digits.
+    """
     decimals = precision_of(dtype)
     if not isinstance(decimals, int):
         return None
     largest = np.abs(codes[~np.isnan(codes)]).max(initial=0)
-    return _written_with(decimals, codes, None) if largest < 10.0 ** (dtype.precision - decimals) else None
+    return (
+        _written_with(decimals, codes, None)
+        if largest < 10.0 ** (dtype.precision - decimals)
+        else None
+    )
 
 
 def _written_with(decimals: int, codes: Array, gap: Any) -> list[Any]:
-    return [gap if np.isnan(code) else Decimal(f"{code:.{max(decimals, 0)}f}") for code in codes.tolist()]
+    return [
+        gap if np.isnan(code) else Decimal(f"{code:.{max(decimals, 0)}f}")
+        for code in codes.tolist()
+    ]
 
 
 def _arrow_column(like: nw.Series[Any], cells: list[Any], dtype: Any) -> nw.Series[Any]:
@@ -154,31 +181,45 @@ def _arrow_column(like: nw.Series[Any], cells: list[Any], dtype: Any) -> nw.Seri
 
 
 def _dictionary(like: Any, codes: Array, levels: Levels) -> Any:
-    """A column of pyarrow's categories that lists the levels of `like`, and others only where they occur."""
+    """A column of pyarrow's categories that lists the levels of `like`,
+    and others only where they occur.
+    """
     dtype, used = like.type, _used(codes, levels)
     others = (level for level in levels if level in used)
     listed = levels if dtype.ordered else tuple(dict.fromkeys((*listed_levels(like), *others)))
     number = {level: k for k, level in enumerate(listed)}
     numbers = [None if np.isnan(code) else number[levels[int(code)]] for code in codes.tolist()]
     of_pandas = isinstance(dtype.value_type, pa.BaseExtensionType)  # such as intervals
-    dictionary = pa.array(pd.array(list(listed))) if of_pandas else pa.array(listed, dtype.value_type)
+    dictionary = (
+        pa.array(pd.array(list(listed))) if of_pandas else pa.array(listed, dtype.value_type)
+    )
     indices = pa.array(numbers, dtype.index_type)
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)])
+    return pa.chunked_array(
+        [pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)]
+    )
 
 
 def fits_array(codes: Array, dtype: Any) -> bool:
     """Return whether numbers fit into an array of this type."""
-    return isinstance(dtype, np.dtype) and dtype.kind in NUMERIC and _fits(codes, dtype, nullable=False)
+    return (
+        isinstance(dtype, np.dtype)
+        and dtype.kind in NUMERIC
+        and _fits(codes, dtype, nullable=False)
+    )
 
 
 def _fits_pandas(codes: Array, dtype: Any) -> bool:
-    nullable = isinstance(dtype, pd.api.extensions.ExtensionDtype) and not isinstance(dtype, pd.SparseDtype)
+    nullable = isinstance(dtype, pd.api.extensions.ExtensionDtype) and not isinstance(
+        dtype, pd.SparseDtype
+    )
     numbers = numbers_type(dtype)
     return isinstance(numbers, np.dtype) and _fits(codes, numbers, nullable=nullable)
 
 
 def _fits(values: Array, dtype: np.dtype[Any], *, nullable: bool) -> bool:
-    """Return whether numbers survive the cast: in range, and whole for whole numbers and booleans."""
+    """Return whether numbers survive the cast: in range,
+    and whole for whole numbers and booleans.
+    """
     missing = np.isnan(values)
     present = values[~missing]
     if dtype.kind == "f":
@@ -187,5 +228,7 @@ def _fits(values: Array, dtype: np.dtype[Any], *, nullable: bool) -> bool:
     if dtype.kind not in "biu" or (missing.any() and not nullable):
         return False
     # The largest number plus one is a power of two, which a float holds exactly.
-    low, beyond = (0, 2) if dtype.kind == "b" else (np.iinfo(dtype).min, float(np.iinfo(dtype).max + 1))
+    low, beyond = (
+        (0, 2) if dtype.kind == "b" else (np.iinfo(dtype).min, float(np.iinfo(dtype).max + 1))
+    )
     return bool(np.all((present == np.rint(present)) & (present >= low) & (present < beyond)))

@@ -1,4 +1,6 @@
-"""Standard units, in which statistics see y and the columns of X whatever units and origins these came with."""
+"""Standard units, in which statistics see y and the columns of X whatever units and origins these
+came with.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,14 @@ import numpy as np
 
 from knockoffs.runtime.arrays import Array, Flags
 
-ROUNDING = 1e-12  # differences below this share of the largest absolute value are taken for rounding errors
+# differences below this share of the largest absolute value are taken for rounding errors
+ROUNDING = 1e-12
 
 
 class Standardised(NamedTuple):
-    """Tables in standard units, and per column the centre and the standard deviation that lead back."""
+    """Tables in standard units, and per column the centre and the standard deviation that lead
+    back.
+    """
 
     tables: tuple[Array, ...]
     centre: Array
@@ -20,19 +25,22 @@ class Standardised(NamedTuple):
 
 
 def standardise(*tables: Array) -> Standardised:
-    """Subtract from every column its mean and divide by its standard deviation, both over all tables together.
+    """Subtract from every column its mean and divide by its standard deviation,
+    both over all tables together.
 
-    A feature and its knockoff, passed as two tables, thus keep a common unit and origin; exchanging them changes
-    no bit of the result, since a sum of two numbers does not depend on their order. Columns that are constant,
-    even if only up to rounding, become 0. Columns are first brought to [-1, 1] by their smallest and largest
-    value, so that no sum overflows, no square underflows, and a distant origin costs no digits.
+    A feature and its knockoff, passed as two tables, thus keep a common unit and origin; exchanging
+    them changes no bit of the result, since a sum of two numbers does not depend on their order.
+    Columns that are constant, even if only up to rounding, become 0. Columns are first brought to
+    [-1, 1] by their smallest and largest value, so that no sum overflows, no square underflows, and
+    a distant origin costs no digits.
     """
     tables = tuple(map(np.ascontiguousarray, tables))  # sums depend on the order in memory
     low = np.min([table.min(0) for table in tables], axis=0)
     high = np.max([table.max(0) for table in tables], axis=0)
     middle, reach = low / 2 + high / 2, high / 2 - low / 2
     divisor = np.where(varies(low, high), reach, np.inf)
-    found = tuple(table - middle for table in tables)  # changed in place from here on: tables may be large
+    # changed in place from here on: tables may be large
+    found = tuple(table - middle for table in tables)
     for table in found:
         np.divide(table, divisor, out=table)
     mean = sum(table.mean(0) for table in found) / len(found)

@@ -1,8 +1,9 @@
 r"""Survival times: when each row was last seen, and whether the event had come by then.
 
-All of it depends on the order of the times alone, so that a monotone transformation of time changes no bit of it.
-The cumulative hazard that rows would have if no feature told anything of y is the Nelson-Aalen estimate
-$\hat H(t) = \sum_{t_k \le t} d_k / n_k$, with $d_k$ events among the $n_k$ rows at risk at time $t_k$.
+All of it depends on the order of the times alone, so that a monotone transformation of time changes
+no bit of it. The cumulative hazard that rows would have if no feature told anything of y is the
+Nelson-Aalen estimate $\hat H(t) = \sum_{t_k \le t} d_k / n_k$, with $d_k$ events among the $n_k$
+rows at risk at time $t_k$.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from knockoffs.table.table import as_numpy
 
 FARTHEST = 200.0  # between log hazards
 HOW = (
-    "Pass a data frame of two columns, the time and whether the event was seen (True or 1; 0 if it is censored), "
-    "or a structured array: np.array(list(zip(died, days)), dtype=[('died', bool), ('days', float)])"
+    "Pass a data frame of two columns, the time and whether the event was seen (True or 1; 0 if "
+    "it is censored), "
+    "or a structured array: np.array(list(zip(died, days)), dtype=[('died', bool), ('days', "
+    "float)])"
 )
 
 # What pandas calls them (pandas.api.types.infer_dtype).
@@ -61,7 +64,9 @@ class Times(NamedTuple):
 
 
 class RiskSets:
-    """Who is at risk at the time of each event, for the Cox model with Breslow's treatment of equal times."""
+    """Who is at risk at the time of each event, for the Cox model with Breslow's treatment of equal
+    times.
+    """
 
     def __init__(self, times: Times) -> None:
         self.event = times.event.astype(np.float64)
@@ -71,21 +76,29 @@ class RiskSets:
         self._events = np.bincount(self._place, self.event)  # at each distinct time
 
     def cumulative_hazard(self, weight: Array) -> Array:
-        """Return Breslow's estimate at the time of each row, of a baseline whose hazard has weight 1."""
+        """Return Breslow's estimate at the time of each row,
+        of a baseline whose hazard has weight 1.
+        """
         return np.cumsum(self._events / self._at_risk(weight))[self._place]
 
     def minus_log_likelihood(self, score: Array) -> float:
-        """Return minus the log of the partial likelihood of scores (log hazard ratios), the sum over events."""
+        """Return minus the log of the partial likelihood of scores (log hazard ratios),
+        the sum over events.
+        """
         logs = np.log(self._at_risk(_weights(score))) + score.max()
         return float(self._events @ logs - self.event @ score)
 
     def residuals(self, score: Array) -> Array:
-        """Return martingale residuals, which are the slope of the log partial likelihood along the scores."""
+        """Return martingale residuals, which are the slope of the log partial likelihood along the
+        scores.
+        """
         weight = _weights(score)
         return self.event - weight * self.cumulative_hazard(weight)
 
     def information(self, z: Array, score: Array) -> Array:
-        """Return minus the second derivative of the log partial likelihood by the coefficients of columns z."""
+        """Return minus the second derivative of the log partial likelihood by the coefficients of
+        columns z.
+        """
         weight = _weights(score)
         total = self._at_risk(weight)
         mean = self._at_risk(weight[:, None] * z) / total[:, None]
@@ -94,7 +107,9 @@ class RiskSets:
         ).T @ mean
 
     def score_residuals(self, z: Array, score: Array) -> Array:
-        """Return each row's part in the slope of the log partial likelihood by the coefficients of columns z."""
+        """Return each row's part in the slope of the log partial likelihood by the coefficients of
+        columns z.
+        """
         weight = _weights(score)
         total = self._at_risk(weight)
         mean = self._at_risk(weight[:, None] * z) / total[:, None]
@@ -108,7 +123,9 @@ class RiskSets:
 
 
 def _weights(score: Array) -> Array:
-    """Hazards in units of the largest; none so small that the sum over the last rows at risk would be 0."""
+    """Hazards in units of the largest; none so small that the sum over the last rows at risk would
+    be 0.
+    """
     return np.exp(np.maximum(score - score.max(), -FARTHEST))
 
 
@@ -119,7 +136,9 @@ class SurvivalCurve(NamedTuple):
     survival: Array
 
     def median(self) -> float | None:
-        """The first time at which at most half are left; None where more than half are to the end."""
+        """The first time at which at most half are left;
+        None where more than half are to the end.
+        """
         below = np.flatnonzero(self.survival <= 0.5)
         return float(self.time[below[0]]) if len(below) else None
 
@@ -133,14 +152,18 @@ def kaplan_meier(times: Times) -> SurvivalCurve:
 
 
 def median_follow_up(times: Times) -> float:
-    """Return the median time under observation: events end it early, so they are taken for censored ones here."""
+    """Return the median time under observation: events end it early,
+    so they are taken for censored ones here.
+    """
     reverse = kaplan_meier(times._replace(event=~times.event))
     middle = reverse.median()
     return float(times.time.max()) if middle is None else middle
 
 
 class _Column(NamedTuple):
-    """A column of y: its cells as numbers (nan for a missing one), whether these are yes and no, and its name."""
+    """A column of y: its cells as numbers (nan for a missing one), whether these are yes and no,
+    and its name.
+    """
 
     cells: Array
     flags: bool
@@ -165,8 +188,8 @@ def holds_times(y: Any, task: str) -> bool:
 def read_times(y: Any, *, rows: int, who: str) -> Times:
     """Read times and events.
 
-    The event is the column of booleans, or else the only one of 0 and 1; the time is the other one, in whatever
-    order they stand.
+    The event is the column of booleans, or else the only one of 0 and 1; the time is the other one,
+    in whatever order they stand.
 
     Parameters
     ----------
@@ -183,7 +206,8 @@ def read_times(y: Any, *, rows: int, who: str) -> Times:
         raise ValueError(f"{who}: y has {held}, and survival times need two. {HOW}.")
     if any(len(column.cells) != rows for column in columns):
         raise ValueError(
-            f"{who}: y has {counted(len(columns[0].cells), 'row')}; pass a time and an event for each of the "
+            f"{who}: y has {counted(len(columns[0].cells), 'row')}; pass a time and an event for "
+            f"each of the "
             f"{rows}."
         )
     event, time = _told_apart(columns, who)
@@ -191,13 +215,15 @@ def read_times(y: Any, *, rows: int, who: str) -> Times:
         missing = int(np.isnan(column.cells).sum())
         if missing:
             raise ValueError(
-                f"{who}: {column.said} has {counted(missing, 'missing value')}. Drop those rows from X and y."
+                f"{who}: {column.said} has {counted(missing, 'missing value')}. Drop those rows "
+                f"from X and y."
             )
     _check_times(time, who)
     seen = event.cells == 1
     if not seen.any():
         raise ValueError(
-            f"{who}: {event.said} says that no row has the event, so there is nothing to explain. Check that "
+            f"{who}: {event.said} says that no row has the event, so there is nothing to explain. "
+            f"Check that "
             "events are coded as True or 1."
         )
     return Times(time.cells, seen, event.name or "event")
@@ -206,18 +232,22 @@ def read_times(y: Any, *, rows: int, who: str) -> Times:
 def _check_times(time: _Column, who: str) -> None:
     if not np.isfinite(time.cells).all():
         raise ValueError(
-            f"{who}: {time.said} has infinite times. For rows without the event pass the time up to which they "
+            f"{who}: {time.said} has infinite times. For rows without the event pass the time up "
+            f"to which they "
             "were observed."
         )
     negative = time.cells[time.cells < 0]
     if len(negative):
         raise ValueError(
-            f"{who}: {time.said} has {counted(len(negative), 'negative time')} (the first is {negative[0]:g}). "
-            "Count time from the start of each row's observation, and drop rows that were not observed."
+            f"{who}: {time.said} has {counted(len(negative), 'negative time')} (the first is "
+            f"{negative[0]:g}). "
+            "Count time from the start of each row's observation, and drop rows that were not "
+            "observed."
         )
     if len(np.unique(time.cells)) == 1:
         raise ValueError(
-            f"{who}: {time.said} is constant ({time.cells[0]:g}), so no event comes before another. Pass the "
+            f"{who}: {time.said} is constant ({time.cells[0]:g}), so no event comes before "
+            f"another. Pass the "
             "event alone as y, as two classes."
         )
 
@@ -229,13 +259,16 @@ def _told_apart(columns: list[_Column], who: str) -> tuple[_Column, _Column]:
     names = " and ".join("without a name" if c.name is None else repr(c.name) for c in columns)
     if sum(may_be) == 2:
         raise ValueError(
-            f"{who}: both columns of y ({names}) could be the event. Make the column of the event boolean, and "
+            f"{who}: both columns of y ({names}) could be the event. Make the column of the event "
+            f"boolean, and "
             "check that of the time."
         )
     if sum(may_be) == 0:
         raise ValueError(
-            f"{who}: y has two columns ({names}), and neither says whether the event was seen: one of them has to "
-            "hold only True and False, or 1 and 0 (where 2 stands for the event, pass COLUMN == 2). For any other "
+            f"{who}: y has two columns ({names}), and neither says whether the event was seen: "
+            f"one of them has to "
+            "hold only True and False, or 1 and 0 (where 2 stands for the event, pass COLUMN == "
+            "2). For any other "
             "target pass one column."
         )
     return columns[may_be.index(True)], columns[may_be.index(False)]
@@ -244,7 +277,10 @@ def _told_apart(columns: list[_Column], who: str) -> tuple[_Column, _Column]:
 def _columns(y: Any, who: str) -> list[_Column]:
     frame, fields = _frame(y), _fields(y)
     if frame is not None:
-        return [_column(str(name), as_numpy(frame.get_column(name).to_native()), who) for name in frame.columns]
+        return [
+            _column(str(name), as_numpy(frame.get_column(name).to_native()), who)
+            for name in frame.columns
+        ]
     if fields is not None:
         return [_column(name, np.asarray(y)[name], who) for name in fields]
     try:
@@ -263,7 +299,8 @@ def _column(name: str | None, cells: NDArray[Any], who: str) -> _Column:
     found = pd.api.types.infer_dtype(present, skipna=True)
     if found.startswith(DURATIONS):
         raise ValueError(
-            f"{who}: {said} holds durations ({found}), not numbers. Pass numbers, such as days: the column "
+            f"{who}: {said} holds durations ({found}), not numbers. Pass numbers, such as days: "
+            f"the column "
             "divided by pd.Timedelta(days=1) in pandas."
         )
     if found.startswith(DATES):
@@ -271,12 +308,17 @@ def _column(name: str | None, cells: NDArray[Any], who: str) -> _Column:
             f"{who}: {said} holds dates, not times. Pass the time from the start of each row's "
             "observation as a number, such as days: (end - start) / pd.Timedelta(days=1) in pandas."
         )
-    flags = len(present) > 0 and all(isinstance(cell, (bool, np.bool_)) for cell in present[:1].tolist())
+    flags = len(present) > 0 and all(
+        isinstance(cell, (bool, np.bool_)) for cell in present[:1].tolist()
+    )
     try:
-        numbers = pd.to_numeric(pd.Series(cells), errors="raise").to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = pd.to_numeric(pd.Series(cells), errors="raise").to_numpy(
+            dtype=np.float64, na_value=np.nan
+        )
     except (TypeError, ValueError):
         raise ValueError(
-            f"{who}: {said} does not hold numbers, nor True and False. Pass times as numbers (such as days "
+            f"{who}: {said} does not hold numbers, nor True and False. Pass times as numbers "
+            f"(such as days "
             "since the start), and events as True and False or 1 and 0."
         ) from None
     return _Column(numbers, flags, name, said)

@@ -21,7 +21,8 @@ from knockoffs.targets.standard_units import varies
 from knockoffs.targets.survival import Times, holds_times, median_follow_up, read_times
 
 Task = Literal["regression", "classification", "survival"]
-ModelTask = Literal["regression", "classification"]  # what models do; a survival target is a quantity to them
+# what models do; a survival target is a quantity to them
+ModelTask = Literal["regression", "classification"]
 
 MOST_CLASSES = 20
 SAID_CLASSES = 4
@@ -40,10 +41,11 @@ class Target(NamedTuple):
     task : {"regression", "classification", "survival"}
         What is to be predicted: a quantity, a class, or the time to an event.
     values : array of shape (rows,)
-        The quantity, the number of the class from 0 on, or martingale residuals: events minus the number to expect
-        by the time of the row, which are large where the event comes early.
+        The quantity, the number of the class from 0 on, or martingale residuals: events minus the
+        number to expect by the time of the row, which are large where the event comes early.
     classes : tuple of str
-        The classes as they stand in y, in the order of their numbers; empty for a quantity and for times.
+        The classes as they stand in y, in the order of their numbers; empty for a quantity and for
+        times.
     name : str or None
         What y is called: the name of the series that was passed.
     times : Times or None
@@ -67,7 +69,8 @@ class Target(NamedTuple):
         vector = _read_vector(y, rows, who)
         if task != "classification" and vector.dtype.kind in "cmMV":
             raise ValueError(
-                f"{who}: y of type {vector.dtype} does not hold real numbers. Pass numbers (such as days since a "
+                f"{who}: y of type {vector.dtype} does not hold real numbers. Pass numbers (such "
+                f"as days since a "
                 "date), or task='classification'."
             )
         if task == "regression" or (task == "auto" and _is_quantity(vector)):
@@ -88,19 +91,29 @@ class Target(NamedTuple):
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The shares of the rows of each class, or of censored rows and of events; empty for a quantity."""
+        """The shares of the rows of each class, or of censored rows and of events;
+        empty for a quantity.
+        """
         if self.times is not None:
             seen = float(self.times.event.mean())
             return 1 - seen, seen
-        return tuple(np.bincount(self.values.astype(int)) / len(self.values)) if self.classes else ()
+        return (
+            tuple(np.bincount(self.values.astype(int)) / len(self.values)) if self.classes else ()
+        )
 
     @property
     def as_given(self) -> tuple[Array, ...]:
         """The columns of y as numbers: times and events, or its values."""
-        return (self.values,) if self.times is None else (self.times.time, self.times.event.astype(np.float64))
+        return (
+            (self.values,)
+            if self.times is None
+            else (self.times.time, self.times.event.astype(np.float64))
+        )
 
     def to_native(self) -> NDArray[Any]:
-        """Return y as it can be passed to a statistic: its values, or a structured array of events and times."""
+        """Return y as it can be passed to a statistic: its values,
+        or a structured array of events and times.
+        """
         if self.times is None:
             return self.values
         fields = np.dtype([("event", bool), ("time", np.float64)])
@@ -114,12 +127,16 @@ class Target(NamedTuple):
         'a quantity: 1 to 9, median 2'
         >>> Target("classification", np.array([0.0, 1.0, 1.0]), ("ill", "well")).described
         '2 classes: ill (1), well (2)'
-        >>> Target.of_times(Times(np.array([1.0, 2.0, 9.0]), np.array([True, True, False]))).described
+        >>> times = Times(np.array([1.0, 2.0, 9.0]), np.array([True, True, False]))
+        >>> Target.of_times(times).described
         '2 of 3 rows have the event, median follow-up 9'
         """
         if self.times is not None:
             events, follow_up = self.times.event.sum(), median_follow_up(self.times)
-            return f"{events:,} of {len(self.values):,} rows have the event, median follow-up {follow_up:.4g}"
+            return (
+                f"{events:,} of {len(self.values):,} rows have the event, median follow-up "
+                f"{follow_up:.4g}"
+            )
         if not self.classes:
             low, middle, high = np.quantile(self.values, (0, 0.5, 1))
             return f"a quantity: {low:.4g} to {high:.4g}, median {middle:.4g}"
@@ -128,7 +145,9 @@ class Target(NamedTuple):
         return f"{len(said)} classes: {listing(said, SAID_CLASSES)}"
 
     def columns(self) -> Array:
-        """Return what a regression explains, `[rows, outputs]`: `values`, or a column of 0 and 1 per class."""
+        """Return what a regression explains, `[rows, outputs]`: `values`,
+        or a column of 0 and 1 per class.
+        """
         if not self.classes:
             return self.values[:, None]
         return (self.values[:, None] == np.arange(len(self.classes))).astype(np.float64)
@@ -144,7 +163,8 @@ def read_inputs(
     groups: Any = None,
     who: str,
 ) -> tuple[Table, Target]:
-    """Read what an estimator is fitted to, and let it remember the names of the columns, as scikit-learn asks.
+    """Read what an estimator is fitted to, and let it remember the names of the columns,
+    as scikit-learn asks.
 
     Parameters
     ----------
@@ -177,13 +197,16 @@ def read_inputs(
 
 
 def task_of(task: TaskChoice, statistic: Any) -> TaskChoice:
-    """Return the task that is asked for, or that the statistic has, so that all speak of the same."""
+    """Return the task that is asked for, or that the statistic has,
+    so that all speak of the same.
+    """
     own: TaskChoice = getattr(statistic, "task", "auto")
     if own == "auto" or task == own:
         return task
     if task != "auto":
         raise ValueError(
-            f"task={task!r} is not valid with a statistic of task={own!r}: w and the check would be about "
+            f"task={task!r} is not valid with a statistic of task={own!r}: w and the check would "
+            f"be about "
             f"different things. Pass task={own!r}, or leave it out of one of them."
         )
     return own
@@ -194,17 +217,24 @@ def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:
     try:
         target = np.asarray(as_numpy(y))
     except ValueError as error:
-        raise ValueError(f"{who}: y is no array ({error}). Pass one value for each of the {rows} rows.") from None
+        raise ValueError(
+            f"{who}: y is no array ({error}). Pass one value for each of the {rows} rows."
+        ) from None
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if target.shape != (rows,):
-        raise ValueError(f"{who}: y has shape {target.shape}; pass one value for each of the {rows} rows.")
+        raise ValueError(
+            f"{who}: y has shape {target.shape}; pass one value for each of the {rows} rows."
+        )
     missing = np.asarray(pd.isna(target))
     if missing.any():
-        raise ValueError(f"{who}: y has {counted(missing.sum(), 'missing value')}. Drop those rows from X and y.")
+        raise ValueError(
+            f"{who}: y has {counted(missing.sum(), 'missing value')}. Drop those rows from X and y."
+        )
     if target.dtype.kind == "O":
         target = pd.Series(target.tolist()).infer_objects().to_numpy()
-        if pd.api.types.infer_dtype(target) in ("decimal", "integer"):  # exact numbers that numpy has no type for
+        # exact numbers that numpy has no type for
+        if pd.api.types.infer_dtype(target) in ("decimal", "integer"):
             target = target.astype(np.float64)
     if target.dtype.kind == "f" and not np.isfinite(target).all():
         raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
@@ -212,15 +242,23 @@ def _read_vector(y: Any, rows: int, who: str) -> NDArray[Any]:
 
 
 def _is_quantity(target: NDArray[Any]) -> bool:
-    """Return whether y is a number, not a class: a fraction, over 20 different whole numbers, or a count.
+    """Return whether y is a number, not a class: a fraction, over 20 different whole numbers,
+    or a count.
 
-    Counts become rare on the way up, classes that are numbered are all frequent enough to be told from others.
+    Counts become rare on the way up, classes that are numbered are all frequent enough to be told
+    from others.
     """
     if target.dtype.kind not in "iuf":
         return False
     values, counts = np.unique(target, return_counts=True)
-    rare = counts.min(initial=LEAST_OF_CLASS) < min(LEAST_OF_CLASS, len(target) / (RARER * max(len(values), 1)))
-    return bool((target != np.rint(target)).any()) or len(values) > MOST_CLASSES or bool(len(values) > 2 and rare)
+    rare = counts.min(initial=LEAST_OF_CLASS) < min(
+        LEAST_OF_CLASS, len(target) / (RARER * max(len(values), 1))
+    )
+    return (
+        bool((target != np.rint(target)).any())
+        or len(values) > MOST_CLASSES
+        or bool(len(values) > 2 and rare)
+    )
 
 
 def _classes(target: NDArray[Any], who: str) -> Array:
@@ -228,19 +266,24 @@ def _classes(target: NDArray[Any], who: str) -> Array:
         classes, codes = np.unique(target, return_inverse=True)
     except TypeError:
         raise ValueError(
-            f"{who}: y holds classes of several types, such as text and numbers. Pass classes of one type, for "
+            f"{who}: y holds classes of several types, such as text and numbers. Pass classes of "
+            f"one type, for "
             "example by y.astype(str)."
         ) from None
     if len(classes) > max(MOST_CLASSES, MOST_DIFFERENT * len(target)):
         numbers = pd.to_numeric(pd.Series(classes), errors="coerce").notna().all()
-        quantity = "Pass task='regression' (--task regression)" if numbers else "Convert it to numbers"
+        quantity = (
+            "Pass task='regression' (--task regression)" if numbers else "Convert it to numbers"
+        )
         raise ValueError(
-            f"{who}: y has {len(classes)} classes in {len(target)} rows, too few rows of each to learn what they "
+            f"{who}: y has {len(classes)} classes in {len(target)} rows, too few rows of each to "
+            f"learn what they "
             f"differ in. {quantity} if it is a quantity, or join classes."
         )
     if len(classes) < 2:
         raise ValueError(
-            f"{who}: y has one class only ({classes.tolist()[0]!r}). Pass rows of at least two classes."
+            f"{who}: y has one class only ({classes.tolist()[0]!r}). Pass rows of at least two "
+            f"classes."
         )
     return codes.astype(np.float64)
 
@@ -256,5 +299,7 @@ def _quantity(target: NDArray[Any], who: str) -> Array:
     if not np.isfinite(values).all():
         raise ValueError(f"{who}: y has infinite values. Drop those rows from X and y.")
     if not varies(values.min(), values.max()):
-        raise ValueError(f"{who}: y is constant ({values[0]:g}) up to rounding. There is nothing to explain.")
+        raise ValueError(
+            f"{who}: y is constant ({values[0]:g}) up to rounding. There is nothing to explain."
+        )
     return values

@@ -25,9 +25,9 @@ COARSE = (10, 50, 100, 150, 200)
 class AutoEncodingKnockoffs(NeuralGenerator):
     """Auto-Encoding Knockoffs (Liu and Zheng 2018), by the settings of the DDLK paper's appendix.
 
-    A variational auto-encoder with Gaussian posterior and likelihood; x̃ is drawn through both. The latent
-    dimension is the one of 10, 20, …, 200 with the best held-out evidence bound, searched from coarse to fine
-    in short fits.
+    A variational auto-encoder with Gaussian posterior and likelihood; x̃ is drawn through both. The
+    latent dimension is the one of 10, 20, …, 200 with the best held-out evidence bound, searched
+    from coarse to fine in short fits.
 
     Parameters
     ----------
@@ -118,7 +118,8 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         return Autoencoder(features, self.latent_, self.hidden, generator)
 
     def _trained_networks(self, columns: int) -> list[Callable[[], nn.Module]]:
-        latent = LATENT[-1] if self.latent == "auto" else int(self.latent)  # the largest that may be tried
+        # the largest that may be tried
+        latent = LATENT[-1] if self.latent == "auto" else int(self.latent)
         return [partial(Autoencoder, columns, latent, self.hidden, torch.Generator())]
 
     def _prepare(self, x: Tensor, held_out: Tensor, rng: np.random.Generator) -> None:
@@ -131,9 +132,12 @@ class AutoEncodingKnockoffs(NeuralGenerator):
 
         def loss_of(latent: int) -> float:
             if latent not in found:
-                trial = np.random.default_rng(seed)  # the same for all, so that only the dimension differs
+                # the same for all, so that only the dimension differs
+                trial = np.random.default_rng(seed)
                 self.latent_ = latent
-                network = self._network(x.shape[1], torch_generator(trial, torch.device("cpu"))).to(x.device)
+                network = self._network(x.shape[1], torch_generator(trial, torch.device("cpu"))).to(
+                    x.device
+                )
                 history = self._fit_network(
                     network, x, held_out, trial, self.search_epochs, f"search, {latent} latent"
                 )
@@ -146,7 +150,9 @@ class AutoEncodingKnockoffs(NeuralGenerator):
         self.latent_ = best
         self.search_ = [[k, found[k]] for k in sorted(found)]
 
-    def _train(self, network: Any, x: Tensor, held_out: Tensor, rng: np.random.Generator) -> list[History]:
+    def _train(
+        self, network: Any, x: Tensor, held_out: Tensor, rng: np.random.Generator
+    ) -> list[History]:
         return [self._fit_network(network, x, held_out, rng, self.epochs, "auto-encoder")]
 
     def _fit_network(
@@ -178,9 +184,13 @@ class AutoEncodingKnockoffs(NeuralGenerator):
 
 
 class Autoencoder(nn.Module):
-    r"""Posterior $q(z \mid x) = \mathcal N(\mu_z(x), \sigma_z(x)^2)$, likelihood $p(x \mid z)$ likewise."""
+    r"""Posterior $q(z \mid x) = \mathcal N(\mu_z(x), \sigma_z(x)^2)$,
+    likelihood $p(x \mid z)$ likewise.
+    """
 
-    def __init__(self, features: int, latent: int, hidden: Sequence[int], generator: torch.Generator) -> None:
+    def __init__(
+        self, features: int, latent: int, hidden: Sequence[int], generator: torch.Generator
+    ) -> None:
         super().__init__()
         self.latent = latent
         self.noise = latent + features
@@ -197,9 +207,15 @@ class Autoencoder(nn.Module):
         """Minus the evidence lower bound of each row, with one draw of z."""
         mean, log_deviation = self.z_mean(x), _bounded(self.z_log_deviation(x))
         z = mean + log_deviation.exp() * noise[:, : self.latent]
-        divergence = 0.5 * (mean.square() + (2 * log_deviation).exp() - 1).sum(1) - log_deviation.sum(1)
+        divergence = 0.5 * (mean.square() + (2 * log_deviation).exp() - 1).sum(
+            1
+        ) - log_deviation.sum(1)
         location, log_scale = self.x_mean(z), _bounded(self.x_log_deviation(z))
-        error = 0.5 * ((x - location) * (-log_scale).exp()).square() + log_scale + 0.5 * math.log(2 * math.pi)
+        error = (
+            0.5 * ((x - location) * (-log_scale).exp()).square()
+            + log_scale
+            + 0.5 * math.log(2 * math.pi)
+        )
         return error.sum(1) + divergence
 
 

@@ -24,11 +24,12 @@ from knockoffs.runtime.randomness import RandomState, torch_generator
 
 
 class DeepKnockoffs(NeuralGenerator):
-    """Deep Knockoffs (Romano, Sesia and Candès 2018): a network of x and noise, trained to make moments agree.
+    """Deep Knockoffs (Romano, Sesia and Candès 2018): a network of x and noise,
+    trained to make moments agree.
 
-    The loss is the maximum mean discrepancy between [x, x̃] and its full swap and a random swap (a mixture of
-    Gaussian kernels), plus differences of means and covariances under the swap, plus the distance of each
-    corr(x_j, x̃_j) from its least possible value (that of SDP knockoffs).
+    The loss is the maximum mean discrepancy between [x, x̃] and its full swap and a random swap (a
+    mixture of Gaussian kernels), plus differences of means and covariances under the swap, plus the
+    distance of each corr(x_j, x̃_j) from its least possible value (that of SDP knockoffs).
 
     Parameters
     ----------
@@ -119,9 +120,15 @@ class DeepKnockoffs(NeuralGenerator):
 
     def _fit_memory(self, rows: int, columns: int) -> float:
         batch = min(self.batch_size, rows)
-        kernels = FLOAT32 * 6 * 16 * (batch // 2) ** 2  # six kernels of eight bandwidths each, and their gradients
+        # six kernels of eight bandwidths each, and their gradients
+        kernels = FLOAT32 * 6 * 16 * (batch // 2) ** 2
         covariances = FLOAT32 * 16 * columns**2
-        return super()._fit_memory(rows, columns) + gaussian_memory(rows, columns) + kernels + covariances
+        return (
+            super()._fit_memory(rows, columns)
+            + gaussian_memory(rows, columns)
+            + kernels
+            + covariances
+        )
 
     def _train(
         self,

@@ -24,10 +24,11 @@ from knockoffs.runtime.randomness import RandomState, torch_generator
 class KnockoffGAN(NeuralGenerator):
     """KnockoffGAN (Jordon, Yoon and van der Schaar 2019): a generator against three opponents.
 
-    A discriminator guesses which coordinates of [x, x̃] were swapped, with a hint; a Wasserstein critic
-    distinguishes the distribution of x̃ from that of x; and d small networks measure how much x̃_j says about
-    x_j, which the generator lowers for power. The last weights are kept (their running mean); `history_` holds
-    how visible swaps are on held-out rows, by maximum mean discrepancy.
+    A discriminator guesses which coordinates of [x, x̃] were swapped, with a hint; a Wasserstein
+    critic distinguishes the distribution of x̃ from that of x; and d small networks measure how
+    much x̃_j says about x_j, which the generator lowers for power. The last weights are kept (their
+    running mean); `history_` holds how visible swaps are on held-out rows, by maximum mean
+    discrepancy.
 
     Parameters
     ----------
@@ -36,7 +37,8 @@ class KnockoffGAN(NeuralGenerator):
     decorrelation : float, default=0.3
         Weight of the dependence between x_j and x̃_j (μ of the paper).
     hidden : int or None, default=None
-        Width of the two hidden layers of every network; None for the number of columns, at least 64.
+        Width of the two hidden layers of every network; None for the number of columns, at least
+        64.
     hint : float, default=0.5
         Share of coordinates whose swap the discriminator is told.
     opponent_steps : int, default=2
@@ -166,7 +168,9 @@ class KnockoffGAN(NeuralGenerator):
                 with torch.no_grad():
                     x_tilde = draw(rows)
                 loss = (
-                    swap_is_seen(rows, x_tilde) + critic.loss(rows, x_tilde, generator) - dependence(rows, x_tilde)
+                    swap_is_seen(rows, x_tilde)
+                    + critic.loss(rows, x_tilde, generator)
+                    - dependence(rows, x_tilde)
                 )
                 opponents_optimiser.minimise(loss)
             x_tilde = draw(rows)
@@ -185,7 +189,9 @@ class KnockoffGAN(NeuralGenerator):
         def validate() -> float:
             return kernel_swap_loss(held_out, network(held_out, kept), kept_coins).item()
 
-        schedule = Schedule(self.epochs, self.batch_size, self.epochs, self.averaging, keep_last=True)
+        schedule = Schedule(
+            self.epochs, self.batch_size, self.epochs, self.averaging, keep_last=True
+        )
         return [train(network, "adversarial", len(x), step, validate, schedule, generator)]
 
 
@@ -193,7 +199,9 @@ GRADIENT_PENALTY = 10.0
 
 
 class SwapDiscriminator(nn.Module):
-    """Tells of [u, ũ] which coordinates were swapped, given the truth for some of them as a hint."""
+    """Tells of [u, ũ] which coordinates were swapped,
+    given the truth for some of them as a hint.
+    """
 
     def __init__(self, features: int, hidden: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -226,7 +234,9 @@ class Critic(nn.Module):
 
 
 class DependenceBounds(nn.Module):
-    """d small networks, each a lower bound on the mutual information of x_j and x̃_j (Belghazi et al. 2018)."""
+    """d small networks, each a lower bound on the mutual information of x_j and x̃_j (Belghazi et
+    al. 2018).
+    """
 
     def __init__(self, features: int, hidden: int, generator: torch.Generator) -> None:
         super().__init__()

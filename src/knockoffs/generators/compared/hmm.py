@@ -25,10 +25,10 @@ MOST_VALUES = 50
 class HMMKnockoffs(RowwiseGenerator):
     """Hidden Markov model knockoffs (Sesia, Sabatti and Candès 2017).
 
-    Columns are places along a chain of hidden states, in their order in the table. A row's states are drawn
-    from their posterior (forward filtering, backward sampling), a knockoff of that Markov chain is drawn state
-    by state, and the knockoff row from the emissions of the knockoff states. Exact where the rows follow the
-    model.
+    Columns are places along a chain of hidden states, in their order in the table. A row's states
+    are drawn from their posterior (forward filtering, backward sampling), a knockoff of that Markov
+    chain is drawn state by state, and the knockoff row from the emissions of the knockoff states.
+    Exact where the rows follow the model.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class HMMKnockoffs(RowwiseGenerator):
     iterations : int, default=100
         The most iterations of the EM algorithm.
     model : HiddenMarkovModel, default=None
-        The model itself where it is known, for tables without constant or duplicated columns; categorical codes
-        count the values of a column in ascending order.
+        The model itself where it is known, for tables without constant or duplicated columns;
+        categorical codes count the values of a column in ascending order.
     random_state : int, numpy Generator or None, default=None
         Seed; the same seed gives the same knockoffs on the same machine.
 
@@ -96,23 +96,29 @@ class HMMKnockoffs(RowwiseGenerator):
             self.model_ = self.model
             return
         values = int(core.max()) + 1 if self._handles_discrete else None
-        self.model_, self.log_likelihood_ = fit_hmm(core, self.states, values, iterations=self.iterations, rng=rng)
+        self.model_, self.log_likelihood_ = fit_hmm(
+            core, self.states, values, iterations=self.iterations, rng=rng
+        )
 
     def _fit_memory(self, rows: int, columns: int) -> float:
-        # For each cell and state: log-likelihoods, filtered and smoothed probabilities, and what they come from.
+        # For each cell and state: log-likelihoods, filtered and smoothed probabilities, and what
+        # they come from.
         return FLOAT64 * columns * (8 * rows * self.states + 6 * self.states**2)
 
     def _sample(self, core: Array, rng: np.random.Generator) -> Array:
         for_states, for_chain, for_emissions = rng.spawn(3)
         z = self.model_.draw_states(core, for_states.random(core.shape))
-        z_tilde = markov_knockoffs(self.model_.initial, self.model_.transitions, z, for_chain.random(core.shape))
+        z_tilde = markov_knockoffs(
+            self.model_.initial, self.model_.transitions, z, for_chain.random(core.shape)
+        )
         return self.model_.emissions.draw(z_tilde, for_emissions).astype(np.float64)
 
     def _require_few_values(self) -> None:
         for j, unit in enumerate(self.encoding_.units):
             if isinstance(unit, Exact) and len(unit.values) > MOST_VALUES:
                 raise ValueError(
-                    f"{column_name(self._names, j)} has more than {MOST_VALUES} values, too many for "
+                    f"{column_name(self._names, j)} has more than {MOST_VALUES} values, too many "
+                    f"for "
                     'emissions="categorical". Pass emissions="gaussian".'
                 )
 
@@ -121,8 +127,10 @@ class HMMKnockoffs(RowwiseGenerator):
         categorical = isinstance(model.emissions, CategoricalEmissions)
         if len(model.transitions) != places - 1 or categorical != self._handles_discrete:
             raise ValueError(
-                f"model has {len(model.transitions) + 1} places with {type(model.emissions).__name__}; the table "
-                f"has {places} columns that vary and differ; emissions={self.emissions!r}. Pass a model that fits."
+                f"model has {len(model.transitions) + 1} places with "
+                f"{type(model.emissions).__name__}; the table "
+                f"has {places} columns that vary and differ; emissions={self.emissions!r}. Pass a "
+                f"model that fits."
             )
         model.require_distributions()
         if isinstance(model.emissions, CategoricalEmissions):
@@ -133,12 +141,17 @@ class HMMKnockoffs(RowwiseGenerator):
         for chance, j in zip(emissions.chance, self.encoding_.unit, strict=True):
             unit = self.encoding_.units[j]
             count = len(unit.values) if isinstance(unit, Exact) else 0
-            if chance.shape[1] < count or chance[:, count:].any() or not chance[:, :count].any(0).all():
+            if (
+                chance.shape[1] < count
+                or chance[:, count:].any()
+                or not chance[:, :count].any(0).all()
+            ):
                 place = np.flatnonzero(self.encoding_.unit == j)[0] + 1
                 raise ValueError(
                     f"model has {np.count_nonzero(chance.any(0))} values at place {place}, "
                     f"{column_name(self._names, j)} has {count}. "
-                    "Fit on rows with all values of the model, or pass a model of the values in the table."
+                    "Fit on rows with all values of the model, or pass a model of the values in "
+                    "the table."
                 )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

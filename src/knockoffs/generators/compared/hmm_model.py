@@ -30,7 +30,9 @@ class GaussianEmissions:
 
     def draw(self, states: Indices, rng: np.random.Generator) -> Array:
         place = np.arange(states.shape[1])
-        return self.mean[place, states] + self.deviation[place, states] * rng.standard_normal(states.shape)
+        return self.mean[place, states] + self.deviation[place, states] * rng.standard_normal(
+            states.shape
+        )
 
     def update(self, x: Array, chance: Array) -> GaussianEmissions:
         weight = chance.sum(0) + 1e-10
@@ -55,12 +57,15 @@ class CategoricalEmissions:
 
     def draw(self, states: Indices, rng: np.random.Generator) -> Array:
         uniform = rng.random(states.shape)
-        places = [draw_states(self.chance[j][states[:, j]], uniform[:, j]) for j in range(states.shape[1])]
+        places = [
+            draw_states(self.chance[j][states[:, j]], uniform[:, j]) for j in range(states.shape[1])
+        ]
         return np.stack(places, axis=1).astype(np.float64)
 
     def update(self, x: Array, chance: Array) -> CategoricalEmissions:
         counts = np.stack(
-            [np.einsum("nd,ndk->dk", x == code, chance) for code in range(self.chance.shape[2])], axis=2
+            [np.einsum("nd,ndk->dk", x == code, chance) for code in range(self.chance.shape[2])],
+            axis=2,
         )
         counts = np.where(self.chance > 0, counts + PSEUDO_COUNT / counts.shape[2], 0.0)
         return CategoricalEmissions(counts / counts.sum(2, keepdims=True))
@@ -68,22 +73,30 @@ class CategoricalEmissions:
 
 @dataclass(frozen=True, eq=False)
 class HiddenMarkovModel:
-    """Hidden states along the columns: distribution of the first, transitions between neighbours, emissions."""
+    """Hidden states along the columns: distribution of the first, transitions between neighbours,
+    emissions.
+    """
 
     initial: Array  # [K]
     transitions: Array  # [d - 1, K, K]: from, to
     emissions: GaussianEmissions | CategoricalEmissions
 
     def require_distributions(self) -> None:
-        """Raise an error for probabilities that do not add up to 1 and for standard deviations of 0 or less."""
+        """Raise an error for probabilities that do not add up to 1 and for standard deviations of 0
+        or less.
+        """
         probabilities = {"initial": self.initial, "transitions": self.transitions}
         if isinstance(self.emissions, CategoricalEmissions):
             probabilities["emissions.chance"] = self.emissions.chance
         elif not (self.emissions.deviation > 0).all():
-            raise ValueError("model: emissions.deviation must be above 0 at every place and in every state.")
+            raise ValueError(
+                "model: emissions.deviation must be above 0 at every place and in every state."
+            )
         for name, array in probabilities.items():
             if not ((array >= 0).all() and np.allclose(array.sum(-1), 1, atol=1e-6)):
-                raise ValueError(f"model: the probabilities in {name} must be at least 0 and add up to 1.")
+                raise ValueError(
+                    f"model: the probabilities in {name} must be at least 0 and add up to 1."
+                )
 
     def draw_states(self, x: Array, uniform: Array) -> Indices:
         """States of each row from their posterior: forward filtering, backward sampling."""
@@ -113,9 +126,13 @@ class HiddenMarkovModel:
         transitions = take("transitions", (places - 1, states, states))
         if "emissions.chance" in arrays:
             return cls(
-                initial, transitions, CategoricalEmissions(take("emissions.chance", (places, states, None)))
+                initial,
+                transitions,
+                CategoricalEmissions(take("emissions.chance", (places, states, None))),
             )
-        mean, deviation = (take(f"emissions.{name}", (places, states)) for name in ("mean", "deviation"))
+        mean, deviation = (
+            take(f"emissions.{name}", (places, states)) for name in ("mean", "deviation")
+        )
         return cls(initial, transitions, GaussianEmissions(mean, deviation))
 
 
@@ -126,9 +143,16 @@ class _Posterior(NamedTuple):
 
 
 def fit_hmm(
-    x: Array, states: int, values: int | None, *, iterations: int, rng: np.random.Generator, tol: float = 1e-5
+    x: Array,
+    states: int,
+    values: int | None,
+    *,
+    iterations: int,
+    rng: np.random.Generator,
+    tol: float = 1e-5,
 ) -> tuple[HiddenMarkovModel, list[float]]:
-    """EM from a start by quantiles of each column; categorical with `values` codes, or Gaussian for None.
+    """EM from a start by quantiles of each column; categorical with `values` codes,
+    or Gaussian for None.
 
     Returns the model and the mean log-likelihood per row after each iteration.
     """
@@ -149,9 +173,14 @@ def fit_hmm(
     return model, path
 
 
-def _start(x: Array, states: int, values: int | None, rng: np.random.Generator) -> HiddenMarkovModel:
-    """Each column cut into as many quantile groups as there are states; transitions counted between neighbours."""
-    rank = (x + 1e-6 * x.std(0) * rng.standard_normal(x.shape)).argsort(0).argsort(0)  # ties broken at random
+def _start(
+    x: Array, states: int, values: int | None, rng: np.random.Generator
+) -> HiddenMarkovModel:
+    """Each column cut into as many quantile groups as there are states;
+    transitions counted between neighbours.
+    """
+    # ties broken at random
+    rank = (x + 1e-6 * x.std(0) * rng.standard_normal(x.shape)).argsort(0).argsort(0)
     group = rank * states // len(x)
     chance = 0.9 * (group[:, :, None] == np.arange(states)) + 0.1 / states
     pairs = np.einsum("ndk,ndl->dkl", chance[:, :-1], chance[:, 1:])
@@ -160,10 +189,14 @@ def _start(x: Array, states: int, values: int | None, rng: np.random.Generator) 
         return _model(chance, pairs, emissions.update(x, chance))
     seen = np.stack([(x == code).any(0) for code in range(values)], axis=1)  # [d, V]
     flat = np.repeat(seen[:, None, :].astype(np.float64), states, axis=1)
-    return _model(chance, pairs, CategoricalEmissions(flat / flat.sum(2, keepdims=True)).update(x, chance))
+    return _model(
+        chance, pairs, CategoricalEmissions(flat / flat.sum(2, keepdims=True)).update(x, chance)
+    )
 
 
-def _model(chance: Array, pairs: Array, emissions: GaussianEmissions | CategoricalEmissions) -> HiddenMarkovModel:
+def _model(
+    chance: Array, pairs: Array, emissions: GaussianEmissions | CategoricalEmissions
+) -> HiddenMarkovModel:
     return HiddenMarkovModel(chance[:, 0].mean(0), pairs / pairs.sum(2, keepdims=True), emissions)
 
 
@@ -178,7 +211,8 @@ def _filter(model: HiddenMarkovModel, log_likelihoods: Array) -> tuple[Array, Ar
         if not np.isfinite(largest).all():
             row = int(np.flatnonzero(~np.isfinite(largest[:, 0]))[0])
             raise ValueError(
-                f"row {row + 1} has a value at place {j + 1} that the hidden Markov model rules out. "
+                f"row {row + 1} has a value at place {j + 1} that the hidden Markov model rules "
+                f"out. "
                 "Correct it, or pass a model that allows it."
             )
         joint = np.exp(joint - largest)

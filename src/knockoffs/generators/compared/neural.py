@@ -1,4 +1,6 @@
-"""Generators that are one network from x and noise to x̃: devices, scaling, model files, signs of collapse."""
+"""Generators that are one network from x and noise to x̃: devices, scaling, model files,
+signs of collapse.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from knockoffs.density.hardware import in_chunks
 from knockoffs.density.training import History
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.rows import split_rows
-from knockoffs.generators.saved_networks import network_arrays, restore_history, restore_network, training_memory
+from knockoffs.generators.saved_networks import (
+    network_arrays,
+    restore_history,
+    restore_network,
+    training_memory,
+)
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.checks import check_count, check_fraction, check_number
@@ -98,14 +105,17 @@ class NeuralGenerator(RowwiseGenerator):
         train, held_out = split_rows(core, self.validation_fraction, rng)
         if len(held_out) < self._fewest_held_out:
             raise ValueError(
-                f"validation_fraction={self.validation_fraction} holds out {len(held_out)} of {len(core)} rows; "
+                f"validation_fraction={self.validation_fraction} holds out {len(held_out)} of "
+                f"{len(core)} rows; "
                 f"at least {self._fewest_held_out} are needed. Raise it or collect more rows."
             )
         self.mean_, self.deviation_ = train.mean(0), train.std(0)
         x, x_held_out = self._standardised(train), self._standardised(held_out)
         with progress_bars(self.progress):
             self._prepare(x, x_held_out, rng)
-            self._sampler = self._network(core.shape[1], torch_generator(rng, torch.device("cpu"))).to(device)
+            self._sampler = self._network(
+                core.shape[1], torch_generator(rng, torch.device("cpu"))
+            ).to(device)
             self.history_ = self._train(self._sampler, x, x_held_out, rng)
         self._sampler.eval()
         self._warn_of_failure(core, rng)
@@ -127,17 +137,21 @@ class NeuralGenerator(RowwiseGenerator):
         if len(collapsed):
             which = listing([self._name_of_internal(j) for j in collapsed])
             problem = (
-                f"{which}: the knockoffs collapsed to less than {COLLAPSED:g} of the spread of the data "
+                f"{which}: the knockoffs collapsed to less than {COLLAPSED:g} of the spread of "
+                f"the data "
                 f"(smallest share {spread.min():.2g})"
             )
         elif (spread > EXPLODED).any():
-            problem = f"the knockoffs scatter over up to {spread.max():.2g} times the spread of the data"
+            problem = (
+                f"the knockoffs scatter over up to {spread.max():.2g} times the spread of the data"
+            )
         elif self.history_[-1].best_epoch == 0:
             problem = "training did not improve on its random start on held-out rows"
         else:
             return
         caution(
-            f"{problem}. Do not use them; lower learning_rate, train longer, or use another generator. history_ "
+            f"{problem}. Do not use them; lower learning_rate, train longer, or use another "
+            f"generator. history_ "
             "holds the losses."
         )
 
@@ -149,13 +163,16 @@ class NeuralGenerator(RowwiseGenerator):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         columns = self._modelled_count
-        self.mean_, self.deviation_ = (take_array(arrays, name, (columns,)) for name in ("mean", "deviation"))
+        self.mean_, self.deviation_ = (
+            take_array(arrays, name, (columns,)) for name in ("mean", "deviation")
+        )
         if self.deviation_.min() <= 0:
             raise ValueError("the array 'deviation' has standard deviations that are not above 0")
         self.history_ = restore_history(header["history"])
         for name, kind in self._extra_types.items():
             setattr(self, name, as_type(kind, header[name], name))
-        hidden = self.get_params(deep=False)["hidden"]  # a tuple of widths; other values stand for few layers
+        # a tuple of widths; other values stand for few layers
+        hidden = self.get_params(deep=False)["hidden"]
         self._sampler = restore_network(
             partial(self._network, columns, torch.Generator()),
             "network",

@@ -14,15 +14,20 @@ from knockoffs.density.swaps import swap
 
 def dense(fan_in: int, fan_out: int, generator: torch.Generator) -> nn.Linear:
     """A linear layer whose weights come from `generator`, not from the global one."""
-    with torch.device("meta"):  # made without its weights, which would come from the global generator
+    # made without its weights, which would come from the global generator
+    with torch.device("meta"):
         layer = nn.Linear(fan_in, fan_out)
     bound = 1 / math.sqrt(fan_in)
-    layer.weight = nn.Parameter(torch.empty(fan_out, fan_in).uniform_(-bound, bound, generator=generator))
+    layer.weight = nn.Parameter(
+        torch.empty(fan_out, fan_in).uniform_(-bound, bound, generator=generator)
+    )
     layer.bias = nn.Parameter(torch.empty(fan_out).uniform_(-bound, bound, generator=generator))
     return layer
 
 
-def mlp(widths: Sequence[int], activation: type[nn.Module], generator: torch.Generator) -> nn.Sequential:
+def mlp(
+    widths: Sequence[int], activation: type[nn.Module], generator: torch.Generator
+) -> nn.Sequential:
     """Linear layers of these widths with the activation between them."""
     layers: list[nn.Module] = []
     for fan_in, fan_out in pairwise(widths):
@@ -55,7 +60,9 @@ BANDWIDTHS = 8  # 1, 2, 4, …, 128, as in Deep Knockoffs
 
 
 def rbf_mixture(x: Tensor, y: Tensor, widest: float) -> Tensor:
-    r"""Mean over bandwidths ξ of $\exp(-\|x_i - y_j\|^2 / 2\xi^2)$, where ξ halves from `widest` on."""
+    r"""Mean over bandwidths ξ of $\exp(-\|x_i - y_j\|^2 / 2\xi^2)$,
+    where ξ halves from `widest` on.
+    """
     kernel = torch.exp(-torch.cdist(x, y).square() / (2 * widest**2))
     total = kernel
     for _ in range(BANDWIDTHS - 1):
@@ -75,7 +82,9 @@ def mean_discrepancy(x: Tensor, y: Tensor, widest: float = 128.0) -> Tensor:
 
 
 def kernel_swap_loss(x: Tensor, x_tilde: Tensor, coins: Tensor) -> Tensor:
-    """Mean discrepancies between half of the rows and the others with all, and with some, columns swapped."""
+    """Mean discrepancies between half of the rows and the others with all, and with some,
+    columns swapped.
+    """
     half = len(x) // 2
     first = torch.cat([x[:half], x_tilde[:half]], 1)
     rest, rest_tilde = x[half : 2 * half], x_tilde[half : 2 * half]
@@ -88,11 +97,17 @@ def covariances(x: Tensor, x_tilde: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """cov(x), cov(x̃) and cov(x, x̃) of the rows at hand."""
     centred, centred_tilde = x - x.mean(0), x_tilde - x_tilde.mean(0)
     rows = len(x)
-    return centred.T @ centred / rows, centred_tilde.T @ centred_tilde / rows, centred.T @ centred_tilde / rows
+    return (
+        centred.T @ centred / rows,
+        centred_tilde.T @ centred_tilde / rows,
+        centred.T @ centred_tilde / rows,
+    )
 
 
 def second_order_loss(x: Tensor, x_tilde: Tensor) -> Tensor:
-    """Squared differences of means, of covariances, and of cov(x, x̃) off its diagonal, each as a share."""
+    """Squared differences of means, of covariances, and of cov(x, x̃) off its diagonal,
+    each as a share.
+    """
     own, other, between = covariances(x, x_tilde)
     size = own.square().sum()
     off_diagonal = own - between
@@ -102,5 +117,7 @@ def second_order_loss(x: Tensor, x_tilde: Tensor) -> Tensor:
 
 
 def correlation_loss(x: Tensor, x_tilde: Tensor, target: Tensor) -> Tensor:
-    """Squared distance of each corr(x_j, x̃_j) from its target, summed; columns of x have variance one."""
+    """Squared distance of each corr(x_j, x̃_j) from its target, summed;
+    columns of x have variance one.
+    """
     return (covariances(x, x_tilde)[2].diagonal() - target).square().sum()
