@@ -94,7 +94,7 @@ def as_type(kind: Any, value: Any, name: str) -> Any:
         return _as_any_of(parts, value, name)
     if origin in (list, tuple) and isinstance(value, list):
         return origin(as_type(parts[0], item, name) for item in value)
-    if origin is np.ndarray and isinstance(value, np.ndarray):
+    if kind in _HELD_AS and isinstance(value, np.ndarray):
         return _as_array(kind, value, name)
     if is_dataclass(kind):
         return as_record(kind, value)  # pyrefly: ignore[bad-argument-type]
