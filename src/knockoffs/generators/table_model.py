@@ -411,7 +411,7 @@ class TableModel(BaseEstimator):
 
     def _warn_of_determined(self, varied: Flags, recoded: Indices) -> None:
         """Warn of features that follow from others, by relations that `relations.py` or
-        `recoded.py` has found.
+        `dependence.py` has found.
         """
         in_relation = ~self.modelled_ | np.isin(self.encoding_.alike, recoded)
         determined = np.flatnonzero(varied & in_relation & self.encoding_.copied)

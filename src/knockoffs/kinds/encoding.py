@@ -118,7 +118,7 @@ class TableEncoding:
         One per feature. A feature without internal columns is copied: its only valid knockoff is a
         copy.
     alike : array of int
-        Per feature the first one that is equal to it or a function of it (`recoded.py`), mostly
+        Per feature the first one that is equal to it or a function of it (`dependence.py`), mostly
         itself.
     contexts : tuple of Context
         Classes of rows that knockoffs keep. Each has internal columns behind those of the features.

@@ -41,8 +41,8 @@ def require_model(estimator: Any) -> None:
     """Find out whether the package of a model that is known by name is installed."""
     if isinstance(estimator, str) and estimator == "lightgbm" and find_spec("lightgbm") is None:
         raise ImportError(
-            'estimator="lightgbm" needs the package lightgbm: pip install "knockoffs[lightgbm]", or '
-            'pass "boosting".'
+            'estimator="lightgbm" needs the package lightgbm: '
+            'pip install "knockoffs[lightgbm]", or pass "boosting".'
         )
 
 

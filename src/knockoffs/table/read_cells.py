@@ -1,4 +1,4 @@
-"""The cells of a column as numbers; `columns.py` leads back.
+"""The cells of a column as numbers; `write_cells.py` leads back.
 
 A quantity is read as it is, a boolean as 0 or 1, a level of a text or category column as its
 number, and a missing cell as nan.

@@ -1,4 +1,4 @@
-"""Numbers as the cells of a column like another one: the way back from what `cells.py` reads."""
+"""Numbers as the cells of a column like another one: the way back from `read_cells.py`."""
 
 from __future__ import annotations
 
