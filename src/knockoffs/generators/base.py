@@ -7,14 +7,12 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.generators.saved_table import restore_table, table_state
@@ -25,7 +23,7 @@ from knockoffs.runtime.memory import require_memory
 from knockoffs.runtime.model_files import read_model, refuse_damaged, write_model
 from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.schema.schema import FeatureGroups, Kind
+from knockoffs.schema.schema import FeatureGroups, Kind, Schema
 from knockoffs.schema.words import listing
 from knockoffs.table.table import Table
 
@@ -123,8 +121,33 @@ class KnockoffGenerator(SavedModel):
     """A generator of knockoffs, with `fit` and `sample`: it learns from X alone,
     never from a response.
 
-    Subclass `RowwiseGenerator` to write one of your own.
+    Subclass `RowwiseGenerator` to write one of your own, and declare what it can do: `name` is what
+    the selector and the command line know it by (`register_generator` makes it known), and
+    `variants` are further names with the settings that each stands for. `cost` and `stages` are
+    for progress bars: the time of a fit relative to that of a lasso, and the stages that it
+    reports.
     """
+
+    name: ClassVar[str]
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    knows_groups: ClassVar[bool] = False  # of rows, which it then draws together
+    reads_tables: ClassVar[bool] = True  # of this package, and returns such ones
+    exchangeable: ClassVar[bool] = True  # by Gaussian knockoffs, which a check tries instead
+    has_densities: ClassVar[bool] = False  # of its pairs [x, x̃]: it has `swap_pairs` then
+    needs_torch: ClassVar[bool] = False
+    cost: ClassVar[float] = 12.0
+    stages: ClassVar[int] = 4
+    swap_probability_: Any = None
+    history_: Sequence[Any] = ()
+
+    @property
+    def fitted_schema(self) -> Schema | None:
+        """What the fit has learned of the columns; None before a fit."""
+        return self.schema_ if self.__sklearn_is_fitted__() else None
+
+    def of_rows(self) -> KnockoffGenerator:
+        """Return the generator of single rows: the one inside of a generator of groups."""
+        return self
 
     def _as_table(self, X: Any, table: Table, drawn: Array) -> Any:
         """Drawn internal columns as a table like X, whose cells `table` holds."""
@@ -263,18 +286,6 @@ class RowwiseGenerator(KnockoffGenerator):
     def _sample(self, core: Array, rng: np.random.Generator) -> Array: ...
 
 
-def is_generator(part: Any) -> bool:
-    """Return whether knockoffs are drawn by `sample`, also by classes of others,
-    and not by calling a function.
-    """
-    return hasattr(part, "sample")
-
-
-def unfrozen(generator: Any) -> Any:
-    """Return the generator inside of a `FrozenEstimator`, and anything else as it is."""
-    return generator.estimator if isinstance(generator, FrozenEstimator) else generator
-
-
 class _Streams(NamedTuple):
     """The randomness of draws for some rows after the other: of latents,
     and of the noise of each part.
@@ -312,23 +323,6 @@ def _is_array(value: Any) -> bool:
 # A model file has no use for these: the device is that of another machine, and a given model or
 # generator is what was fitted.
 _NOT_SAVED = ("random_state", "model", "generator", "device")
-
-
-def is_ready(generator: Any) -> bool:
-    """Return whether the generator is used as it is: a function, or fitted already."""
-    return (
-        not is_generator(generator)
-        or isinstance(generator, FrozenEstimator)
-        or _is_fitted(generator)
-    )
-
-
-def _is_fitted(generator: Any) -> bool:
-    try:
-        check_is_fitted(generator)
-    except (NotFittedError, TypeError):
-        return False
-    return True
 
 
 def with_defaults(estimator: Any, **settings: Any) -> Any:

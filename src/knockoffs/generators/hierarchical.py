@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
+from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
-from knockoffs.generators.registry import BY_KIND, DEFAULT, GENERATORS
+from knockoffs.generators.registry import GENERATORS
 from knockoffs.generators.table_model import MIN_COLUMNS, MIN_ROWS
 from knockoffs.kinds.scales import normal_scale, restore_scale, scale_arrays
 from knockoffs.runtime.arrays import Array, Flags, Indices
@@ -21,6 +21,7 @@ from knockoffs.runtime.checks import check_choice, check_count
 from knockoffs.runtime.memory import FLOAT64, require_memory
 from knockoffs.runtime.model_files import take_array
 from knockoffs.runtime.randomness import RandomState, random_generator
+from knockoffs.runtime.registry import by_name
 from knockoffs.schema.schema import FeatureGroups, Kind, Schema, infer_kind
 from knockoffs.schema.words import column_name, counted, listing
 from knockoffs.table.row_structure import require_same_order
@@ -76,11 +77,17 @@ class HierarchicalKnockoffs(KnockoffGenerator):
     True
     """
 
+    knows_groups = True
+
     def __init__(
         self, generator: KnockoffGenerator | None = None, *, random_state: RandomState = None
     ) -> None:
         self.generator = generator
         self.random_state = random_state
+
+    def of_rows(self) -> KnockoffGenerator:
+        """Return the unfitted generator of the parts, by default a new one."""
+        return by_name(self.generator, GENERATORS)
 
     def fit(
         self,
@@ -271,9 +278,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         return common, own
 
     def _fit_part(self, part: Array, seed: int) -> KnockoffGenerator:
-        model = clone(
-            GENERATORS[DEFAULT]() if self.generator is None else self.generator
-        ).set_params(random_state=seed)
+        model = clone(self.of_rows()).set_params(random_state=seed)
         with collect_cautions():  # about the parts, which the user does not know
             # A generator takes two varying columns or more; what is added here is cut off from its
             # draws.
@@ -309,7 +314,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
                 f"generator={self.generator!r} is not valid: pass an unfitted generator such as "
                 f"DDLK(), or None."
             )
-        if isinstance(self.generator, HierarchicalKnockoffs):
+        if self.generator is not None and self.generator.knows_groups:
             raise ValueError(
                 "generator is a HierarchicalKnockoffs already: pass the generator for its parts."
             )
@@ -347,7 +352,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
             check_choice("part", name, PARTS)
             own_names = [key for key in arrays if key.startswith(f"{name}.")]
             own_arrays = {key.removeprefix(f"{name}."): arrays.pop(key) for key in own_names}
-            model = BY_KIND[part["kind"]]._with_settings_of(part["header"], own_arrays)
+            model = _class_called(part["kind"])._with_settings_of(part["header"], own_arrays)
             models[name] = model._restored(part["header"], own_arrays)
         self.between_, self.within_ = models["between"], models.get("within")
         if not header["default_generator"]:
@@ -365,23 +370,11 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         self._decimals = decimals.clip(-1, FINEST_GRID)
 
 
-def fit_generator(generator: Any, X: Any, groups: Any) -> Any:
-    """Fit a generator to a table; one that knows groups of rows gets them."""
-    return generator.fit(X, groups=groups) if knows_groups(generator) else generator.fit(X)
-
-
-def draw_knockoffs(generator: Any, X: Any, *, groups: Any, **settings: Any) -> Any:
-    """Knockoffs of X from a generator, or from a function `f(X)`, which has no settings."""
-    if not is_generator(generator):
-        return generator(X)
-    if knows_groups(generator):
-        settings["groups"] = groups
-    return generator.sample(X, **settings)
-
-
-def knows_groups(generator: Any) -> bool:
-    """Return whether the generator draws knockoffs of groups of rows instead of single rows."""
-    return isinstance(unfrozen(generator), HierarchicalKnockoffs)
+def _class_called(kind: Any) -> type[KnockoffGenerator]:
+    found = GENERATORS.of_class(kind)
+    if found is None:
+        raise ValueError(f"{kind!r} is no generator of rows")
+    return found
 
 
 def _with_kinds_of_groups(table: Table, labels: Indices) -> Table:

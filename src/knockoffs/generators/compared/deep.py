@@ -72,6 +72,8 @@ class DeepKnockoffs(NeuralGenerator):
 
     _fewest_held_out = 4  # two halves of two rows
 
+    name = "deep"
+
     def __init__(
         self,
         *,
