@@ -33,7 +33,7 @@ from knockoffs import (
 )
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.arrays import Array, Flags, Indices
-from knockoffs.statistics import Statistic
+from knockoffs.statistics.base import Statistic
 
 LEVELS = (0.1, 0.2)
 FEATURES, RELEVANT = 60, 15

@@ -21,7 +21,8 @@ from rich.table import Table
 from benchmarks.trees import HERE, NoCommitError, run_in, tree_of
 from knockoffs import DDLK
 from knockoffs.datasets import AutoregressiveGaussian, ClaytonCopula
-from knockoffs.statistics import HoldoutStatistic, LassoStatistic
+from knockoffs.statistics.holdout import HoldoutStatistic
+from knockoffs.statistics.lasso import LassoStatistic
 
 BEFORE = "241ef70"
 SIZES = (

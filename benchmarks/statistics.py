@@ -37,7 +37,7 @@ from knockoffs import (
 )
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 from knockoffs.runtime.parallel import one_thread
-from knockoffs.statistics import Statistic
+from knockoffs.statistics.base import Statistic
 
 LEVELS = (0.05, 0.1, 0.2, 0.3)
 ROWS = 2000

@@ -12,11 +12,20 @@ from hypothesis import settings
 
 from knockoffs import DDLK
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.generators.registry import GENERATORS
+from knockoffs.statistics.registry import STATISTICS
 
 settings.register_profile(
     "repeatable", deadline=None, derandomize=True, database=None, max_examples=40
 )
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def no_parts_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is known to that test alone."""
+    for known in (GENERATORS, STATISTICS):
+        monkeypatch.setattr(known, "_registered", {})
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from benchmarks.experiments.broken import PermutedColumns, ShuffledRows
 from benchmarks.experiments.experiment import Experiment, Variant
 from knockoffs.datasets.real import SEVERITY_SCORES
 from knockoffs.generators.registry import GENERATORS
-from knockoffs.statistics import HoldoutStatistic
+from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.registry import STATISTICS as BY_NAME
 
 COMPARED = ("ddlk", "deep", "gan", "auto-encoding", "gaussian", "oracle")
@@ -30,7 +30,8 @@ METHODS |= {
     )
     for entropy in ENTROPIES
 }
-STATISTICS: dict[str, Callable[[], Any]] = BY_NAME | {
+STATISTICS: dict[str, Callable[[], Any]] = {
+    **BY_NAME,
     "lightgbm": lambda: HoldoutStatistic("lightgbm", mixture=0, folds=2),
     "lightgbm-mixture": lambda: HoldoutStatistic("lightgbm", folds=2),
 }

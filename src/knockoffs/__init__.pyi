@@ -30,6 +30,7 @@ from knockoffs.generators.gaussian_mixture import (
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs as HierarchicalKnockoffs
 from knockoffs.generators.joint import JointDensity as JointDensity
 from knockoffs.generators.loading import load_generator as load_generator
+from knockoffs.generators.registry import register_generator as register_generator
 from knockoffs.pvalues import (
     RandomizationResult as RandomizationResult,
     RandomizationTest as RandomizationTest,
@@ -40,13 +41,12 @@ from knockoffs.runtime.cautions import KnockoffWarning as KnockoffWarning
 from knockoffs.schema.schema import Column as Column, Schema as Schema
 from knockoffs.selection.result import Selection as Selection
 from knockoffs.selection.selector import KnockoffSelector as KnockoffSelector
-from knockoffs.statistics import (
-    HoldoutStatistic as HoldoutStatistic,
-    ImportanceStatistic as ImportanceStatistic,
-    LassoStatistic as LassoStatistic,
-    MidpointStatistic as MidpointStatistic,
-    SumStatistic as SumStatistic,
-)
+from knockoffs.statistics.holdout import HoldoutStatistic as HoldoutStatistic
+from knockoffs.statistics.importance import ImportanceStatistic as ImportanceStatistic
+from knockoffs.statistics.lasso import LassoStatistic as LassoStatistic
+from knockoffs.statistics.midpoint import MidpointStatistic as MidpointStatistic
+from knockoffs.statistics.registry import register_statistic as register_statistic
+from knockoffs.statistics.sum import SumStatistic as SumStatistic
 from knockoffs.table.table import infer_schema as infer_schema
 
 __version__: str

@@ -14,8 +14,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from knockoffs import DDLK, GaussianKnockoffs, check_swap
-from knockoffs.check.joint_tests import SINGLE_ROWS, Divergence, has_densities, swap_divergence
+from knockoffs.check.joint_tests import SINGLE_ROWS, Divergence, swap_divergence
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.generators.any_generator import declared_by
 from knockoffs.generators.gaussian import knockoff_gaps
 from knockoffs.generators.swap_pairs import EncodedPairs
 from knockoffs.runtime.arrays import Array
@@ -163,9 +164,9 @@ def test_the_worst_swap_is_that_of_the_fit() -> None:
 
 
 def test_which_generators_have_densities(fast_ddlk: Callable[..., DDLK]) -> None:
-    assert has_densities(fast_ddlk())
-    assert not has_densities(GaussianKnockoffs())
-    assert not has_densities(lambda X: X)
+    assert declared_by(fast_ddlk()).has_densities
+    assert not declared_by(GaussianKnockoffs()).has_densities
+    assert not declared_by(lambda X: X).has_densities
 
 
 def test_that_of_ddlk_is_its_own(fast_ddlk: Callable[..., DDLK]) -> None:

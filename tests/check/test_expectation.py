@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from knockoffs import HoldoutStatistic, LassoStatistic, MidpointStatistic, knockoff_select
-from knockoffs.check import expectation
 from knockoffs.check.dry_run import HIGHER, HIGHEST, KINDS, DryRun
 from knockoffs.check.expectation import DRAWS, RESPONSES, expect
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.progress import heard_by
+from knockoffs.statistics import lasso
 from knockoffs.statistics.problem import Problem
 from knockoffs.table.table import read_table
 
@@ -187,7 +187,7 @@ def test_classes_have_the_shares_that_are_asked_for(monkeypatch: pytest.MonkeyPa
         seen.append(y)
         return np.zeros((y.shape[1], problem.features))
 
-    monkeypatch.setattr(expectation, "lasso_coefficients", spy)
+    monkeypatch.setattr(lasso, "lasso_coefficients", spy)
     expected(task="classification", shares=(0.2, 0.5, 0.3))
     assert np.concatenate(seen, axis=1).shape == (200, DRAWS * RESPONSES)
     for y in np.concatenate(seen, axis=1).T:

@@ -26,6 +26,7 @@ from knockoffs import (
     KnockoffWarning,
 )
 from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.runtime.randomness import random_generator
 
 GENERATORS = [
     pytest.param(lambda: DDLK(hidden=(8,), joint_epochs=2, knockoff_epochs=1), id="DDLK"),
@@ -97,6 +98,16 @@ def test_a_rows_knockoff_does_not_depend_on_what_the_other_rows_are(
     before, after = (numbers(fitted.sample(table)) for table in (mixed_frame, shuffled))
     np.testing.assert_allclose(after[:37], before[:37], rtol=1e-4, atol=1e-4)
     assert not np.allclose(after[37:], before[37:])
+
+
+def test_both_storeys_of_a_generator_draw_the_same(make: Make, values: np.ndarray) -> None:
+    """The one on tables has nothing to add where columns are numbers that vary and differ."""
+    z = values[:, :3] + np.random.default_rng(0).normal(size=(len(values), 3))
+    above = make().fit(z).sample(z, random_state=4)
+    below = make().fit_columns(z, names=["a", "b", "c"], units=None, random_state=0)
+    np.testing.assert_array_equal(below.sample_columns(z, random_generator(4, stream=1)), above)
+    with pytest.raises(NotFittedError):  # no table belongs to it
+        below.sample(z)
 
 
 def test_no_rows_in_no_rows_out(fitted: KnockoffGenerator, mixed_frame: pd.DataFrame) -> None:

@@ -11,12 +11,16 @@ import pytest
 
 from knockoffs import (
     DDLK,
+    DeepKnockoffs,
     GaussianKnockoffs,
     HierarchicalKnockoffs,
+    HMMKnockoffs,
     KnockoffWarning,
     load_generator,
 )
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means, within_contrasts
+
+from .tiny import TINY
 
 FEATURES = 4
 BETWEEN = 0.8 * 0.5 ** np.abs(np.subtract.outer(np.arange(FEATURES), np.arange(FEATURES)))
@@ -269,6 +273,48 @@ def test_few_columns_that_vary_within_groups(varying: int) -> None:
     assert (spread[:, :varying] == 3).all()
 
 
+@pytest.mark.parametrize("varying", [0, 1, 2])
+def test_swaps_change_no_covariance_where_few_columns_vary_within_groups(varying: int) -> None:
+    """A part of a single column has knockoffs by itself."""
+    sizes = np.random.default_rng(0).integers(2, 6, size=3000)
+    labels, rng = labels_of(sizes), np.random.default_rng(1)
+    x = rng.multivariate_normal(np.zeros(FEATURES), BETWEEN, size=len(sizes))[labels]
+    noise = rng.multivariate_normal(np.zeros(FEATURES), WITHIN, size=len(labels))
+    x[:, :varying] += noise[:, :varying]
+    model = HierarchicalKnockoffs(GaussianKnockoffs(), random_state=0).fit(x, groups=labels)
+    assert (model.within_ is None) == (varying == 0)
+    rows = np.hstack([x, model.sample(x, groups=labels)])
+    for table in (rows, group_means(rows, labels)[1], within_contrasts(rows, labels)):
+        for feature in range(FEATURES):
+            difference = covariance_of(swapped(table, feature)) - covariance_of(table)
+            assert np.abs(difference).max() < 6 / np.sqrt(len(sizes))
+    correlation = np.corrcoef(rows.T)[range(FEATURES), range(FEATURES, 2 * FEATURES)]
+    assert correlation.max() < 0.95  # and no copies
+
+
+@pytest.mark.filterwarnings("ignore:.*of the spread of the data:knockoffs.KnockoffWarning")
+@pytest.mark.parametrize("name", TINY)
+def test_every_generator_takes_parts_of_one_column(name: str, tmp_path: Path) -> None:
+    labels, rng = labels_of(np.full(80, 3)), np.random.default_rng(0)
+    x = rng.normal(size=(80, 3))[labels]
+    x[:, 0] += rng.normal(size=240)
+    model = HierarchicalKnockoffs(TINY[name](), random_state=0).fit(x, groups=labels)
+    found = model.sample(x, groups=labels)
+    spread = pd.DataFrame(found).groupby(labels).agg("nunique").to_numpy()
+    np.testing.assert_array_equal(spread, np.tile([3, 1, 1], (80, 1)))
+    model.save(tmp_path / "model")
+    again = load_generator(tmp_path / "model").sample(x, groups=labels)
+    np.testing.assert_array_equal(again, found)
+
+
+def test_what_a_generator_of_parts_warns_of_is_heard() -> None:
+    labels, rng = labels_of(np.full(80, 3)), np.random.default_rng(0)
+    x = rng.normal(size=(80, 3))[labels] + rng.normal(size=(240, 3))
+    never_learned = DeepKnockoffs(hidden=(8,), epochs=1, learning_rate=1e-12)
+    with pytest.warns(KnockoffWarning, match="Do not use them"):
+        HierarchicalKnockoffs(never_learned, random_state=0).fit(x, groups=labels)
+
+
 @pytest.mark.filterwarnings("ignore:There are only:knockoffs.KnockoffWarning")
 def test_ddlk_is_the_default_and_can_be_saved(tmp_path: Path) -> None:
     labels = labels_of(np.full(40, 3))
@@ -310,6 +356,8 @@ def test_wrong_arguments_are_named() -> None:
         HierarchicalKnockoffs().fit(frame, groups=pd.Series(labels).iloc[::-1])
     with pytest.raises(ValueError, match="generator='ddlk' is not valid"):
         HierarchicalKnockoffs("ddlk").fit(x, groups=labels)
+    with pytest.raises(ValueError, match="describes columns of few values"):
+        HierarchicalKnockoffs(HMMKnockoffs(emissions="categorical")).fit(x, groups=labels)
     with pytest.raises(ValueError, match="HierarchicalKnockoffs already"):
         HierarchicalKnockoffs(HierarchicalKnockoffs()).fit(x, groups=labels)
 

@@ -24,7 +24,7 @@ from knockoffs import (
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.notebook import described
-from knockoffs.selection.parts import by_name
+from knockoffs.runtime.registry import by_name
 from knockoffs.statistics.registry import STATISTICS
 
 X = AutoregressiveGaussian(features=12, rho=0.4).sample(150, random_state=0)

@@ -46,7 +46,7 @@ from knockoffs import (
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.filtering.filter import combine_draws, evalue_threshold
 from knockoffs.selection.explanation import explain_selection
-from knockoffs.statistics import Statistic
+from knockoffs.statistics.base import Statistic
 from knockoffs.table.doubts import identifiers
 
 LAW = AutoregressiveGaussian(features=12, rho=0.4, mean=1.0)

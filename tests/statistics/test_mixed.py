@@ -10,13 +10,11 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from knockoffs import knockoff_select
-from knockoffs.statistics import (
-    HoldoutStatistic,
-    ImportanceStatistic,
-    LassoStatistic,
-    MidpointStatistic,
-    Statistic,
-)
+from knockoffs.statistics.base import Statistic
+from knockoffs.statistics.holdout import HoldoutStatistic
+from knockoffs.statistics.importance import ImportanceStatistic
+from knockoffs.statistics.lasso import LassoStatistic
+from knockoffs.statistics.midpoint import MidpointStatistic
 from knockoffs.statistics.problem import Problem
 from knockoffs.table.design import aligned, paired_design
 from knockoffs.table.table import read_table

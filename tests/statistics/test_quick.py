@@ -9,13 +9,13 @@ from sklearn.linear_model import Lasso, Ridge
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.statistics import quick
-from knockoffs.statistics.crossfit import PENALTY
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.quick import (
     FOR_WIDE,
     KEPT,
     PENALTIES,
+    PENALTY,
     RIDGE_PENALTIES,
     USUAL,
     WIDE,

@@ -28,15 +28,12 @@ from knockoffs.density.response_networks import (
 from knockoffs.density.ridge import Line
 from knockoffs.runtime.progress import heard_by
 from knockoffs.runtime.randomness import random_generator
-from knockoffs.statistics import (
-    HoldoutStatistic,
-    ImportanceStatistic,
-    LassoStatistic,
-    MidpointStatistic,
-    Statistic,
-)
+from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.crossfit import Split
-from knockoffs.statistics.lasso import lars_lasso
+from knockoffs.statistics.holdout import HoldoutStatistic
+from knockoffs.statistics.importance import ImportanceStatistic
+from knockoffs.statistics.lasso import LassoStatistic, lars_lasso
+from knockoffs.statistics.midpoint import MidpointStatistic
 from knockoffs.statistics.models import make_model
 from knockoffs.statistics.problem import Problem
 from knockoffs.targets.target import Target

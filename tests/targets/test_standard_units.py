@@ -14,7 +14,10 @@ from sklearn.svm import LinearSVR
 from knockoffs import knockoff_select
 from knockoffs.check.hazards import copies_of_target
 from knockoffs.datasets import AutoregressiveGaussian
-from knockoffs.statistics import HoldoutStatistic, ImportanceStatistic, MidpointStatistic, Statistic
+from knockoffs.statistics.base import Statistic
+from knockoffs.statistics.holdout import HoldoutStatistic
+from knockoffs.statistics.importance import ImportanceStatistic
+from knockoffs.statistics.midpoint import MidpointStatistic
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.targets.standard_units import standardise
 from knockoffs.targets.target import Target

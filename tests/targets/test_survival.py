@@ -10,13 +10,11 @@ from sklearn.linear_model import Ridge
 from knockoffs import fdp, knockoff_select
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.effects.hazard import cox_fit
-from knockoffs.statistics import (
-    HoldoutStatistic,
-    ImportanceStatistic,
-    LassoStatistic,
-    MidpointStatistic,
-    Statistic,
-)
+from knockoffs.statistics.base import Statistic
+from knockoffs.statistics.holdout import HoldoutStatistic
+from knockoffs.statistics.importance import ImportanceStatistic
+from knockoffs.statistics.lasso import LassoStatistic
+from knockoffs.statistics.midpoint import MidpointStatistic
 from knockoffs.targets.survival import RiskSets, Times, kaplan_meier, median_follow_up
 
 LAW = AutoregressiveGaussian(features=8, rho=0.4)

@@ -18,7 +18,7 @@ from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.runtime.parallel import in_parallel, worker_count
 from knockoffs.runtime.progress import report_stage
-from knockoffs.statistics.base import is_statistic
+from knockoffs.statistics.any_statistic import is_statistic
 from knockoffs.table.design import Design, expand
 from knockoffs.table.table import Table, read_table
 from knockoffs.targets.standard_units import standardise

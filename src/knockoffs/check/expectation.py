@@ -20,13 +20,10 @@ from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.runtime.parallel import in_parallel
 from knockoffs.runtime.progress import report_stage
-from knockoffs.statistics.crossfit import CrossFitted
+from knockoffs.statistics.any_statistic import declared_by
 from knockoffs.statistics.group_effects import subtract_group_means
-from knockoffs.statistics.holdout import HoldoutStatistic
-from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem
-from knockoffs.statistics.quick import held_out_lines, lasso_coefficients, ridge_coefficients
-from knockoffs.statistics.sum import SumStatistic, in_mean_sizes
+from knockoffs.statistics.registry import STATISTICS
 from knockoffs.table.design import aligned, copied_features, expand, paired_design
 from knockoffs.table.table import Table
 from knockoffs.targets.target import Target, Task
@@ -113,24 +110,11 @@ def _of_a_draw(
     ]
     targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
     problem, y = _problem(table, knockoffs, targets, groups)
-    ws = np.stack([_stand_in(own)(problem, y, np.random.default_rng(seed)) for own in statistics])
+    ws = np.stack(
+        [declared_by(own).stand_in()(problem, y, np.random.default_rng(seed)) for own in statistics]
+    )
     relevant = np.stack([response.relevant for response in responses])
     return np.where(copied_features(table, knockoffs), 0.0, ws), relevant
-
-
-def _stand_in(statistic: Any) -> Callable[[Problem, Array, np.random.Generator], Array]:
-    """Held-out losses of lines, a lasso, their sum, or a ridge regression for any other statistic.
-
-    The last spreads an effect over correlated features, as marginal correlations do.
-    """
-    if isinstance(statistic, SumStatistic):
-        terms = [_stand_in(term) for term in statistic.terms]
-        return lambda problem, y, rng: np.sum(
-            [in_mean_sizes(term(problem, y, rng)) for term in terms], 0
-        )
-    if isinstance(statistic, CrossFitted):
-        return held_out_lines
-    return lasso_coefficients if isinstance(statistic, LassoStatistic) else ridge_coefficients
 
 
 def _problem(
@@ -191,11 +175,11 @@ def find_alternatives(
             f"a filter at level {lower:.2g} (calibrate=True, --calibrate)",
             expectation.rate(lower),
         )
-    held_out = isinstance(expectation.statistic, CrossFitted)
-    other = LassoStatistic() if held_out else HoldoutStatistic()
+    alternative = declared_by(expectation.statistic).alternative
+    other = STATISTICS[alternative]()
     rate = expect_of(source.draw, [other])[0].rate(now.level)
     if _is_better(rate, now):
-        yield f"{type(other).__name__}() (--statistic {'lasso' if held_out else 'mixture'})", rate
+        yield f"{type(other).__name__}() (--statistic {alternative})", rate
     if exchangeable and source.groups is None:
         with collect_cautions():
             model = GaussianKnockoffs().fit(source.table)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm, rankdata
@@ -212,11 +212,6 @@ class Divergence(NamedTuple):
             self.total_error <= max(LEAST_ERROR, abs(self.total) / 3)
             and self.total > -3 * self.total_error
         )
-
-
-def has_densities(generator: Any) -> bool:
-    """Return whether a generator says how probable its pairs [x, x̃] are."""
-    return hasattr(generator, "swap_pairs")
 
 
 def swap_divergence(

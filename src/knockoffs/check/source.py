@@ -12,9 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from knockoffs.check.joint_tests import Divergence, has_densities, swap_divergence
-from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
-from knockoffs.generators.hierarchical import draw_knockoffs
+from knockoffs.check.joint_tests import Divergence, swap_divergence
+from knockoffs.generators.any_generator import (
+    GeneratorOfOthers,
+    declared_by,
+    draw_knockoffs,
+    is_generator,
+    name_of,
+    table_for,
+)
+from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.parallel import threads_beside, worker_count
 from knockoffs.schema.schema import FeatureGroups, Kind
@@ -93,25 +100,17 @@ def find_source(
     return _generated(generator, X, groups, feature_groups)
 
 
-def reads_tables(generator: Any) -> bool:
-    """Return whether the generator is one of this package,
-    which take a `Table` and return one like it.
-    """
-    return isinstance(unfrozen(generator), KnockoffGenerator)
-
-
 def safe_threads(generator: Any) -> AbstractContextManager[None]:
     """Let knockoffs be drawn in a thread of its own only where that is safe.
 
     Generators and functions of others may have a state, and processes are not started from several
     threads.
     """
-    return nullcontext() if reads_tables(generator) and worker_count() == 1 else threads_beside(1)
-
-
-def table_for(generator: Any, table: Table) -> Any:
-    """The table as the generator or function takes it."""
-    return table if reads_tables(generator) else table.to_native()
+    return (
+        nullcontext()
+        if declared_by(generator).reads_tables and worker_count() == 1
+        else threads_beside(1)
+    )
 
 
 def like(table: Table, drawn: Any) -> Table:
@@ -136,10 +135,10 @@ def _pair(X: Any, X_tilde: Any, groups: Any, feature_groups: FeatureGroups) -> S
 
 
 def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroups) -> Source:
-    inner = unfrozen(generator)
-    table = _as_in_the_fit(inner, X, feature_groups)
+    declared = declared_by(generator)
+    table = _as_in_the_fit(declared, X, feature_groups)
     # What was passed is what a function sees, with all that a table may carry beside its cells.
-    given = table_for(generator, table) if reads_tables(generator) or isinstance(X, Table) else X
+    given = table_for(generator, table) if declared.reads_tables or isinstance(X, Table) else X
 
     def draw(seed: int) -> Table:
         drawn = draw_knockoffs(generator, given, groups=groups, random_state=seed)
@@ -152,29 +151,30 @@ def _generated(generator: Any, X: Any, groups: Any, feature_groups: FeatureGroup
             generator.swap_pairs(given, seed),
             table.units,
             rng,
-            swap_probability=getattr(generator, "swap_probability_", None),
+            swap_probability=declared.swap_probability_,
         )
 
     return Source(
         table=table,
         draw=draw,
-        divergence=divergence if has_densities(generator) else None,
+        divergence=divergence if declared.has_densities else None,
         learned=True,
-        subject=type(inner).__name__ if is_generator(inner) else "a function",
+        subject=name_of(generator),
         groups=_labels(X, groups, len(table)),
-        share_of_fit=inner.share_of_fit(table)
-        if isinstance(inner, KnockoffGenerator)
-        else math.nan,
+        share_of_fit=declared.share_of_fit(table),
     )
 
 
-def _as_in_the_fit(generator: Any, X: Any, feature_groups: FeatureGroups) -> Table:
+def _as_in_the_fit(
+    generator: KnockoffGenerator | GeneratorOfOthers, X: Any, feature_groups: FeatureGroups
+) -> Table:
     """Read rows to check; the generator's fit tells which columns are categories,
     and the groups of features.
     """
-    if not isinstance(generator, KnockoffGenerator) or not generator.__sklearn_is_fitted__():
+    schema = generator.fitted_schema
+    if schema is None:
         return read_table(X, who="check_swap").grouped(feature_groups, who="check_swap")
-    columns = list(enumerate(generator.schema_))
+    columns = list(enumerate(schema))
     table = read_table(
         X, who="check_swap", categories=[j for j, column in columns if column.levels is not None]
     )

@@ -13,7 +13,7 @@ import click
 from rich.table import Table
 
 from knockoffs.cli.common import (
-    STATISTICS,
+    STATISTIC_NAME,
     as_in_fit,
     check_cores,
     groups_option,
@@ -29,6 +29,7 @@ from knockoffs.cli.results import check_paths, named, titled_table, write_json
 from knockoffs.cli.targets import feature_groups_option, read_groups_file
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text
 from knockoffs.schema.words import counted, listing
+from knockoffs.statistics.registry import STATISTICS
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
@@ -62,8 +63,8 @@ SHOWN = 10
 )
 @click.option(
     "--statistic",
-    type=click.Choice(STATISTICS),
-    default="mixture",
+    type=STATISTIC_NAME,
+    default=STATISTICS.default,
     show_default=True,
     help="What is to be used with the knockoffs.",
 )
@@ -111,7 +112,6 @@ def check(
     frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
     X, labels = take_groups(frame, groups)
     from knockoffs.check import check_swap
-    from knockoffs.statistics import registry
 
     found = check_swap(
         *_subject(X, delimiter, na_values, max_rows, seed, model, knockoffs, kinds),
@@ -119,7 +119,7 @@ def check(
         feature_groups=feature_sets,
         fdr=fdr,
         dry_run=dry_run,
-        statistic=registry.STATISTICS[statistic](),
+        statistic=STATISTICS[statistic](),
         random_state=seed,
         n_jobs=n_jobs,
         progress=shows_progress(quiet),

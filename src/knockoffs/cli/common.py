@@ -1,7 +1,8 @@
 """What the commands share: options, generators and tables.
 
-Names that options accept are written down here, so that help and wrong usage need not wait for
-torch. A test holds these against the registries and types that they stand for.
+Help and wrong usage need not wait for torch: names of parts come from the registries, which import
+a part when it is asked for, and names of settings are written down here. A test holds these against
+the types that they stand for.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 import numpy as np
 
+from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.arrays import Flags
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_choice, check_count, check_jobs
 from knockoffs.schema.schema import CHOICES, Kind
 from knockoffs.schema.words import counted, listing
+from knockoffs.statistics.registry import AUTO, STATISTICS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,19 +30,6 @@ if TYPE_CHECKING:
     from knockoffs.generators.base import KnockoffGenerator
     from knockoffs.generators.table_model import TableModel
 
-GENERATORS = ("ddlk", "gaussian", "gaussian-mixture", "deep", "gan", "auto-encoding", "hmm")
-STATISTICS = (
-    "mixture",
-    "holdout",
-    "midpoint",
-    "boosting",
-    "linear+boosting",
-    "lightgbm",
-    "lasso",
-    "importance",
-    "sum",
-)
-AUTO = "auto"  # a statistic that is chosen by simulated responses
 TASKS = ("auto", "regression", "classification", "survival")
 VARIANTS = ("distilled", "holdout")  # of the randomisation test
 CORRECTIONS = ("bh", "by", "holm", "none")
@@ -48,6 +38,37 @@ CORRECTIONS = ("bh", "by", "holm", "none")
 MOST_DRAWS = 10_000
 MOST_REPLICATES = 100_000
 MOST_CORES = 1_024
+
+
+class PartName(click.ParamType):
+    """One of the names of parts at the time of the call, when those of others are known too."""
+
+    name = "choice"
+
+    def __init__(self, names: Callable[[], Sequence[str]]) -> None:
+        self._names = names
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return the names as help shows them."""
+        return f"[{'|'.join(self._names())}]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a name that is one of them; anything else is wrong usage."""
+        return click.Choice(self._names()).convert(value, param, ctx)
+
+
+class GeneratorName(click.ParamType):
+    """The name of a generator, or a model file."""
+
+    name = "text"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return the names as help shows them."""
+        return "|".join([*GENERATORS, "FILE"])
+
+
+STATISTIC_NAME = PartName(lambda: [*STATISTICS])
+STATISTIC_NAME_OR_AUTO = PartName(lambda: [AUTO, *STATISTICS])
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -125,9 +146,9 @@ run_options = options(
 generator_options = options(
     click.option(
         "--generator",
-        default="ddlk",
+        type=GeneratorName(),
+        default=GENERATORS.default,
         show_default=True,
-        metavar="|".join([*GENERATORS, "FILE"]),
         help="How knockoffs are made, or a model file.",
     ),
     click.option(
@@ -149,11 +170,10 @@ def make_generator(name: str, X: pd.DataFrame) -> tuple[KnockoffGenerator, pd.Da
             f"model file that "
             "--save-model wrote."
         )
-    from knockoffs.generators import registry
     from knockoffs.generators.loading import load_generator
 
     if name in GENERATORS:
-        return registry.GENERATORS[name](), X
+        return GENERATORS[name](), X
     model = load_generator(name)
     return model, as_in_fit(model, X, "--generator", name)
 

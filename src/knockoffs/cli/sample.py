@@ -86,14 +86,11 @@ def sample(
     frame = read_features(file, delimiter, drop, na_values, max_rows, seed, kinds=kinds)
     X, labels = take_groups(frame, groups)
     asked = read_kinds(kinds, X)
-    from knockoffs.generators.hierarchical import (
-        HierarchicalKnockoffs,
-        draw_knockoffs,
-        knows_groups,
-    )
+    from knockoffs.generators.any_generator import draw_knockoffs
+    from knockoffs.generators.hierarchical import HierarchicalKnockoffs
 
     model, X = make_generator(generator, X)
-    own = saved is not None and getattr(model, "random_state", None) is not None
+    own = saved is not None and model.random_state is not None
     by_default = click.get_current_context().get_parameter_source("seed") is ParameterSource.DEFAULT
     for_draws = None if own and by_default else seed
     if not model.__sklearn_is_fitted__():
@@ -104,7 +101,7 @@ def sample(
         else:
             model = HierarchicalKnockoffs(model).set_params(random_state=seed)
             model.fit(X, groups=labels, kinds=asked, feature_groups=feature_sets)
-    elif labels is not None and not knows_groups(model):
+    elif labels is not None and not model.knows_groups:
         raise ValueError(
             f"--groups {groups!r}: the model {generator!r} was fitted without groups. Fit a new "
             f"one."
@@ -146,10 +143,10 @@ def _stream(
     seed: int | None,
 ) -> None:
     """Write the knockoffs of all rows in a folder of Parquet files, some rows at a time."""
-    from knockoffs.generators.base import ROWS_AT_A_TIME, RowwiseGenerator
+    from knockoffs.generators.base import ROWS_AT_A_TIME
     from knockoffs.table.parquet import ParquetTable, write_batches
 
-    if not isinstance(model, RowwiseGenerator):
+    if model.knows_groups:
         raise ValueError(
             f"{type(model).__name__} draws groups of rows together, which a folder that is read "
             f"some rows at "

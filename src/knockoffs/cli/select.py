@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from knockoffs.cli.common import (
-    AUTO,
-    STATISTICS,
+    STATISTIC_NAME_OR_AUTO,
     TASKS,
     cautions_kept,
     check_cores,
@@ -45,6 +44,7 @@ from knockoffs.cli.targets import (
     target_options,
 )
 from knockoffs.cli.terminal import EXIT_CODES, require_standard_output, say, shows_progress
+from knockoffs.statistics.registry import STATISTICS
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     from knockoffs.targets.target import TaskChoice
@@ -63,8 +63,8 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
 @generator_options
 @click.option(
     "--statistic",
-    type=click.Choice([AUTO, *STATISTICS]),
-    default="mixture",
+    type=STATISTIC_NAME_OR_AUTO,
+    default=STATISTICS.default,
     show_default=True,
     help="How features are compared with knockoffs; auto chooses mixture or lasso by simulated "
     "responses.",

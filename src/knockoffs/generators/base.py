@@ -7,25 +7,25 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.generators.saved_table import restore_table, table_state
 from knockoffs.generators.table_model import TableModel
-from knockoffs.runtime.arrays import Array
+from knockoffs.kinds.encoding import TableEncoding
+from knockoffs.kinds.units import Plain
+from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.checks import check_choice, check_count
 from knockoffs.runtime.memory import require_memory
 from knockoffs.runtime.model_files import read_model, refuse_damaged, write_model
 from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.schema.schema import FeatureGroups, Kind
+from knockoffs.schema.schema import FeatureGroups, Kind, Schema
 from knockoffs.schema.words import listing
 from knockoffs.table.table import Table
 
@@ -46,18 +46,20 @@ class SavedModel(TableModel, ABC):
     def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the header and the arrays of a model file."""
         check_is_fitted(self)
+        header, arrays = self._model_content()
+        table, table_arrays = table_state(self)
+        return header | {"table": table}, arrays | table_arrays
+
+    def _model_content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what describes the model but for the table that it was fitted to."""
         header, arrays = self._state()
         params = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_SAVED}
         arrays |= {
             f"param.{k}": np.asarray(params.pop(k)) for k in [*params] if _is_array(params[k])
         }
         seed = self.random_state if isinstance(self.random_state, (int, np.integer)) else None
-        table, table_arrays = table_state(self)
-        header |= {
-            "params": params | {"random_state": None if seed is None else int(seed)},
-            "table": table,
-        }
-        return header, arrays | table_arrays
+        header |= {"params": params | {"random_state": None if seed is None else int(seed)}}
+        return header, arrays
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **overrides: Any) -> Self:
@@ -78,13 +80,17 @@ class SavedModel(TableModel, ABC):
     def _restored(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Give a model with its settings all that `_content` described."""
         restore_table(self, header["table"], arrays)
+        self._restore_model(header, arrays)
+        self._fitted = True
+        return self
+
+    def _restore_model(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Give a model all that `_model_content` described, and refuse what is left over."""
         self._restore(header, arrays)
         if arrays:
             raise ValueError(
                 f"it has arrays that belong to no {type(self).__name__}: {listing(sorted(arrays))}"
             )
-        self._fitted = True
-        return self
 
     @classmethod
     def _with_settings_of(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -123,8 +129,33 @@ class KnockoffGenerator(SavedModel):
     """A generator of knockoffs, with `fit` and `sample`: it learns from X alone,
     never from a response.
 
-    Subclass `RowwiseGenerator` to write one of your own.
+    Subclass `RowwiseGenerator` to write one of your own, and declare what it can do: `name` is what
+    the selector and the command line know it by (`register_generator` makes it known), and
+    `variants` are further names with the settings that each stands for. `cost` and `stages` are
+    for progress bars: the time of a fit relative to that of a lasso, and the stages that it
+    reports.
     """
+
+    name: ClassVar[str]
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    knows_groups: ClassVar[bool] = False  # of rows, which it then draws together
+    reads_tables: ClassVar[bool] = True  # of this package, and returns such ones
+    exchangeable: ClassVar[bool] = True  # by Gaussian knockoffs, which a check tries instead
+    has_densities: ClassVar[bool] = False  # of its pairs [x, x̃]: it has `swap_pairs` then
+    needs_torch: ClassVar[bool] = False
+    cost: ClassVar[float] = 12.0
+    stages: ClassVar[int] = 4
+    swap_probability_: Any = None
+    history_: Sequence[Any] = ()
+
+    @property
+    def fitted_schema(self) -> Schema | None:
+        """What the fit has learned of the columns; None before a fit."""
+        return self.schema_ if self.__sklearn_is_fitted__() else None
+
+    def of_rows(self) -> KnockoffGenerator:
+        """Return the generator of single rows: the one inside of a generator of groups."""
+        return self
 
     def _as_table(self, X: Any, table: Table, drawn: Array) -> Any:
         """Drawn internal columns as a table like X, whose cells `table` holds."""
@@ -139,8 +170,10 @@ class KnockoffGenerator(SavedModel):
 class RowwiseGenerator(KnockoffGenerator):
     """A generator for rows that are independent of each other.
 
-    Subclasses write `_fit(core, rng)` and `_sample(core, rng)` on internal columns, and
-    `_fit_memory` for the memory that a fit takes.
+    It has two storeys. `fit` and `sample` take tables, read them, and warn of what cannot be
+    modelled. `fit_columns` and `sample_columns` take arrays of numbers, for generators that are
+    made of others. Both call `_fit(core, rng)` and `_sample(core, rng)` on internal columns, which
+    subclasses write, as well as `_fit_memory` for the memory that a fit takes.
     """
 
     def fit(
@@ -176,10 +209,53 @@ class RowwiseGenerator(KnockoffGenerator):
         self._describe(table, rng)
         if self.encoding_.width != table.shape[1]:
             require_memory(type(self).__name__, len(table), self.encoding_.width, self._fit_memory)
-        with suited_threads(table), _with_gradients():
-            self._fit(self._encode_for_fit(table.codes, rng), rng)
+        self._learn(table.codes, rng)
         self._fitted = True
         return self
+
+    def _learn(self, codes: Array, rng: np.random.Generator) -> None:
+        with suited_threads(codes), _with_gradients():
+            self._fit(self._encode_for_fit(codes, rng), rng)
+
+    def fit_columns(
+        self, z: Array, *, names: list[str], units: Indices | None, random_state: RandomState
+    ) -> Self:
+        """Learn from columns of numbers, all of which vary and differ: the storey below `fit`.
+
+        `names` are what messages call them, and `units` the numbers of the units that they are
+        swapped with; None where each is swapped alone. No table belongs to the model then, so it
+        draws by `sample_columns` alone.
+        """
+        self._check_settings()
+        rng, self._fitted = random_generator(random_state), False
+        self._see_columns(names, units)
+        require_memory(type(self).__name__, len(z), len(names), self._fit_memory)
+        self._learn(z, rng)
+        return self
+
+    def restore_columns(
+        self,
+        header: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        *,
+        names: list[str],
+        units: Indices | None,
+    ) -> Self:
+        """Give a model with its settings all that `_model_content` described."""
+        self._see_columns(names, units)
+        self._restore_model(header, arrays)
+        return self
+
+    def _see_columns(self, names: list[str], units: Indices | None) -> None:
+        self._names, self.n_features_in_ = names, len(names)
+        alone = np.arange(len(names))
+        self.encoding_ = TableEncoding((Plain(),) * len(names), alone, swapped=units)
+
+    def sample_columns(self, z: Array, rng: np.random.Generator) -> Array:
+        """Draw knockoffs of columns of numbers, those of `fit_columns`: the storey below
+        `sample`.
+        """
+        return self._draw(z, rng)[1]
 
     def _encode_for_fit(self, codes: Array, rng: np.random.Generator) -> Array:
         """The internal columns that `_fit` learns from; a model may take some rows,
@@ -263,18 +339,6 @@ class RowwiseGenerator(KnockoffGenerator):
     def _sample(self, core: Array, rng: np.random.Generator) -> Array: ...
 
 
-def is_generator(part: Any) -> bool:
-    """Return whether knockoffs are drawn by `sample`, also by classes of others,
-    and not by calling a function.
-    """
-    return hasattr(part, "sample")
-
-
-def unfrozen(generator: Any) -> Any:
-    """Return the generator inside of a `FrozenEstimator`, and anything else as it is."""
-    return generator.estimator if isinstance(generator, FrozenEstimator) else generator
-
-
 class _Streams(NamedTuple):
     """The randomness of draws for some rows after the other: of latents,
     and of the noise of each part.
@@ -312,23 +376,6 @@ def _is_array(value: Any) -> bool:
 # A model file has no use for these: the device is that of another machine, and a given model or
 # generator is what was fitted.
 _NOT_SAVED = ("random_state", "model", "generator", "device")
-
-
-def is_ready(generator: Any) -> bool:
-    """Return whether the generator is used as it is: a function, or fitted already."""
-    return (
-        not is_generator(generator)
-        or isinstance(generator, FrozenEstimator)
-        or _is_fitted(generator)
-    )
-
-
-def _is_fitted(generator: Any) -> bool:
-    try:
-        check_is_fitted(generator)
-    except (NotFittedError, TypeError):
-        return False
-    return True
 
 
 def with_defaults(estimator: Any, **settings: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from knockoffs.generators.hierarchical import constant_within
 from knockoffs.kinds.fit_encoding import fit_complete_encoding
 from knockoffs.runtime.arrays import Flags, Indices
-from knockoffs.runtime.cautions import caution, collect_cautions
+from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.schema import Kind
 from knockoffs.schema.words import column_name, listing
@@ -76,18 +76,17 @@ def complete_table(
 
 
 def completed_codes(table: Table, rng: np.random.Generator) -> Table:
-    """Complete a table that has been read."""
-    missing = np.isnan(table.codes)
-    if not missing.any():  # also where there are no rows
+    """Complete a table that has been read, and say which columns are hardly known."""
+    if not np.isnan(table.codes).any():  # also where there are no rows
         return table
-    empty = missing.all(0)
+    shares = np.isnan(table.codes).mean(0)
+    empty = shares == 1
     if empty.any():
         which = listing([column_name(table.names, j) for j in np.flatnonzero(empty)])
         raise ValueError(f"{which}: entirely missing, so there is nothing to learn from. Drop it.")
     require_squares(table.codes, table.names, who="complete_table")
-    rare = missing.mean(0) > MOST_MISSING
+    rare = shares > MOST_MISSING
     if rare.any():
-        shares = missing.mean(0)
         which = listing(
             [f"{column_name(table.names, j)} ({shares[j]:.0%})" for j in np.flatnonzero(rare)]
         )
@@ -95,6 +94,14 @@ def completed_codes(table: Table, rng: np.random.Generator) -> Table:
             f"{which}: mostly missing. What is filled in depends on the model more than on the "
             f"data."
         )
+    return _filled_in(table, rng)
+
+
+def _filled_in(table: Table, rng: np.random.Generator) -> Table:
+    """Fill in missing cells: the storey below, which refuses nothing and says nothing."""
+    missing = np.isnan(table.codes)
+    if not missing.any():
+        return table
     completed = table.codes
     for _ in range(ROUNDS):
         encoding = fit_complete_encoding(table.codes, completed, table.schema, rng)
@@ -107,8 +114,7 @@ def completed_codes(table: Table, rng: np.random.Generator) -> Table:
 def complete_again(table: Table, gaps: Flags, groups: Indices | None, seed: int) -> Table:
     """Rows whose cells are known, with the same gaps put back and filled in anew."""
     with_gaps = table.with_codes(np.where(gaps, np.nan, table.codes))
-    with collect_cautions():  # given when they were filled in first
-        return complete_rows(with_gaps, RowStructure(None, None, groups), seed)
+    return _complete(with_gaps, RowStructure(None, None, groups), seed, _filled_in)
 
 
 def stand_ins(table: Table, gaps: Flags, selected: Flags) -> Iterator[tuple[str, str, float]]:
@@ -146,8 +152,17 @@ def warn_of_stand_ins(table: Table, gaps: Flags | None, selected: Flags) -> None
 
 def complete_rows(table: Table, rows: RowStructure, seed: int) -> Table:
     """Fill in missing cells; equal rows stay equal, and what a group shares stays shared."""
+    return _complete(table, rows, seed, completed_codes)
+
+
+def _complete(
+    table: Table,
+    rows: RowStructure,
+    seed: int,
+    fill_in: Callable[[Table, np.random.Generator], Table],
+) -> Table:
     distinct = rows.distinct_rows(table)
-    codes = complete_table(distinct, random_state=seed).codes
+    codes = fill_in(distinct, random_generator(seed, stream=10)).codes
     if rows.groups is not None:  # one draw per group for what is missing in all of its rows
         common = constant_within(np.nan_to_num(distinct.codes, nan=np.inf), rows.groups)
         first = np.unique(rows.groups, return_index=True)[1]

@@ -129,6 +129,11 @@ class DDLK(NetworkModel, RowwiseGenerator):
     (200, 4)
     """
 
+    name = "ddlk"
+    has_densities = True
+    needs_torch = True
+    swap_probability_: Array
+
     def __init__(
         self,
         *,

@@ -71,6 +71,11 @@ class GaussianKnockoffs(RowwiseGenerator):
     (200, 5)
     """
 
+    name = "gaussian"
+    exchangeable = False
+    cost = 0.5
+    stages = 1
+
     def __init__(
         self,
         method: Method = "mvr",

@@ -69,6 +69,8 @@ class GaussianMixtureKnockoffs(RowwiseGenerator):
     (200, 3)
     """
 
+    name = "gaussian-mixture"
+
     def __init__(
         self,
         clusters: int | Literal["auto"] = "auto",

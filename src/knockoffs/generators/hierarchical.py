@@ -10,19 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from knockoffs.generators.base import KnockoffGenerator, is_generator, unfrozen
+from knockoffs.generators.base import KnockoffGenerator, RowwiseGenerator
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
-from knockoffs.generators.registry import BY_KIND, DEFAULT, GENERATORS
-from knockoffs.generators.table_model import MIN_COLUMNS, MIN_ROWS
+from knockoffs.generators.registry import GENERATORS
+from knockoffs.generators.table_model import MIN_ROWS
 from knockoffs.kinds.scales import normal_scale, restore_scale, scale_arrays
 from knockoffs.runtime.arrays import Array, Flags, Indices
-from knockoffs.runtime.cautions import caution, collect_cautions
+from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.checks import check_choice, check_count
 from knockoffs.runtime.memory import FLOAT64, require_memory
 from knockoffs.runtime.model_files import take_array
 from knockoffs.runtime.randomness import RandomState, random_generator
+from knockoffs.runtime.registry import by_name
 from knockoffs.schema.schema import FeatureGroups, Kind, Schema, infer_kind
-from knockoffs.schema.words import column_name, counted, listing
+from knockoffs.schema.words import called, column_name, counted, listing
 from knockoffs.table.row_structure import require_same_order
 from knockoffs.table.table import Table, group_labels
 
@@ -76,11 +77,17 @@ class HierarchicalKnockoffs(KnockoffGenerator):
     True
     """
 
+    knows_groups = True
+
     def __init__(
         self, generator: KnockoffGenerator | None = None, *, random_state: RandomState = None
     ) -> None:
         self.generator = generator
         self.random_state = random_state
+
+    def of_rows(self) -> KnockoffGenerator:
+        """Return the unfitted generator of the parts, by default a new one."""
+        return by_name(self.generator, GENERATORS)
 
     def fit(
         self,
@@ -142,8 +149,8 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         self.hierarchy_ = fit_hierarchy(z, labels)
         common, own = self._parts(z, labels, rng)
         seeds = [int(seed) for seed in rng.integers(2**31, size=len(PARTS))]
-        self.between_ = self._fit_part(common, seeds[0])
-        self.within_ = self._fit_part(own, seeds[1]) if own.any() else None
+        self.between_, self._varies_between = self._fit_part(common, seeds[0])
+        self.within_, self._varies_within = self._fit_part(own, seeds[1])
         self._fitted = True
         return self
 
@@ -250,10 +257,9 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         with np.errstate(over="ignore", invalid="ignore"):
             z, _ = self._scale.forward(self._encode_groups(core, labels, for_latents))
             common, own = self._parts(z, labels, parts)
-            drawn = self._sample_part(self.between_, common, for_between)[labels]
-            if self.within_ is not None:
-                drawn = drawn + self._sample_part(self.within_, own, for_within)
-            return self._scale.inverse_of_draws(drawn)
+            between = _sample_part(self.between_, self._varies_between, common, for_between)
+            within = _sample_part(self.within_, self._varies_within, own, for_within)
+            return self._scale.inverse_of_draws(between[labels] + within)
 
     def _encode_groups(self, core: Array, labels: Indices, rng: np.random.Generator) -> Array:
         """Internal columns, with latents by one draw per group: what is constant there stays so."""
@@ -270,34 +276,26 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         own[:, self._constant_within] = 0.0
         return common, own
 
-    def _fit_part(self, part: Array, seed: int) -> KnockoffGenerator:
-        model = clone(
-            GENERATORS[DEFAULT]() if self.generator is None else self.generator
-        ).set_params(random_state=seed)
-        with collect_cautions():  # about the parts, which the user does not know
-            # A generator takes two varying columns or more; what is added here is cut off from its
-            # draws.
-            missing = max(0, MIN_COLUMNS - np.count_nonzero(part.std(0) > 0))
-            columns = _with_noise(part, part.shape[1] + missing, np.random.default_rng(seed))
-            # Parts of discrete columns repeat within a group of the fit, and are others in every
-            # further draw.
-            kinds = dict.fromkeys(range(columns.shape[1]), "continuous")
-            return model.fit(columns, kinds=kinds, feature_groups=self._groups_of_parts())
+    def _fit_part(self, part: Array, seed: int) -> tuple[RowwiseGenerator | None, Flags]:
+        """Fit a generator to the columns of a part that vary; None where there are none."""
+        varies = (part != part[0]).any(0)
+        if not varies.any():
+            return None, varies
+        model = clone(self.of_rows()).set_params(random_state=seed)
+        model.fit_columns(part[:, varies], random_state=seed, **self._columns(varies))
+        return model, varies
 
-    def _groups_of_parts(self) -> dict[str, list[int]]:
-        """The groups of features as groups of internal columns,
-        which are the columns of the parts.
-        """
+    def _columns(self, varies: Flags) -> dict[str, Any]:
+        """Name the columns of a part, and tell which of them are swapped together."""
+        names, units = called(self._names, self.n_features_in_), None
         blocks = self.encoding_.blocks
-        several = [] if blocks is None else np.flatnonzero(np.bincount(blocks) > 1)
-        return {f"group {g}": np.flatnonzero(blocks == g).tolist() for g in several}
-
-    def _sample_part(
-        self, model: KnockoffGenerator, part: Array, rng: np.random.Generator
-    ) -> Array:
-        return model.sample(_with_noise(part, model.n_features_in_, rng), random_state=rng)[
-            :, : part.shape[1]
-        ]
+        if blocks is not None and len(np.unique(blocks)) < len(blocks):
+            units = np.unique(_in_order_of_first(blocks)[varies], return_inverse=True)[1]
+        of = self.encoding_.unit[varies]
+        return {
+            "names": [names[j] if j < len(names) else "class of rows" for j in of],
+            "units": units,
+        }
 
     @property
     def _draws_latents_apart(self) -> bool:
@@ -309,9 +307,14 @@ class HierarchicalKnockoffs(KnockoffGenerator):
                 f"generator={self.generator!r} is not valid: pass an unfitted generator such as "
                 f"DDLK(), or None."
             )
-        if isinstance(self.generator, HierarchicalKnockoffs):
+        if self.generator is not None and self.generator.knows_groups:
             raise ValueError(
                 "generator is a HierarchicalKnockoffs already: pass the generator for its parts."
+            )
+        if self.generator is not None and self.generator._handles_discrete:
+            raise ValueError(
+                f"generator={self.generator!r} describes columns of few values, and the parts of "
+                f"rows are numbers. Pass a generator of numbers."
             )
         if self.generator is not None and self.generator.__sklearn_is_fitted__():
             raise ValueError(
@@ -334,24 +337,38 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         }
         arrays |= scale_arrays(self._scale)
         arrays |= {f"hierarchy.{name}": array for name, array in asdict(self.hierarchy_).items()}
-        for name, model in (("between", self.between_), ("within", self.within_)):
+        parts = (
+            ("between", self.between_, self._varies_between),
+            ("within", self.within_, self._varies_within),
+        )
+        for name, model, varies in parts:
             if model is not None:
-                own_header, own_arrays = model._content()
+                own_header, own_arrays = model._model_content()
                 header["parts"][name] = {"kind": type(model).__name__, "header": own_header}
+                arrays[f"{name}_varies"] = varies
                 arrays |= {f"{name}.{key}": array for key, array in own_arrays.items()}
         return header, arrays
 
+    def _restored_part(
+        self, name: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> tuple[RowwiseGenerator | None, Flags]:
+        columns = self._modelled_count
+        if name not in header["parts"]:
+            return None, np.zeros(columns, dtype=bool)
+        part = header["parts"][name]
+        varies = take_array(arrays, f"{name}_varies", (columns,), "b")
+        own_names = [key for key in arrays if key.startswith(f"{name}.")]
+        own = {key.removeprefix(f"{name}."): arrays.pop(key) for key in own_names}
+        model = _class_called(part["kind"])._with_settings_of(part["header"], own)
+        return model.restore_columns(part["header"], own, **self._columns(varies)), varies
+
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        models = {}
-        for name, part in header["parts"].items():
-            check_choice("part", name, PARTS)
-            own_names = [key for key in arrays if key.startswith(f"{name}.")]
-            own_arrays = {key.removeprefix(f"{name}."): arrays.pop(key) for key in own_names}
-            model = BY_KIND[part["kind"]]._with_settings_of(part["header"], own_arrays)
-            models[name] = model._restored(part["header"], own_arrays)
-        self.between_, self.within_ = models["between"], models.get("within")
+        check_choice("parts", sorted(header["parts"]), ([], ["between"], [*PARTS], ["within"]))
+        self.between_, self._varies_between = self._restored_part("between", header, arrays)
+        self.within_, self._varies_within = self._restored_part("within", header, arrays)
         if not header["default_generator"]:
-            self.generator = clone(self.between_).set_params(random_state=None)
+            fitted = self.within_ if self.between_ is None else self.between_
+            self.generator = clone(fitted).set_params(random_state=None)
         columns = self._modelled_count
         self._scale = restore_scale(arrays, columns)
         shapes = {"mean": (columns,), "between": (columns, columns), "within": (columns, columns)}
@@ -365,23 +382,27 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         self._decimals = decimals.clip(-1, FINEST_GRID)
 
 
-def fit_generator(generator: Any, X: Any, groups: Any) -> Any:
-    """Fit a generator to a table; one that knows groups of rows gets them."""
-    return generator.fit(X, groups=groups) if knows_groups(generator) else generator.fit(X)
+def _sample_part(
+    model: RowwiseGenerator | None, varies: Flags, part: Array, rng: np.random.Generator
+) -> Array:
+    """Draw knockoffs of the columns of a part that varied in the fit; others are their own."""
+    drawn = part.copy()
+    if model is not None:
+        drawn[:, varies] = model.sample_columns(part[:, varies], rng)
+    return drawn
 
 
-def draw_knockoffs(generator: Any, X: Any, *, groups: Any, **settings: Any) -> Any:
-    """Knockoffs of X from a generator, or from a function `f(X)`, which has no settings."""
-    if not is_generator(generator):
-        return generator(X)
-    if knows_groups(generator):
-        settings["groups"] = groups
-    return generator.sample(X, **settings)
+def _in_order_of_first(labels: Indices) -> Indices:
+    """Number labels in the order of their first places."""
+    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[number]
 
 
-def knows_groups(generator: Any) -> bool:
-    """Return whether the generator draws knockoffs of groups of rows instead of single rows."""
-    return isinstance(unfrozen(generator), HierarchicalKnockoffs)
+def _class_called(kind: Any) -> type[KnockoffGenerator]:
+    found = GENERATORS.of_class(kind)
+    if found is None:
+        raise ValueError(f"{kind!r} is no generator of rows")
+    return found
 
 
 def _with_kinds_of_groups(table: Table, labels: Indices) -> Table:
@@ -419,8 +440,3 @@ def constant_within(z: Array, labels: Indices) -> Flags:
     """Which columns have one value in each group."""
     first = np.unique(labels, return_index=True)[1]
     return (z == z[first][labels]).all(0)
-
-
-def _with_noise(part: Array, columns: int, rng: np.random.Generator) -> Array:
-    """Add columns that depend on nothing, up to this many in all."""
-    return np.column_stack([part, rng.standard_normal((len(part), columns - part.shape[1]))])

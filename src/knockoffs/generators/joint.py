@@ -145,6 +145,10 @@ class JointDensity(NetworkModel):
         check_count("feature", feature, least=0, most=self.n_features_in_ - 1)
         return self.conditionals(X, random_state=random_state).of(feature)
 
+    def joint_density(self) -> Self:
+        """Return the density of rows, which this is."""
+        return self
+
     def with_model_of(self, other: TableModel, model: JointModel) -> Self:
         """Take over a fitted model of rows, and how `other` sees the table that it was fitted
         on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -179,6 +180,10 @@ class NetworkModel(SavedModel):
         self.device = device
         self.random_state = random_state
         self.progress = progress
+
+    @abstractmethod
+    def joint_density(self) -> Any:
+        """Return the density of rows as a `JointDensity`."""
 
     def _settings(
         self, learning_rate: float, epochs: int, several_draws: bool = False

@@ -6,7 +6,7 @@ import os
 
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs
-from knockoffs.generators.registry import BY_KIND
+from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.model_files import ModelFileError, model_kind
 
 
@@ -38,8 +38,9 @@ def load_generator(path: str | os.PathLike[str]) -> KnockoffGenerator:
     kind = model_kind(path)
     if kind == HierarchicalKnockoffs.__name__:
         return HierarchicalKnockoffs.load(path)
-    if kind in BY_KIND:
-        return BY_KIND[kind].load(path)
+    found = GENERATORS.of_class(kind)
+    if found is not None:
+        return found.load(path)
     raise ModelFileError(
         f"{os.fspath(path)!r} holds a {kind} model, which is not a generator of knockoffs."
     )

@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
-from collections import UserDict
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
-from knockoffs.generators.base import KnockoffGenerator
+from knockoffs.runtime.registry import Registry
+
+if TYPE_CHECKING:  # help reads the names, and does not wait for what generators need
+    from knockoffs.generators.base import KnockoffGenerator
+
+_ROOM = "knockoffs.generators"
+GENERATORS = Registry(
+    "generator",
+    {
+        "ddlk": f"{_ROOM}.ddlk:DDLK",
+        "gaussian": f"{_ROOM}.gaussian:GaussianKnockoffs",
+        "gaussian-mixture": f"{_ROOM}.gaussian_mixture:GaussianMixtureKnockoffs",
+        "deep": f"{_ROOM}.compared.deep:DeepKnockoffs",
+        "gan": f"{_ROOM}.compared.gan:KnockoffGAN",
+        "auto-encoding": f"{_ROOM}.compared.autoencoder:AutoEncodingKnockoffs",
+        "hmm": f"{_ROOM}.compared.hmm:HMMKnockoffs",
+    },
+    default="ddlk",
+)
+Generator = TypeVar("Generator", bound="type[KnockoffGenerator]")
 
 
-class Classes(UserDict[str, Any]):
-    """Classes by some name, given where they are; each is imported when asked for,
-    since some need torch.
+def register_generator(generator: Generator) -> Generator:
+    """Make a generator of your own known by its name, everywhere that names of generators stand.
+
+    Parameters
+    ----------
+    generator : class
+        A subclass of `knockoffs.generators.base.RowwiseGenerator` that declares its `name`.
+
+    Returns
+    -------
+    class
+        The class itself, so that this may stand as a decorator above it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from knockoffs import GaussianKnockoffs, KnockoffSelector, register_generator
+    >>> @register_generator
+    ... class Equicorrelated(GaussianKnockoffs):
+    ...     name = "equicorrelated"
+    ...
+    ...     def __init__(self, *, random_state=None):
+    ...         super().__init__("equi", random_state=random_state)
+    >>> KnockoffSelector("equicorrelated", "lasso").generator
+    'equicorrelated'
     """
-
-    def __getitem__(self, key: str) -> type[KnockoffGenerator]:
-        module, _, kind = self.data[key].partition(":")
-        return getattr(import_module(f"knockoffs.generators.{module}"), kind)
-
-
-_PLACES = {
-    "ddlk": "ddlk:DDLK",
-    "gaussian": "gaussian:GaussianKnockoffs",
-    "gaussian-mixture": "gaussian_mixture:GaussianMixtureKnockoffs",
-    "deep": "compared.deep:DeepKnockoffs",
-    "gan": "compared.gan:KnockoffGAN",
-    "auto-encoding": "compared.autoencoder:AutoEncodingKnockoffs",
-    "hmm": "compared.hmm:HMMKnockoffs",
-}
-DEFAULT = "ddlk"
-GENERATORS = Classes(_PLACES)
-# as model files name them
-BY_KIND = Classes({place.partition(":")[2]: place for place in _PLACES.values()})
+    return GENERATORS.register(generator)

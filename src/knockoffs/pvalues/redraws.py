@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from knockoffs.generators.base import is_ready, unfrozen, with_defaults
+from knockoffs.generators.any_generator import is_ready, unfrozen
+from knockoffs.generators.base import with_defaults
 from knockoffs.generators.conditionals import TableConditionals
-from knockoffs.generators.ddlk import DDLK
 from knockoffs.generators.joint import JointDensity
+from knockoffs.generators.joint_model import NetworkModel
 from knockoffs.runtime.arrays import Array
 from knockoffs.table.table import Table
 
@@ -82,8 +83,6 @@ def fitted_density(density: Any, table: Table, *, seed: int, progress: bool) -> 
 def redraws_of(density: Any, table: Table, seed: int) -> Redraws:
     """Return the redraws of the rows of a table by a fitted density, or by a function."""
     density = unfrozen(density)
-    if isinstance(density, DDLK):
-        density = density.joint_density()
-    if isinstance(density, JointDensity):
-        return DensityRedraws(density.conditionals(table, random_state=seed))
+    if isinstance(density, NetworkModel):
+        return DensityRedraws(density.joint_density().conditionals(table, random_state=seed))
     return FunctionRedraws(density, table.codes)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.check.hazards import warn_of_hazards
-from knockoffs.generators.base import is_ready
+from knockoffs.generators.any_generator import is_ready
 from knockoffs.pvalues.advice import advice_after_tests, meaning_of_effects, upper_levels
 from knockoffs.pvalues.choices import (
     check_density,

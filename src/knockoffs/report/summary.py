@@ -12,6 +12,7 @@ import numpy as np
 
 from knockoffs.check.dry_run import Rate
 from knockoffs.filtering.filter import estimated_fdp
+from knockoffs.generators.any_generator import declared_by
 from knockoffs.runtime.arrays import Array
 from knockoffs.schema.schema import Column, Schema
 from knockoffs.schema.words import amount, rounded_up
@@ -43,7 +44,7 @@ def summarise(selector: KnockoffSelector, selection: Selection | None = None) ->
                 "held_out": _finite(phase.held_out),
                 "best": int(phase.best_epoch),
             }
-            for phase in getattr(selector.generator_, "history_", [])
+            for phase in declared_by(selector.generator_).history_
         ],
     }
 

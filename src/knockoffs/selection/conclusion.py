@@ -18,6 +18,7 @@ from knockoffs.schema.schema import Kind
 from knockoffs.schema.words import amount, counted, listing
 from knockoffs.selection.explanation import explain_selection, next_steps
 from knockoffs.selection.result import UNBOUNDED, MissingHandling, RowHandling, Selection
+from knockoffs.statistics.any_statistic import declared_by
 from knockoffs.table.table import Table, given_kinds
 from knockoffs.targets.target import Target
 
@@ -99,7 +100,7 @@ def conclude(
         statistic=described(statistic),
         groups=groups,
         row_handling=row_handling,
-        exact=False if row_handling == UNBOUNDED else getattr(statistic, "exact", None),
+        exact=False if row_handling == UNBOUNDED else declared_by(statistic).exact,
         seed=seed,
         explanation=explanation,
         expected_false=expected_false,

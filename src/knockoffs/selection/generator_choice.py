@@ -6,23 +6,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 
-from knockoffs.check.source import table_for
-from knockoffs.generators.base import (
-    KnockoffGenerator,
-    is_generator,
-    is_ready,
-    unfrozen,
-    with_defaults,
-)
-from knockoffs.generators.hierarchical import (
-    HierarchicalKnockoffs,
+from knockoffs.generators.any_generator import (
+    declared_by,
     draw_knockoffs,
     fit_generator,
-    knows_groups,
+    is_generator,
+    is_ready,
+    name_of,
+    table_for,
 )
-from knockoffs.generators.registry import DEFAULT, GENERATORS
+from knockoffs.generators.base import with_defaults
+from knockoffs.generators.hierarchical import HierarchicalKnockoffs
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.schema.schema import Units
@@ -39,22 +34,22 @@ def generator_for(generator: Any, rows: RowStructure, *, given_groups: bool) -> 
 
     Parameters
     ----------
-    generator : KnockoffGenerator, callable or None
-        What the user passed; `DDLK()` for None.
+    generator : KnockoffGenerator, object with `sample` or callable
+        What the user passed.
     rows : RowStructure
         How the rows depend on each other.
     given_groups : bool
         Whether the user passed groups, which may all have a single row.
     """
-    generator = GENERATORS[DEFAULT]() if generator is None else generator
-    if isinstance(generator, HierarchicalKnockoffs) and given_groups and rows.groups is None:
-        generator = _for_single_rows(generator)
-    if rows.groups is None or is_ready(generator) or knows_groups(generator):
+    knows_groups = declared_by(generator).knows_groups
+    if knows_groups and given_groups and rows.groups is None:
+        return _for_single_rows(generator)
+    if rows.groups is None or is_ready(generator) or knows_groups:
         return generator
     return HierarchicalKnockoffs(generator)
 
 
-def _for_single_rows(generator: HierarchicalKnockoffs) -> Any:
+def _for_single_rows(generator: Any) -> Any:
     """Return the generator of rows inside of one for groups, since every group has a single row."""
     if is_ready(generator):
         raise ValueError(
@@ -62,18 +57,18 @@ def _for_single_rows(generator: HierarchicalKnockoffs) -> Any:
             "a single "
             "distinct row. Pass an unfitted generator of rows, such as DDLK()."
         )
-    return GENERATORS[DEFAULT]() if generator.generator is None else generator.generator
+    return declared_by(generator).of_rows()
 
 
 def row_handling(generator: Any, rows: RowStructure) -> RowHandling:
     """Return how dependence between rows is dealt with; refuse a generator that is known not to."""
     if rows.groups is None:
         return "independent"
-    if knows_groups(generator):
+    if declared_by(generator).knows_groups:
         return "groups modelled"
     if is_generator(generator):
         raise ValueError(
-            f"groups were passed, but the generator {type(unfrozen(generator)).__name__} is "
+            f"groups were passed, but the generator {name_of(generator)} is "
             f"fitted already and "
             "draws knockoffs row by row, which are less alike within a group than the data: most "
             "statistics then "
@@ -95,9 +90,9 @@ def require_swaps_of(generator: Any, units: Units) -> None:
     """Refuse a generator that was fitted with groups of features which are not swapped as a whole
     here.
     """
-    inner = unfrozen(generator)
-    if isinstance(inner, KnockoffGenerator) and inner.__sklearn_is_fitted__():
-        inner.require_swaps_of(units)
+    declared = declared_by(generator)
+    if declared.__sklearn_is_fitted__():
+        declared.require_swaps_of(units)
 
 
 def drawn_knockoffs(
@@ -117,7 +112,7 @@ def drawn_knockoffs(
     again.
     """
     if is_generator(generator):
-        own = getattr(generator, "random_state", None)
+        own = declared_by(generator).random_state
         drawn = draw_knockoffs(
             generator,
             table_for(generator, table),
@@ -148,7 +143,7 @@ def _warn_of_copies(table: Table, knockoffs: Table, conditioned: Flags) -> None:
 
 def _remedy_of_gaps(generator: Any) -> str:
     """Return what to do about knockoffs with missing cells where X has none."""
-    if not isinstance(generator, (KnockoffGenerator, FrozenEstimator)):
+    if not declared_by(generator).reads_tables:
         return "Return a value for each cell."
     return (
         "The generator was fitted on a table with missing cells there: fit a new one (at the "

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from knockoffs.check.examine import CHECK
-from knockoffs.generators.base import is_generator, is_ready
-from knockoffs.generators.gaussian import GaussianKnockoffs
-from knockoffs.generators.hierarchical import HierarchicalKnockoffs
-from knockoffs.generators.registry import DEFAULT, GENERATORS
+from knockoffs.generators.any_generator import declared_by, is_generator, is_ready
+from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.progress import Phase
-from knockoffs.selection.statistic_choice import AUTO
-from knockoffs.statistics import SumStatistic
-from knockoffs.statistics.base import Statistic
-from knockoffs.statistics.crossfit import CrossFitted
-from knockoffs.statistics.holdout import HoldoutStatistic
-from knockoffs.statistics.registry import STATISTICS
+from knockoffs.runtime.registry import by_name
+from knockoffs.statistics.any_statistic import declared_by as declared_by_statistic, is_auto
+from knockoffs.statistics.registry import AUTO, STATISTICS
 
 
 def check_parts(generator: Any, statistic: Any) -> None:
@@ -33,12 +28,9 @@ def check_parts(generator: Any, statistic: Any) -> None:
             "generator, or "
             "name the statistic."
         )
-    inner = generator.generator if isinstance(generator, HierarchicalKnockoffs) else generator
-    by_name(DEFAULT if inner is None else inner, GENERATORS)
-    default = statistic is None or is_auto(statistic)
-    used = HoldoutStatistic() if default else by_name(statistic, STATISTICS)
-    if isinstance(used, Statistic):
-        used.check_settings()
+    declared_by(by_name(generator, GENERATORS)).of_rows()
+    used = by_name(None if is_auto(statistic) else statistic, STATISTICS)
+    declared_by_statistic(used).check_settings()
 
 
 def _check_part(name: str, value: Any, method: str, words: Iterable[str]) -> None:
@@ -51,32 +43,24 @@ def _check_part(name: str, value: Any, method: str, words: Iterable[str]) -> Non
         )
 
 
-def is_auto(statistic: Any) -> bool:
-    """Return whether the statistic is to be chosen."""
-    return isinstance(statistic, str) and statistic == AUTO
-
-
-def by_name(part: Any, known: Mapping[str, Callable[[], Any]]) -> Any:
-    """Return what a known name stands for, and anything else, such as "auto", as it is."""
-    return known[part]() if isinstance(part, str) and part in known else part
-
-
 LEARN = "learning the distribution"
 CHOOSE = "choosing the statistic"
 COMPARE = "comparing with knockoffs"
 DESCRIBE = "describing the effects"
+READY, AUTO_COST = 0.5, 6.0  # what a fitted generator takes, and a statistic yet to be chosen
 
 
 def selection_phases(generator: Any, statistic: Any, *, checks: bool, n_draws: int) -> list[Phase]:
     """Return the phases of a selection; weights are rough,
     as measured with the defaults on some real tables.
     """
-    quick = is_ready(generator) or isinstance(generator, GaussianKnockoffs)
-    slow_statistic = is_auto(statistic) or isinstance(statistic, (CrossFitted, SumStatistic))
-    phases = [Phase(LEARN, 0.5 if quick else 12.0, stages=1 if quick else 4)]
+    declared = declared_by(generator)
+    cost, stages = (READY, 1) if is_ready(generator) else (declared.cost, declared.stages)
+    of_statistic = AUTO_COST if is_auto(statistic) else declared_by_statistic(statistic).cost
+    phases = [Phase(LEARN, cost, stages=stages)]
     if is_auto(statistic):
         phases.append(Phase(CHOOSE, 3.0))
-    phases.append(Phase(COMPARE, (6.0 if slow_statistic else 1.0) * n_draws, stages=n_draws))
+    phases.append(Phase(COMPARE, of_statistic * n_draws, stages=n_draws))
     if checks:
         phases.append(Phase(CHECK, 3.0, stages=2))
     return [*phases, Phase(DESCRIBE, 0.3)]

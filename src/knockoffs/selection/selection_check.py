@@ -14,9 +14,8 @@ from knockoffs.check.dry_run import DryRun
 from knockoffs.check.examine import CHECK, MIN_ROWS, examine
 from knockoffs.check.expectation import expect
 from knockoffs.check.source import Source, find_source
-from knockoffs.generators.base import is_generator, unfrozen
+from knockoffs.generators.any_generator import declared_by, is_generator, name_of
 from knockoffs.generators.completion import complete_again
-from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.parallel import background
@@ -107,9 +106,7 @@ def check_selection(
     if not enough_rows(table, groups):
         (expectation,) = expect_of(seen.draw, [statistic])
         return SelectionCheck(expectation, level, None)
-    exchangeable = (
-        learned and not isinstance(unfrozen(generator), GaussianKnockoffs) and not conditioned.any()
-    )
+    exchangeable = learned and declared_by(generator).exchangeable and not conditioned.any()
     with background(lambda: expect_of(seen.draw, [statistic])[0]) as expected:
         certificate = examine(
             source,
@@ -164,7 +161,7 @@ def enough_rows(table: Table, groups: Indices | None) -> bool:
 
 def _subject(generator: Any, learned: bool, groups: Indices | None) -> str:
     """What is checked, in words."""
-    what = type(unfrozen(generator)).__name__ if learned else "knockoffs of a function"
+    what = name_of(generator) if learned else "knockoffs of a function"
     by = (
         ""
         if groups is None

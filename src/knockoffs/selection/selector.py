@@ -19,7 +19,8 @@ from knockoffs.check.feature_tests import find_twins
 from knockoffs.check.hazards import warn_of_few_features, warn_of_hazards
 from knockoffs.check.source import safe_threads
 from knockoffs.effects import describe_effects
-from knockoffs.generators.base import is_ready, with_defaults
+from knockoffs.generators.any_generator import is_ready
+from knockoffs.generators.base import with_defaults
 from knockoffs.generators.completion import complete_rows, warn_of_stand_ins
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.arrays import Array, Flags
@@ -28,6 +29,7 @@ from knockoffs.runtime.checks import check_choice, check_count, check_fraction
 from knockoffs.runtime.parallel import suited_threads, workers
 from knockoffs.runtime.progress import Job, job, progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
+from knockoffs.runtime.registry import by_name
 from knockoffs.schema.schema import FeatureGroups, Kind
 from knockoffs.selection.conclusion import (
     conclude,
@@ -47,16 +49,13 @@ from knockoffs.selection.parts import (
     CHOOSE,
     DESCRIBE,
     LEARN,
-    by_name,
     check_parts,
-    is_auto,
     selection_phases,
 )
 from knockoffs.selection.result import RowHandling
 from knockoffs.selection.selection_check import check_selection, compare, may_check
 from knockoffs.selection.statistic_choice import choose_statistic
-from knockoffs.statistics import HoldoutStatistic
-from knockoffs.statistics.base import is_statistic
+from knockoffs.statistics.any_statistic import is_auto, is_statistic
 from knockoffs.statistics.draws import Draws, compute_draws
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.table.column_output import TypedSelectorMixin
@@ -266,9 +265,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         )
         distinct = rows.distinct_rows(table)
         checks = may_check(self.certify, self.calibrate, distinct, rows.groups)
-        statistic = (
-            HoldoutStatistic() if self.statistic is None else by_name(self.statistic, STATISTICS)
-        )
+        statistic = by_name(self.statistic, STATISTICS)
         phases = selection_phases(generator, statistic, checks=checks, n_draws=self.n_draws)
         with job(self.progress, phases) as work:
             work.begin(LEARN)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,6 +15,7 @@ from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.schema import FeatureGroups
 from knockoffs.schema.words import counted, listing
 from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.quick import QuickStatistic, ridge_coefficients
 from knockoffs.table.design import aligned, copied_features, paired_design
 from knockoffs.table.row_structure import require_same_order
 from knockoffs.table.table import group_labels, read_table
@@ -21,7 +23,12 @@ from knockoffs.targets.target import Target, TaskChoice
 
 
 class Statistic(BaseEstimator, ABC):
-    """Computes w; subclasses write `_compute` on arrays.
+    """Computes w; subclasses write `_compute` on arrays, and declare what they can do.
+
+    `name` is what the selector and the command line know it by (`register_statistic` makes one of
+    your own known), and `variants` are further names with the settings that each stands for. `cost`
+    is the time that it takes relative to the lasso's, for progress bars, and `alternative` names
+    the statistic that a check tries in its place.
 
     Tables may hold numbers, text, categories, booleans and missing cells. Models see columns of
     numbers without gaps: an indicator for each level of a nominal feature, and an indicator of
@@ -46,10 +53,14 @@ class Statistic(BaseEstimator, ABC):
     they depend on the order of times alone.
     """
 
+    name: ClassVar[str]
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    cost: ClassVar[float] = 1.0
+    alternative: ClassVar[str] = "mixture"
     exact: bool
+    predicts: bool = False
     standardise: bool = True
     n_jobs: int | None = None
-    predicts: bool = False
     task: TaskChoice
     random_state: RandomState
 
@@ -102,6 +113,13 @@ class Statistic(BaseEstimator, ABC):
         and a selector before it fits a generator.
         """
 
+    def stand_in(self) -> QuickStatistic:
+        """Return the quick statistic that stands in for this one in many simulated selections.
+
+        A ridge regression spreads an effect over correlated features, as marginal correlations do.
+        """
+        return ridge_coefficients
+
     def _read(
         self, X: Any, X_tilde: Any, y: Any, groups: Any, feature_groups: FeatureGroups
     ) -> tuple[Problem, Flags]:
@@ -137,13 +155,6 @@ class Statistic(BaseEstimator, ABC):
         override it.
         """
         return self._compute(problem, rng), None
-
-
-def is_statistic(part: Any) -> bool:
-    """Return whether w is found by `compute`, also by classes of others,
-    and not by calling a function.
-    """
-    return hasattr(part, "compute")
 
 
 def require_estimator_for(standardise: bool, estimator: Any) -> None:

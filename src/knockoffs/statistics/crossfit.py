@@ -31,9 +31,8 @@ from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for
 from knockoffs.statistics.models import NAMED, make_model
 from knockoffs.statistics.problem import GivenTarget, Problem
+from knockoffs.statistics.quick import QuickStatistic, held_out_lines
 from knockoffs.targets.target import TaskChoice
-
-PENALTY = 0.025  # of the default models, on the use of columns, in nats
 
 
 class Split(NamedTuple):
@@ -69,6 +68,8 @@ class CrossFitted(Statistic):
     any other estimator), which give one number for each held-out row and feature.
     """
 
+    cost = 6.0
+    alternative = "lasso"
     predicts = True
 
     def __init__(
@@ -167,6 +168,10 @@ class CrossFitted(Statistic):
     def _model_differences(
         self, model: Any, problem: Problem, split: Split, rng: np.random.Generator
     ) -> Iterable[Part]: ...
+
+    def stand_in(self) -> QuickStatistic:
+        """Return held-out losses of straight lines."""
+        return held_out_lines
 
     def check_settings(self) -> None:
         """Refuse settings that are not valid."""

@@ -12,7 +12,7 @@ import numpy as np
 from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.parallel import in_parallel, worker_count
 from knockoffs.runtime.progress import part_of_work, report_stage
-from knockoffs.statistics.base import Statistic, is_statistic
+from knockoffs.statistics.any_statistic import declared_by, is_statistic
 from knockoffs.table.table import Table
 
 MOST_PREDICTIONS = 50_000_000  # numbers that are kept to describe effects
@@ -85,7 +85,7 @@ def _is_seeded(statistic: Any) -> bool:
     """Return whether draws do not depend on each other:
     functions and random generators may have a state.
     """
-    seed = getattr(statistic, "random_state", None)
+    seed = declared_by(statistic).random_state
     return is_statistic(statistic) and (seed is None or isinstance(seed, (int, np.integer)))
 
 
@@ -102,6 +102,6 @@ def _of_a_draw(
     if not is_statistic(statistic):
         return np.asarray(statistic(X, knockoffs.to_native(), y), dtype=np.float64), None
     few = len(table) * len(table.units) <= MOST_PREDICTIONS
-    if draw == 0 and few and isinstance(statistic, Statistic) and statistic.predicts:
+    if draw == 0 and few and declared_by(statistic).predicts:
         return statistic.compute_with_predictions(table, knockoffs, y, groups=groups)
     return statistic.compute(table, knockoffs, y, groups=groups), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -80,6 +80,13 @@ class HoldoutStatistic(CrossFitted):
     0
     """
 
+    name = "mixture"
+    variants: ClassVar = {
+        "holdout": {"mixture": 0, "folds": 2},
+        "boosting": {"estimator": "boosting"},
+        "linear+boosting": {"estimator": "linear+boosting"},
+        "lightgbm": {"estimator": "lightgbm"},
+    }
     exact = False
 
     def __init__(

@@ -51,6 +51,7 @@ class ImportanceStatistic(Statistic):
     0
     """
 
+    name = "importance"
     exact = True
 
     def __init__(

@@ -19,10 +19,10 @@ from knockoffs.statistics.base import Statistic, require_enough_for
 from knockoffs.statistics.group_lasso import Groups, group_lasso, response_of
 from knockoffs.statistics.importance import importances
 from knockoffs.statistics.problem import Problem, in_random_pair_order
+from knockoffs.statistics.quick import SMALLEST, QuickStatistic, lasso_coefficients
 from knockoffs.targets.target import TaskChoice
 
 # variance of the columns of a feature, in standard units; below it they are constant
-SMALLEST = 1e-9
 
 
 class LassoStatistic(Statistic):
@@ -60,6 +60,7 @@ class LassoStatistic(Statistic):
     0
     """
 
+    name = "lasso"
     exact = True
 
     def __init__(
@@ -74,6 +75,10 @@ class LassoStatistic(Statistic):
         self.task = task
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def stand_in(self) -> QuickStatistic:
+        """Return a lasso on a coarse grid of penalties."""
+        return lasso_coefficients
 
     def check_settings(self) -> None:
         """Refuse settings that are not valid."""

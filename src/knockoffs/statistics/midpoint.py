@@ -66,6 +66,7 @@ class MidpointStatistic(CrossFitted):
     0
     """
 
+    name = "midpoint"
     exact = True
 
     def _network_differences(

@@ -26,8 +26,9 @@ from knockoffs.density.ridge import Line, Ridge, fit_ridges
 from knockoffs.density.training import Schedule
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.randomness import torch_generator
-from knockoffs.statistics.crossfit import PENALTY, HeldOut, Split
+from knockoffs.statistics.crossfit import HeldOut, Split
 from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.quick import PENALTY
 
 WIDTH = 64
 BATCH = 128

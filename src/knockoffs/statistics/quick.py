@@ -17,15 +17,18 @@ directions hold most of the variance, as with clusters of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from knockoffs.runtime.arrays import Array, Flags, Indices
-from knockoffs.statistics.crossfit import PENALTY
-from knockoffs.statistics.lasso import SMALLEST
 from knockoffs.statistics.problem import Problem
+
+# w `[responses, features]` of a problem and of responses, one per column
+QuickStatistic = Callable[[Problem, Array, np.random.Generator], Array]
+PENALTY = 0.025  # of the default models of held-out statistics, on the use of columns, in nats
+SMALLEST = 1e-9  # variance of a feature
 
 
 class Effort(NamedTuple):

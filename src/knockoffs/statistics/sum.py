@@ -14,6 +14,7 @@ from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem
+from knockoffs.statistics.quick import QuickStatistic
 from knockoffs.targets.target import TaskChoice
 
 LEAST = 1e-300  # mean size of a statistic that is zero for all features
@@ -51,6 +52,8 @@ class SumStatistic(Statistic):
     0
     """
 
+    name = "sum"
+    cost = 6.0
     predicts = True
 
     def __init__(
@@ -95,6 +98,13 @@ class SumStatistic(Statistic):
         nothing else.
         """
         return all(term.exact for term in self.terms)
+
+    def stand_in(self) -> QuickStatistic:
+        """Return the sum of what stands in for the terms."""
+        quick = [term.stand_in() for term in self.terms]
+        return lambda problem, y, rng: np.sum(
+            [in_mean_sizes(of_term(problem, y, rng)) for of_term in quick], 0
+        )
 
     def check_settings(self) -> None:
         """Refuse settings that are not valid, of the sum and of its terms."""

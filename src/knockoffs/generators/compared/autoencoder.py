@@ -75,6 +75,8 @@ class AutoEncodingKnockoffs(NeuralGenerator):
 
     _extra_types: ClassVar = {"latent_": int, "search_": list[list[int | float]]}
 
+    name = "auto-encoding"
+
     def __init__(
         self,
         *,

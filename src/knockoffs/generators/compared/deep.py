@@ -72,6 +72,8 @@ class DeepKnockoffs(NeuralGenerator):
 
     _fewest_held_out = 4  # two halves of two rows
 
+    name = "deep"
+
     def __init__(
         self,
         *,
@@ -167,7 +169,7 @@ class DeepKnockoffs(NeuralGenerator):
 
     def _target_correlation(self, x: Tensor) -> Tensor:
         """1 - s_j, the least correlation that a second-order knockoff may have with its feature."""
-        covariance = np.cov(x.cpu().double().numpy().T)
+        covariance = np.atleast_2d(np.cov(x.cpu().double().numpy().T))
         ridge = 1e-3 * np.eye(len(covariance))
         gaps: Any = knockoff_gaps(covariance + ridge, "sdp")
         return torch.as_tensor(1 - np.minimum(gaps, 1)).to(x)

@@ -72,6 +72,8 @@ class KnockoffGAN(NeuralGenerator):
 
     _fewest_held_out = 4  # two halves of two rows
 
+    name = "gan"
+
     def __init__(
         self,
         *,

@@ -61,6 +61,8 @@ class HMMKnockoffs(RowwiseGenerator):
     (100, 6)
     """
 
+    name = "hmm"
+
     def __init__(
         self,
         states: int = 5,

@@ -42,6 +42,7 @@ COLLAPSED, EXPLODED = 0.2, 5.0  # times a column's standard deviation
 class NeuralGenerator(RowwiseGenerator):
     """Subclasses write `_network` (the sampler, unfitted) and `_train` (which fits it in place)."""
 
+    needs_torch = True
     _fewest_held_out = 1
     # Attributes that a model file must hold for `_network` to be made again, and their types.
     _extra_types: ClassVar[dict[str, Any]] = {}
