@@ -25,6 +25,7 @@ from knockoffs.kinds.relations import LEAST_ROWS, SOME_ROWS
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.fingerprints import one_pattern
+from knockoffs.schema.kinds import Binary, Constant, Nominal
 from knockoffs.schema.schema import Schema
 from knockoffs.schema.words import listing
 
@@ -127,12 +128,12 @@ def joined_schema(schema: Schema, joints: Sequence[Joint]) -> Schema:
         count = len(joint.states)
         for j in joint.columns:
             columns[j] = replace(
-                columns[j], kind="constant", values=(0.0,), levels=None, missing=0.0
+                columns[j], kind=Constant.name, values=(0.0,), levels=None, missing=0.0
             )
         first = int(joint.columns[0])
         values = tuple(map(float, range(count)))
         columns[first] = replace(
-            columns[first], kind="nominal" if count > 2 else "binary", values=values
+            columns[first], kind=(Nominal if count > 2 else Binary).name, values=values
         )
     return Schema(tuple(columns))
 

@@ -53,7 +53,7 @@ def spread_encoding(core: Array, schema: Schema, alike: Indices) -> TableEncodin
     """
     units: list[Unit] = [Constant(first) for first in core[0]]
     for j in np.flatnonzero(schema.varies):
-        own, continuous = core[:, j], schema[int(j)].kind == "continuous"
+        own, continuous = core[:, j], not schema[int(j)].holds.atoms
         units[j] = Plain(float(np.median(own))) if continuous else Spread(np.unique(own))
     return TableEncoding(tuple(units), alike)
 
@@ -87,9 +87,7 @@ def _fit_features(
     # relations are those among features that are no duplicates of others
     own = np.flatnonzero(distinct)
     columns = [schema[int(j)] for j in own]
-    if all(
-        column.kind == "continuous" and column.missing == 0 for column in columns if column.varies
-    ):
+    if all(_is_plain(column) for column in columns if column.varies):
         return spread_encoding(core, schema, alike)  # nothing to spread
     found = find_contexts(core[:, own], columns)
     contexts = [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
@@ -104,7 +102,7 @@ def _fit_features(
             )
             units[j] = Classed(k, tuple(within))
         context_units.append(others.classes(classes, context.members))
-    free = distinct & [column.kind != "constant" for column in schema]
+    free = distinct & [column.holds.varies for column in schema]
     free[[j for context in contexts for j in context.members]] = False
     kept = {int(own[k]): atoms for k, atoms in find_kept_states(core[:, own], columns).items()}
     kept |= {int(j): np.empty(0) for j in features_with_few_gaps(core)}
@@ -166,14 +164,14 @@ class _Others:
         it was seen in.
         """
         column, codes = self._schema[j], self._core[:, j]
-        if rows is None and column.kind == "continuous" and column.missing == 0:
+        if rows is None and _is_plain(column):
             return Plain(float(np.median(codes)), continuous_intervals(codes))
         codes = codes if rows is None else codes[rows]
         present = codes[~np.isnan(codes)]
         values = np.unique(present)
         if len(values) == 0 or (len(values) == 1 and len(present) == len(codes)):
             return Constant(codes[0])
-        if column.kind == "nominal" and len(values) > 2:
+        if column.holds.of_levels and len(values) > 2:
             others = self._table[:, self._unit != j]
             return nominal_boxes(codes, others if rows is None else others[rows])
         unit = _quantity(column, present, bounded=bounded)
@@ -186,7 +184,7 @@ class _Others:
         """
         column, codes = self._schema[j], self._core[:, j]
         present = ~np.isnan(codes)
-        if column.kind == "nominal":
+        if column.holds.of_levels:
             return nominal_boxes(codes[present], self._table[present][:, self._unit != j])
         return _quantity(column, codes[present])
 
@@ -201,16 +199,19 @@ class _Others:
         return nominal_boxes(codes, self._table[:, ~np.isin(self._unit, members)])
 
 
+def _is_plain(column: Column) -> bool:
+    """Return whether a column is a quantity that generators see as it is."""
+    return not column.holds.atoms and column.missing == 0
+
+
 def _quantity(column: Column, present: Array, *, bounded: bool = False) -> FeatureUnit:
     if present.min() == present.max():
         return Constant(present[0])
-    if column.kind == "continuous":
+    if not column.holds.atoms:
         return continuous_intervals(present) if bounded else measured(present)
     if column.levels is not None:
         return level_boxes(present)
-    return discrete_intervals(
-        present, np.array(column.values) if column.kind == "semicontinuous" else None
-    )
+    return discrete_intervals(present, None if column.discrete else np.array(column.values))
 
 
 def first_alike(core: Array) -> Indices:
