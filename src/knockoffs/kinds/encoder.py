@@ -44,6 +44,11 @@ class Encoder(ABC):
         """
 
     @property
+    def states(self) -> int:
+        """Number of values, where the internal column is the number of a value; else 0."""
+        return 0
+
+    @property
     def quantity(self) -> Scored | None:
         """The quantity whose value the first internal column is, where it has a scale of scores."""
         return None

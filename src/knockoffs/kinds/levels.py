@@ -170,6 +170,10 @@ class Exact(OneColumn):
         return (found == codes) | (np.isnan(found) & np.isnan(codes))
 
     @property
+    def states(self) -> int:
+        return len(self.values)
+
+    @property
     def countable(self) -> bool:
         return True
 

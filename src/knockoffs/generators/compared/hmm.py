@@ -114,7 +114,7 @@ class HMMKnockoffs(RowwiseGenerator):
 
     def _require_few_values(self) -> None:
         for j, unit in enumerate(self.encoding_.units):
-            if unit.width and len(unit.levels()) > MOST_VALUES:
+            if unit.states > MOST_VALUES:
                 raise ValueError(
                     f"{column_name(self._names, j)} has more than {MOST_VALUES} values, too many "
                     f"for "
@@ -138,8 +138,7 @@ class HMMKnockoffs(RowwiseGenerator):
     def _require_same_values(self, emissions: CategoricalEmissions) -> None:
         """Codes count the values seen, so a value that the table lacks would shift them."""
         for chance, j in zip(emissions.chance, self.encoding_.unit, strict=True):
-            unit = self.encoding_.units[j]
-            count = len(unit.levels()) if unit.width else 0
+            count = self.encoding_.units[j].states
             if (
                 chance.shape[1] < count
                 or chance[:, count:].any()
