@@ -142,7 +142,7 @@ def test_the_selector_its_check_its_effects_and_its_report(tmp_path: Path) -> No
     selector = KnockoffSelector(
         "gaussian", LassoStatistic(cv=3, random_state=0), fdr=0.5, kinds=SEASON, random_state=0
     ).fit(frame, y)
-    assert "angle" in selector.selection_.selected_names
+    assert "angle" in selector.get_feature_names_out()
     assert selector.schema_[7].kind == "circular"
     assert selector.selection_.kinds == SEASON
     write_report(selector, tmp_path / "report.html")
