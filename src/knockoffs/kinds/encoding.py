@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from knockoffs.kinds.dependence import Joint, joined
+from knockoffs.kinds.blocks import BlockEncoder, decode_in_place, encoded as by_blocks, spread_known
 from knockoffs.kinds.encoder import FARTHEST, CellEncoder, Encoder, Scored
 from knockoffs.kinds.latent import DRAW_SWEEPS, draw_latents, start_latents
 from knockoffs.kinds.relations import Context
@@ -109,9 +109,9 @@ class TableEncoding:
     swapped : array of int or None
         Per feature the unit that it is swapped with, where groups of features are; None where each
         is a unit.
-    joints : tuple of Joint
-        Features of a group that are one feature to the model: the first has internal columns for
-        all of them.
+    together : tuple of BlockEncoder
+        Features that are encoded together, such as those of a group that are one feature to the
+        model.
     kept : tuple of int
         Features that others determine: their knockoff is a copy, and their internal columns tell of
         the others.
@@ -123,7 +123,7 @@ class TableEncoding:
     context_units: tuple[CellEncoder, ...] = ()
     correlation: Array | None = None
     swapped: Indices | None = None
-    joints: tuple[Joint, ...] = ()
+    together: tuple[BlockEncoder, ...] = ()
     kept: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -141,8 +141,8 @@ class TableEncoding:
         # within a unit, the knockoff of one is that of the other
         duplicate = swapped[self.alike] != swapped
         empty = np.array([unit.width == 0 for unit in self.units])
-        for joint in self.joints:  # which cannot be drawn one by one
-            empty[joint.columns] = empty[joint.columns[0]] or self.swapped is None
+        for block in self.together:  # which cannot be drawn one by one
+            empty[block.takes] = empty[block.gives].all() or self.swapped is None
         empty[list(self.kept)] = True
         return np.isin(self.alike, self.alike[duplicate]) | empty[self.alike]
 
@@ -209,7 +209,7 @@ class TableEncoding:
         """Internal columns of rows; latent ones are drawn given all others.
         They depend on their row alone.
         """
-        core = joined(core, self.joints)
+        core = by_blocks(core, self.together)
         if self.correlation is None:
             return self._shown(
                 core, np.empty((len(core), self.width)), rng.random((len(core), self.width))
@@ -226,7 +226,7 @@ class TableEncoding:
         """Internal columns with latents drawn whatever the other columns; `noise` is uniform,
         `[rows, width]`.
         """
-        core = joined(core, self.joints)
+        core = by_blocks(core, self.together)
         z = start_latents(*self._bounds(core), self.latent, noise[:, self.latent])
         return self._in_own_units(self._shown(core, z, noise))
 
@@ -234,7 +234,7 @@ class TableEncoding:
         """Internal columns with latents in the middle of their intervals,
         for densities at given values.
         """
-        core = joined(core, self.joints)
+        core = by_blocks(core, self.together)
         low, high = self._bounds(core)
         z = (
             low
@@ -296,7 +296,7 @@ class TableEncoding:
         """Between which scores the internal columns of rows lie, `[rows, width]` each;
         the same twice if known.
         """
-        return self._bounds(joined(core, self.joints))
+        return self._bounds(by_blocks(core, self.together))
 
     def _bounds(self, core: Array) -> tuple[Array, Array]:
         # a class of rows leaves free what it does not use
@@ -339,14 +339,13 @@ class TableEncoding:
         if original is None:
             classes = [unit.decode(encoded[:, place]).astype(np.intp) for unit, place in drawn]
         else:
-            classes = self._classes(joined(original, self.joints))
+            classes = self._classes(by_blocks(original, self.together))
         cells = np.empty((len(encoded), len(self.units)))
         for j, unit, rows in self._descriptions(classes):
             if self.alike[j] == j:
                 start = self._places[j].start
                 cells[rows, j] = unit.decode(encoded[rows, start : start + unit.width])
-        for joint in self.joints:
-            cells[:, joint.columns] = joint.states[cells[:, joint.columns[0]].astype(np.intp)]
+        decode_in_place(cells, self.together)
         for j, (unit, first) in enumerate(zip(self.units, self.alike, strict=True)):
             if j != first:
                 cells[:, j] = unit.of_alike(cells[:, first])
@@ -361,7 +360,11 @@ class TableEncoding:
 
         `known` are the cells that the fit knows, by `knows`.
         """
-        unit, place, core = self.units[feature], self._places[feature], joined(core, self.joints)
+        unit, place, core = (
+            self.units[feature],
+            self._places[feature],
+            by_blocks(core, self.together),
+        )
         return FeatureCells(
             parts=tuple(unit.parts(lambda k: self.contexts[k].classes(core))),
             root=next((root for own, root in self._roots if own == place), None),
@@ -374,10 +377,9 @@ class TableEncoding:
         """Which cells have a value that the fit has seen, or that lies between such values; `[rows,
         features]`.
         """
-        core = joined(core, self.joints)
+        core = by_blocks(core, self.together)
         known = np.zeros(core.shape, dtype=bool)
         for j, unit, rows in self._descriptions(self._classes(core)):
             known[rows, j] = unit.knows(core[rows, j])
-        for joint in self.joints:
-            known[:, joint.columns] = known[:, joint.columns[:1]]
+        spread_known(known, self.together)
         return known

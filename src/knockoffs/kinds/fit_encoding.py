@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from knockoffs.kinds.dependence import find_joints, joined, joined_schema
+from knockoffs.kinds.blocks import encoded, encoded_schema
+from knockoffs.kinds.dependence import find_joints
 from knockoffs.kinds.encoder import Encoder
 from knockoffs.kinds.encoding import TableEncoding
 from knockoffs.kinds.fit_columns import ColumnFits, is_plain
@@ -56,8 +57,8 @@ def fit_encoding(
 ) -> TableEncoding:
     """Describe all features, find relations between them, and learn the correlations of latents."""
     joints = find_joints(core, schema, alike)
-    found = _fit_features(joined(core, joints), joined_schema(schema, joints), alike, rng)
-    return _with_recoded(replace(found, joints=joints), core)
+    found = _fit_features(encoded(core, joints), encoded_schema(schema, joints), alike, rng)
+    return _with_recoded(replace(found, together=joints), core)
 
 
 def _fit_features(

@@ -32,12 +32,8 @@ def unpack_encoding(
         fits = context.keys.ndim == 2 and context.keys.shape[1] == len(context.atoms) == width
         fits = fits and all(map(increase, context.atoms))
         require(fits, "a class of rows is not described for each of its columns")
-    for joint in encoding.joints:
-        width = len(np.unique(joint.columns))
-        known = len(joint.columns) == width > 1 and np.isin(joint.columns, columns).all()
-        require(known, "a joint state has columns that do not exist")
-        fits = joint.states.ndim == 2 and joint.states.shape[1:] == joint.columns.shape
-        require(fits, "a joint state is not described for each of its columns")
+    for block in encoding.together:
+        block.require_valid(features)
     _require_correlation(encoding)
     return encoding
 
