@@ -19,7 +19,7 @@ from knockoffs import (
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.generators.registry import GENERATORS
-from knockoffs.kinds.units import Boxes
+from knockoffs.kinds.levels import Boxes
 from knockoffs.table.table import read_table
 
 from .tiny import TINY

@@ -24,6 +24,10 @@ from knockoffs import (
     load_generator,
 )
 from knockoffs.datasets import AutoregressiveGaussian
+from knockoffs.kinds.fit_columns import ENCODERS
+from knockoffs.schema.kinds import KINDS as REGISTERED
+from knockoffs.table.design import expand
+from knockoffs.table.table import read_table
 
 ROWS = 160
 Z = AutoregressiveGaussian(features=3, rho=0.6).sample(ROWS, random_state=2)
@@ -196,6 +200,56 @@ def test_an_array_has_the_schema_of_a_table(name: str) -> None:
     assert [(c.kind, c.values, c.missing) for c in schema] == [
         (c.kind, c.values, c.missing) for c in infer_schema(frame)
     ]
+
+
+def test_every_registered_kind_has_an_example() -> None:
+    """A constant has one in a test of its own."""
+    assert {own.kind for own in KINDS.values()} == {*REGISTERED} - {"constant"}
+
+
+@every_kind
+def test_the_facts_of_a_kind_agree_with_each_other(name: str) -> None:
+    frame = table_of(name, gaps=True)
+    own = infer_schema(frame)[1]
+    facts = REGISTERED[own.kind]
+    assert facts.discrete == KINDS[name].discrete
+    assert facts.of_levels <= (facts.discrete and not facts.ordered)
+    assert facts.from_repeats <= facts.inferred
+    assert facts.encoder in ENCODERS
+    assert facts.words(own.values, own.levels).startswith(own.kind)
+    assert (len(own.values) > 0) == facts.atoms
+    cells = np.array(own.values)
+    if facts.as_they_are:
+        np.testing.assert_array_equal(facts.numbers(cells)[..., 0], cells)
+
+
+# --- what generators see ---
+
+
+@with_and_without_gaps
+@every_kind
+def test_cells_come_back_from_internal_columns(name: str, gaps: bool) -> None:
+    encoding = fitted(name, "gaussian", gaps).encoding_
+    cells = read_table(table_of(name, gaps=gaps), who="test").codes
+    back = encoding.decode(encoding.encode(cells, np.random.default_rng(5)))
+    np.testing.assert_allclose(back, cells, rtol=1e-6, atol=1e-6)
+
+
+@with_and_without_gaps
+@every_kind
+def test_a_permutation_of_columns_permutes_what_models_of_y_see(name: str, gaps: bool) -> None:
+    frame = table_of(name, gaps=gaps)
+    order = ["own", "after", "before"]
+    designs = [
+        expand(table.schema, table.codes)
+        for table in (read_table(own, who="test") for own in (frame, frame[order]))
+    ]
+    for j, moved in enumerate([2, 0, 1]):
+        own, other = (
+            design.tables[0][:, design.unit == feature]
+            for design, feature in zip(designs, (j, moved), strict=True)
+        )
+        np.testing.assert_array_equal(own, other)
 
 
 # --- what knockoffs are ---

@@ -10,28 +10,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 from knockoffs import GaussianKnockoffs, KnockoffWarning, check_swap
+from knockoffs.kinds.encoder import FARTHEST, CellEncoder
 from knockoffs.kinds.encoding import TableEncoding
-from knockoffs.kinds.fit_encoding import (
-    exact_encoding,
-    first_alike,
-    fit_encoding,
-    nominal_boxes,
-    spread_encoding,
-)
+from knockoffs.kinds.fit_encoding import exact_encoding, first_alike, fit_encoding, spread_encoding
 from knockoffs.kinds.latent import start_latents
+from knockoffs.kinds.levels import Boxes, Exact, Spread, level_boxes, nominal_boxes
 from knockoffs.kinds.units import (
-    FARTHEST,
-    Boxes,
     Constant,
-    Exact,
-    FeatureUnit,
     Plain,
-    Spread,
     WithGaps,
     continuous_intervals,
     discrete_intervals,
     gap_threshold,
-    level_boxes,
     measured,
 )
 from knockoffs.table.table import read_table
@@ -112,7 +102,7 @@ def test_a_latent_anywhere_in_its_box_is_read_as_the_cell_it_came_from(
     kind: str, values: list[float], place: float
 ) -> None:
     x = np.round(np.array([*values, -0.5, 2.0]), 6)
-    unit: FeatureUnit = UNITS[kind](x)
+    unit: CellEncoder = UNITS[kind](x)
     cells = CELLS[kind](x)
     low, high = unit.bounds(cells)
     assert low.shape == (len(x), unit.width)

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from knockoffs import Column, Schema, infer_schema
-from knockoffs.schema.schema import KINDS, frequent
+from knockoffs.schema.kinds import KINDS, frequent
 from tests.real_data import folder_with
 
 RNG = np.random.default_rng(0)

@@ -24,7 +24,7 @@ LEAST_PRESENT = 10  # cells of a column with gaps that must agree with the targe
 def warn_of_hazards(table: Table, target: Target) -> None:
     """Warn of doubtful columns, copies of the target, and few rows."""
     rows, features = table.shape
-    nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
+    nominal = np.array([column.holds.of_levels for column in table.schema], dtype=bool)
     doubtful = doubts(table, target.as_given[0])
     if doubtful is not None:
         caution(doubtful)

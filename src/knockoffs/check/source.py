@@ -24,7 +24,7 @@ from knockoffs.generators.any_generator import (
 from knockoffs.generators.base import KnockoffGenerator
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.parallel import threads_beside, worker_count
-from knockoffs.schema.schema import FeatureGroups, Kind
+from knockoffs.schema.schema import FeatureGroups
 from knockoffs.schema.words import listing
 from knockoffs.table.row_structure import require_same_order
 from knockoffs.table.table import Table, group_labels, keep_conditioned, read_table
@@ -178,12 +178,8 @@ def _as_in_the_fit(
     table = read_table(
         X, who="check_swap", categories=[j for j, column in columns if column.levels is not None]
     )
-    nominal: dict[int, Kind] = {
-        j: "nominal" for j, c in columns if c.kind == "nominal" and j < table.shape[1]
-    }
-    table = replace(table, kinds={**table.kinds, **nominal}).grouped(
-        feature_groups, who="check_swap"
-    )
+    known = {j: c.kind for j, c in columns if not c.holds.inferred and j < table.shape[1]}
+    table = replace(table, kinds={**table.kinds, **known}).grouped(feature_groups, who="check_swap")
     if not table.feature_groups and feature_groups is None:
         groups = {
             j: column.unit

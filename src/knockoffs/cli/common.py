@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -20,7 +20,7 @@ from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.arrays import Flags
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_choice, check_count, check_jobs
-from knockoffs.schema.schema import CHOICES, Kind
+from knockoffs.schema.kinds import KINDS, kind_choices
 from knockoffs.schema.words import counted, listing
 from knockoffs.statistics.registry import AUTO, STATISTICS
 
@@ -116,13 +116,14 @@ groups_option = click.option(
     metavar="COL",
     help="Rows with the same value here (a patient) belong together; it is no feature.",
 )
+_KINDS = kind_choices()
 kind_option = click.option(
     "--kind",
     "kinds",
     multiple=True,
     metavar="COL=KIND",
-    help=f"What a column holds, where its values do not tell: {', '.join(CHOICES[:-1])} or "
-    f"{CHOICES[-1]}; may be "
+    help=f"What a column holds, where its values do not tell: {', '.join(_KINDS[:-1])} or "
+    f"{_KINDS[-1]}; may be "
     "given several times.",
 )
 condition_option = click.option(
@@ -233,7 +234,7 @@ def read_features(
     given = [pair.rpartition("=") for pair in kinds]
     numbers = [
         *of_target,
-        *(name for name, _, kind in given if kind in ("continuous", "semicontinuous", "ordinal")),
+        *(name for name, _, kind in given if kind in KINDS and KINDS[kind].of_numbers),
     ]
     frame = read_frame(
         file,
@@ -367,9 +368,9 @@ def as_in_fit(model: TableModel, frame: pd.DataFrame, option: str, path: str) ->
     )
 
 
-def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | None:
+def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, str] | None:
     """Return the kinds of columns that --kind gives; None where it gives none."""
-    kinds: dict[str, Kind] = {}
+    kinds: dict[str, str] = {}
     for pair in pairs:
         name, equals, kind = pair.rpartition("=")  # a name may hold the sign as well
         if not equals:
@@ -377,8 +378,8 @@ def read_kinds(pairs: Sequence[str], frame: pd.DataFrame) -> dict[str, Kind] | N
                 f"--kind {pair!r} is not valid: pass COL=KIND, such as --kind ward=nominal."
             )
         require_column(frame, "--kind", name)
-        check_choice(f"--kind {name}", kind, CHOICES)
-        if kinds.setdefault(name, cast(Kind, kind)) != kind:
+        check_choice(f"--kind {name}", kind, kind_choices())
+        if kinds.setdefault(name, kind) != kind:
             raise ValueError(
                 f"--kind {name!r} is given as {kinds[name]!r} and as {kind!r}. Pass one of them."
             )

@@ -17,7 +17,6 @@ from knockoffs.schema.schema import Column, Schema
 from knockoffs.schema.words import counted, listing
 
 EXAMPLES = 4
-ORDINAL = "ordinal: counts, grades, and quantities on a grid, such as whole numbers or one decimal."
 
 
 @click.command()
@@ -88,7 +87,7 @@ def _schema_table(schema: Schema, rows: int, unusable: Sequence[str]) -> Table:
     shown = [
         (
             text(column.name),
-            _kind(column),
+            column.holds.words(column.values, column.levels),
             f"{len(column.values):,}" if column.discrete else "",
             _share(column.missing),
             text(_examples(column)),
@@ -103,23 +102,9 @@ def _schema_table(schema: Schema, rows: int, unusable: Sequence[str]) -> Table:
         left=("feature", "kind", "examples"),
         overflow="fold",
     )
-    table.caption = text(ORDINAL) if any(column.kind == "ordinal" for column in schema) else None
+    said = dict.fromkeys(column.holds.explanation for column in schema)
+    table.caption = text(" ".join(filter(None, said))) if any(said) else None
     return table
-
-
-def _kind(column: Column) -> str:
-    """The kind of a column, and what makes a column ordinal: its levels, whole numbers,
-    or values that repeat.
-    """
-    if column.kind != "ordinal":
-        return column.kind
-    if column.levels is not None:
-        return "ordinal (levels)"
-    return (
-        "ordinal (whole)"
-        if all(value == round(value) for value in column.values)
-        else "ordinal (grid)"
-    )
 
 
 def _share(missing: float) -> str:

@@ -18,7 +18,6 @@ from knockoffs.schema.words import listing
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
 
-    from knockoffs.schema.schema import Kind
     from knockoffs.targets.target import TaskChoice
 
 target_options = options(
@@ -88,7 +87,7 @@ def split_columns(
 
 
 def refuse_copies(
-    X: pd.DataFrame, y: Any, target: str, task: TaskChoice, kinds: Mapping[str, Kind] | None
+    X: pd.DataFrame, y: Any, target: str, task: TaskChoice, kinds: Mapping[str, str] | None
 ) -> None:
     """Refuse features that are the target under another name, and tables that cannot be read."""
     from knockoffs.check.hazards import copies_of_target
@@ -97,7 +96,7 @@ def refuse_copies(
 
     read = Target.read(y, task, rows=len(y), who=f"the target {target!r}")
     table = read_table(X, who="the features", kinds=kinds)
-    nominal = np.array([column.kind == "nominal" for column in table.schema], dtype=bool)
+    nominal = np.array([column.holds.of_levels for column in table.schema], dtype=bool)
     copies = sorted(
         {int(j) for values in read.as_given for j in copies_of_target(table.codes, values, nominal)}
     )

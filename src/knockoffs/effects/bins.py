@@ -78,11 +78,11 @@ def bins_of(column: Column, x: Array, x_tilde: Array) -> Bins:
     both = np.concatenate([x, x_tilde])
     gaps = np.isnan(both)
     values, counts = np.unique(both[~gaps], return_counts=True)
-    if column.levels is not None or column.kind == "nominal" or len(values) <= MOST_LEVELS:
+    if column.levels is not None or column.holds.of_levels or len(values) <= MOST_LEVELS:
         which, labels, places = _levels(column, both, values, counts)
     else:
         which, labels, places = _tenths(both, x, gaps)
-    ordered = [column.kind != "nominal" and label != OTHERS for label in labels]
+    ordered = [column.holds.ordered and label != OTHERS for label in labels]
     if gaps.any():
         which = np.where(gaps, len(labels), which)
         labels, places, ordered = [*labels, MISSING], [*places, None], [*ordered, False]

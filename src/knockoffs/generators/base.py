@@ -25,7 +25,7 @@ from knockoffs.runtime.memory import require_memory
 from knockoffs.runtime.model_files import read_model, refuse_damaged, write_model
 from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.schema.schema import FeatureGroups, Kind, Schema
+from knockoffs.schema.schema import FeatureGroups, Schema
 from knockoffs.schema.words import listing
 from knockoffs.table.table import Table
 
@@ -104,7 +104,7 @@ class SavedModel(TableModel, ABC):
         return model
 
     def _begin_fit(
-        self, X: Any, kinds: Mapping[Any, Kind] | None, feature_groups: FeatureGroups = None
+        self, X: Any, kinds: Mapping[Any, str] | None, feature_groups: FeatureGroups = None
     ) -> tuple[Table, np.random.Generator]:
         """Return the table of a fit and its random generator;
         the model counts as fitted at the end alone.
@@ -181,7 +181,7 @@ class RowwiseGenerator(KnockoffGenerator):
         X: Any,
         y: Any = None,
         *,
-        kinds: Mapping[Any, Kind] | None = None,
+        kinds: Mapping[Any, str] | None = None,
         feature_groups: FeatureGroups = None,
     ) -> Self:
         """Learn the distribution of the rows of X.

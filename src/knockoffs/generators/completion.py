@@ -12,7 +12,6 @@ from knockoffs.kinds.fit_encoding import fit_complete_encoding
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.schema.schema import Kind
 from knockoffs.schema.words import column_name, listing
 from knockoffs.table.design import expand, likeness
 from knockoffs.table.problems import require_squares
@@ -31,7 +30,7 @@ MOST_MISSING = 0.5
 
 
 def complete_table(
-    X: Any, *, kinds: Mapping[Any, Kind] | None = None, random_state: RandomState = None
+    X: Any, *, kinds: Mapping[Any, str] | None = None, random_state: RandomState = None
 ) -> Any:
     """Fill in missing cells by random draws given all other cells of their row.
 

@@ -31,9 +31,9 @@ from knockoffs.density.distributions import GaussianMixture
 from knockoffs.density.grids import GridDensity, refined_density
 from knockoffs.density.hardware import in_chunks
 from knockoffs.generators.rows import draw_noise
+from knockoffs.kinds.encoder import FARTHEST
 from knockoffs.kinds.encoding import FeatureCells, TableEncoding
 from knockoffs.kinds.scales import Scale
-from knockoffs.kinds.units import FARTHEST
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.checks import check_count
 from knockoffs.runtime.randomness import RandomState, random_generator

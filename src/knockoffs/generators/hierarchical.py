@@ -22,7 +22,8 @@ from knockoffs.runtime.memory import FLOAT64, require_memory
 from knockoffs.runtime.model_files import take_array
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.runtime.registry import by_name
-from knockoffs.schema.schema import FeatureGroups, Kind, Schema, infer_kind
+from knockoffs.schema.kinds import infer_kind
+from knockoffs.schema.schema import FeatureGroups, Schema
 from knockoffs.schema.words import called, column_name, counted, listing
 from knockoffs.table.row_structure import require_same_order
 from knockoffs.table.table import Table, group_labels
@@ -95,7 +96,7 @@ class HierarchicalKnockoffs(KnockoffGenerator):
         y: Any = None,
         *,
         groups: Any = None,
-        kinds: Mapping[Any, Kind] | None = None,
+        kinds: Mapping[Any, str] | None = None,
         feature_groups: FeatureGroups = None,
     ) -> Self:
         """Learn the distribution of the groups of rows of X.
@@ -412,7 +413,7 @@ def _with_kinds_of_groups(table: Table, labels: Indices) -> Table:
     """
     kinds = dict(table.kinds)
     for j, column in enumerate(table.schema):
-        if j not in kinds and column.kind in ("ordinal", "semicontinuous"):
+        if j not in kinds and column.holds.from_repeats:
             codes = table.codes[:, j]
             pairs = np.column_stack([labels.astype(np.float64), codes])[~np.isnan(codes)]
             kinds[j] = infer_kind(*np.unique(np.unique(pairs, axis=0)[:, 1], return_counts=True))
@@ -427,7 +428,7 @@ def _decimals_of_grids(table: Table, schema: Schema) -> Indices:
     """
     found = np.full(len(schema), -1)
     for j, (alone, own) in enumerate(zip(table.schema, schema, strict=True)):
-        if alone.kind in ("ordinal", "semicontinuous") and not own.discrete:
+        if alone.holds.from_repeats and not own.discrete:
             values = np.unique(table.codes[~np.isnan(table.codes[:, j]), j])
             fitting = (
                 d for d in range(FINEST_GRID + 1) if np.array_equal(np.round(values, d), values)

@@ -36,7 +36,6 @@ from knockoffs.runtime.memory import require_memory
 from knockoffs.runtime.parallel import suited_threads
 from knockoffs.runtime.progress import progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator
-from knockoffs.schema.schema import Kind
 
 
 class JointDensity(NetworkModel):
@@ -101,7 +100,7 @@ class JointDensity(NetworkModel):
         self.learning_rate = learning_rate
         self.epochs = epochs
 
-    def fit(self, X: Any, y: Any = None, *, kinds: Mapping[Any, Kind] | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, kinds: Mapping[Any, str] | None = None) -> Self:
         """Learn the density of the rows of X. `y` is ignored; `kinds` as in `infer_schema`."""
         table, rng = self._begin_fit(X, kinds)
         memory = partial(joint_memory, self._settings(self.learning_rate, self.epochs), self.scale)

@@ -51,11 +51,12 @@ def restore_table(model: TableModel, header: Any, arrays: dict[str, NDArray[Any]
     model.fingerprints_ = take_array(arrays, "table.fingerprints", (None,), "u")
     _give_names(model, table)
     encoding = unpack_encoding(table.encoding, arrays, table.n_features)
-    for joint in encoding.joints:
-        require_levels(encoding.units[joint.columns[0]], len(joint.states))
-    in_joints = {int(j) for joint in encoding.joints for j in joint.columns}
+    for block in encoding.together:
+        for j, levels in zip(block.gives, block.levels, strict=True):
+            require_levels(encoding.units[j], levels)
+    in_blocks = {int(j) for block in encoding.together for j in block.takes}
     for j, (column, unit) in enumerate(zip(model.schema_, encoding.units, strict=True)):
-        if column.levels is not None and j not in in_joints:
+        if column.levels is not None and j not in in_blocks:
             require_levels(unit, len(column.levels))
     model.encoding_ = with_units(encoding, model.schema_)
 

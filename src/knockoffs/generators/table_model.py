@@ -30,7 +30,7 @@ from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.fingerprints import row_fingerprints, share_of_known, smallest_fingerprints
 from knockoffs.runtime.randomness import RandomState
-from knockoffs.schema.schema import Column, FeatureGroups, Kind, Schema, Units
+from knockoffs.schema.schema import Column, FeatureGroups, Schema, Units
 from knockoffs.schema.words import column_name, counted, listing
 from knockoffs.table.problems import require_squares
 from knockoffs.table.read_cells import of_one_type
@@ -73,7 +73,7 @@ class TableModel(BaseEstimator):
         return tags
 
     def _read_for_fit(
-        self, X: Any, kinds: Mapping[Any, Kind] | None, feature_groups: FeatureGroups
+        self, X: Any, kinds: Mapping[Any, str] | None, feature_groups: FeatureGroups
     ) -> Table:
         """Read the table of a fit, and look for what cannot be modelled or should be said."""
         who = type(self).__name__
@@ -327,10 +327,7 @@ class TableModel(BaseEstimator):
         few = [
             j
             for j, column in enumerate(schema)
-            if varied[j]
-            and column.kind != "continuous"
-            and column.discrete
-            and len(column.values) < FEW_VALUES
+            if varied[j] and column.discrete and len(column.values) < FEW_VALUES
         ]
         if few:
             caution(
@@ -347,9 +344,8 @@ class TableModel(BaseEstimator):
         """Columns of numbers without gaps, and how far they are linear combinations of each
         other.
         """
-        numbers = (
-            varied & ~np.isnan(core).any(0) & np.array([c.kind != "nominal" for c in self.schema_])
-        )
+        of_levels = np.array([column.holds.of_levels for column in self.schema_])
+        numbers = varied & ~np.isnan(core).any(0) & ~of_levels
         columns = np.flatnonzero(numbers)
         if len(columns) < MIN_COLUMNS or len(core) <= 2 * len(columns):
             # with so few rows every column is almost a combination of the others

@@ -13,14 +13,13 @@ them says it all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knockoffs.kinds.blocks import Joint
 from knockoffs.kinds.relations import LEAST_ROWS, SOME_ROWS
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import caution
@@ -36,32 +35,6 @@ NOTHING = 1e-10  # variance of a combination of standardised columns that is rou
 TAKES_PART = 1e-6  # square of a column's weight in such a combination, of length one
 RIDGE = 1e-9
 LEAST_SHARED = 0.5  # share of the cells of one column beside which the other is not missing either
-
-
-@dataclass(frozen=True, eq=False)
-class Joint:
-    """Columns that are one to the model.
-
-    Attributes
-    ----------
-    columns : array of int
-        The columns; the first one stands for all.
-    states : array of shape (states, columns)
-        The combinations of cells that occur, nan for missing cells.
-    """
-
-    columns: Indices
-    states: Array
-
-    def numbers(self, core: Array) -> Array:
-        """The number of each row's state; one past the last for a state that the fit has not
-        seen.
-        """
-        found = np.full(len(core), float(len(self.states)))
-        cells = core[:, self.columns]
-        for number, state in enumerate(self.states):
-            found[((cells == state) | (np.isnan(cells) & np.isnan(state))).all(1)] = number
-        return found
 
 
 def find_joints(core: Array, schema: Schema, alike: Indices) -> tuple[Joint, ...]:
@@ -105,36 +78,6 @@ def _determined(states: Array) -> bool:
     return any(
         len(_states(np.delete(states, k, axis=1))) == len(states) for k in range(states.shape[1])
     )
-
-
-def joined(core: Array, joints: Sequence[Joint]) -> Array:
-    """Cells with the number of the joint state in the first column of each joint,
-    and 0 in its others.
-    """
-    if not joints:
-        return core
-    core, given = core.copy(), core
-    for joint in joints:
-        core[:, joint.columns] = 0.0
-        core[:, joint.columns[0]] = joint.numbers(given)
-    return core
-
-
-def joined_schema(schema: Schema, joints: Sequence[Joint]) -> Schema:
-    """What the columns of `joined` cells hold."""
-    columns = list(schema.columns)
-    for joint in joints:
-        count = len(joint.states)
-        for j in joint.columns:
-            columns[j] = replace(
-                columns[j], kind="constant", values=(0.0,), levels=None, missing=0.0
-            )
-        first = int(joint.columns[0])
-        values = tuple(map(float, range(count)))
-        columns[first] = replace(
-            columns[first], kind="nominal" if count > 2 else "binary", values=values
-        )
-    return Schema(tuple(columns))
 
 
 def first_recoded(core: Array, category: Flags) -> Indices:

@@ -12,26 +12,12 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from knockoffs.kinds.dependence import Joint, joined
+from knockoffs.kinds.blocks import BlockEncoder, decode_in_place, encoded as by_blocks, spread_known
+from knockoffs.kinds.encoder import FARTHEST, CellEncoder, Encoder, Scored
 from knockoffs.kinds.latent import DRAW_SWEEPS, draw_latents, start_latents
 from knockoffs.kinds.relations import Context
-from knockoffs.kinds.units import (
-    FARTHEST,
-    Classed,
-    Exact,
-    FeatureUnit,
-    Intervals,
-    Measured,
-    Plain,
-    Recoded,
-    Spread,
-    Unit,
-    WithGaps,
-    only_measured,
-)
 from knockoffs.runtime.arrays import Array, Flags, Indices
 
-SHOWN = (Plain, Spread, Exact)  # units whose column is known, not latent
 CHUNK = 4_096  # rows whose random numbers are held at once
 
 
@@ -39,10 +25,9 @@ CHUNK = 4_096  # rows whose random numbers are held at once
 class FeatureCells:
     """The cells of one feature in some rows, and the way from its internal columns to them."""
 
-    units: tuple[FeatureUnit, ...]  # per class of rows
-    classes: Indices
+    parts: tuple[tuple[CellEncoder, Flags | slice], ...]  # with the rows that each describes
     root: Array | None  # of the correlation of several internal columns
-    measured: Measured | None  # the quantity whose value the first internal column is
+    measured: Scored | None  # the quantity whose value the first internal column is
     own: Array
     known: Flags
 
@@ -92,18 +77,12 @@ class FeatureCells:
         """Return whether the feature is a quantity with missing cells,
         whose values are too many to count.
         """
-        return any(
-            isinstance(unit, WithGaps)
-            and (
-                isinstance(unit.present, Measured)
-                or (isinstance(unit.present, Intervals) and not unit.present.atom.all())
-            )
-            for unit in self.units
-        )
+        return any(unit.many_present for unit, _ in self.parts)
 
-    def _by_class(self) -> Iterator[tuple[FeatureUnit, Flags]]:
-        for k, unit in enumerate(self.units):
-            some = (self.classes == k) & self.known
+    def _by_class(self) -> Iterator[tuple[CellEncoder, Flags]]:
+        for unit, rows in self.parts:
+            some = np.zeros(len(self.known), dtype=bool)
+            some[rows] = self.known[rows]
             if some.any():
                 yield unit, some
 
@@ -114,7 +93,7 @@ class TableEncoding:
 
     Attributes
     ----------
-    units : tuple of units
+    units : tuple of Encoder
         One per feature. A feature without internal columns is copied: its only valid knockoff is a
         copy.
     alike : array of int
@@ -123,28 +102,28 @@ class TableEncoding:
     contexts : tuple of Context
         Classes of rows that knockoffs keep. Each has internal columns behind those of the features.
         They have knockoffs like any other, which are not used: a row's knockoff stays in its class.
-    context_units : tuple of FeatureUnit
+    context_units : tuple of CellEncoder
         Per context the internal columns that stand for the class.
     correlation : array or None
         Correlations of the internal columns on the normal scale; None where no column is latent.
     swapped : array of int or None
         Per feature the unit that it is swapped with, where groups of features are; None where each
         is a unit.
-    joints : tuple of Joint
-        Features of a group that are one feature to the model: the first has internal columns for
-        all of them.
+    together : tuple of BlockEncoder
+        Features that are encoded together, such as those of a group that are one feature to the
+        model.
     kept : tuple of int
         Features that others determine: their knockoff is a copy, and their internal columns tell of
         the others.
     """
 
-    units: tuple[Unit, ...]
+    units: tuple[Encoder, ...]
     alike: Indices
     contexts: tuple[Context, ...] = ()
-    context_units: tuple[FeatureUnit, ...] = ()
+    context_units: tuple[CellEncoder, ...] = ()
     correlation: Array | None = None
     swapped: Indices | None = None
-    joints: tuple[Joint, ...] = ()
+    together: tuple[BlockEncoder, ...] = ()
     kept: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -162,8 +141,8 @@ class TableEncoding:
         # within a unit, the knockoff of one is that of the other
         duplicate = swapped[self.alike] != swapped
         empty = np.array([unit.width == 0 for unit in self.units])
-        for joint in self.joints:  # which cannot be drawn one by one
-            empty[joint.columns] = empty[joint.columns[0]] or self.swapped is None
+        for block in self.together:  # which cannot be drawn one by one
+            empty[block.takes] = empty[block.gives].all() or self.swapped is None
         empty[list(self.kept)] = True
         return np.isin(self.alike, self.alike[duplicate]) | empty[self.alike]
 
@@ -220,17 +199,17 @@ class TableEncoding:
         shown = [column for _, _, column in self._shown_units()]
         return np.setdiff1d(np.arange(self.width), shown)
 
-    def _shown_units(self) -> Iterator[tuple[int, Plain | Spread | Exact, int]]:
+    def _shown_units(self) -> Iterator[tuple[int, Encoder, int]]:
         """Features whose internal column is no latent, with that column; duplicates have none."""
         for j, (unit, place) in enumerate(zip(self.units, self._places, strict=False)):
-            if isinstance(unit, SHOWN) and place.stop > place.start:
+            if not unit.latent and place.stop > place.start:
                 yield j, unit, place.start
 
     def encode(self, core: Array, rng: np.random.Generator) -> Array:
         """Internal columns of rows; latent ones are drawn given all others.
         They depend on their row alone.
         """
-        core = joined(core, self.joints)
+        core = by_blocks(core, self.together)
         if self.correlation is None:
             return self._shown(
                 core, np.empty((len(core), self.width)), rng.random((len(core), self.width))
@@ -247,7 +226,7 @@ class TableEncoding:
         """Internal columns with latents drawn whatever the other columns; `noise` is uniform,
         `[rows, width]`.
         """
-        core = joined(core, self.joints)
+        core = by_blocks(core, self.together)
         z = start_latents(*self._bounds(core), self.latent, noise[:, self.latent])
         return self._in_own_units(self._shown(core, z, noise))
 
@@ -255,7 +234,7 @@ class TableEncoding:
         """Internal columns with latents in the middle of their intervals,
         for densities at given values.
         """
-        core = joined(core, self.joints)
+        core = by_blocks(core, self.together)
         low, high = self._bounds(core)
         z = (
             low
@@ -263,8 +242,7 @@ class TableEncoding:
             else np.where(low == high, low, ndtri((ndtr(low) + ndtr(high)) / 2))
         )
         for j, unit, column in self._shown_units():
-            if not isinstance(unit, Spread):  # whose bounds are its values already
-                z[:, column] = unit.encode(core[:, j], core[:, j])
+            z[:, column] = unit.encode_middle(core[:, j])
         return self._in_own_units(z)
 
     @cached_property
@@ -278,12 +256,10 @@ class TableEncoding:
         return [(place, np.linalg.cholesky(self.correlation[place, place])) for place in several]
 
     @cached_property
-    def _measured(self) -> list[tuple[int, Measured]]:
+    def _measured(self) -> list[tuple[int, Scored]]:
         """The internal columns of measured quantities with missing cells."""
         places = zip(self.units, self._places, strict=False)
-        found = (
-            (place.start, only_measured(unit)) for unit, place in places if place.stop > place.start
-        )
+        found = ((place.start, unit.quantity) for unit, place in places if place.stop > place.start)
         return [(column, quantity) for column, quantity in found if quantity is not None]
 
     def _in_own_units(self, z: Array) -> Array:
@@ -320,14 +296,14 @@ class TableEncoding:
         """Between which scores the internal columns of rows lie, `[rows, width]` each;
         the same twice if known.
         """
-        return self._bounds(joined(core, self.joints))
+        return self._bounds(by_blocks(core, self.together))
 
     def _bounds(self, core: Array) -> tuple[Array, Array]:
         # a class of rows leaves free what it does not use
         low = np.full((len(core), self.width), -FARTHEST)
         high = np.full((len(core), self.width), FARTHEST)
         for column, quantity in self._measured:
-            low[:, column], high[:, column] = quantity.scores[0], quantity.scores[-1]
+            low[:, column], high[:, column] = quantity.range
         classes = self._classes(core)
         for j, unit, rows in self._descriptions(classes):
             place = self._places[j]
@@ -345,17 +321,12 @@ class TableEncoding:
 
     def _descriptions(
         self, classes: Sequence[Indices]
-    ) -> Iterator[tuple[int, FeatureUnit, Flags | slice]]:
+    ) -> Iterator[tuple[int, CellEncoder, Flags | slice]]:
         """Each feature with what describes it, and the rows in which it does: all,
         or those of a class.
         """
         for j, unit in enumerate(self.units):
-            if isinstance(unit, Classed):
-                yield from (
-                    (j, own, classes[unit.context] == k) for k, own in enumerate(unit.within)
-                )
-            else:
-                yield j, unit, slice(None)
+            yield from ((j, own, rows) for own, rows in unit.parts(classes.__getitem__))
 
     def decode(self, encoded: Array, original: Array | None = None) -> Array:
         """Cells of all features: new rows, or knockoffs of the `original` rows,
@@ -368,18 +339,16 @@ class TableEncoding:
         if original is None:
             classes = [unit.decode(encoded[:, place]).astype(np.intp) for unit, place in drawn]
         else:
-            classes = self._classes(joined(original, self.joints))
+            classes = self._classes(by_blocks(original, self.together))
         cells = np.empty((len(encoded), len(self.units)))
         for j, unit, rows in self._descriptions(classes):
             if self.alike[j] == j:
                 start = self._places[j].start
                 cells[rows, j] = unit.decode(encoded[rows, start : start + unit.width])
-        for joint in self.joints:
-            cells[:, joint.columns] = joint.states[cells[:, joint.columns[0]].astype(np.intp)]
+        decode_in_place(cells, self.together)
         for j, (unit, first) in enumerate(zip(self.units, self.alike, strict=True)):
             if j != first:
-                other = cells[:, first]
-                cells[:, j] = unit.decode(other[:, None]) if isinstance(unit, Recoded) else other
+                cells[:, j] = unit.of_alike(cells[:, first])
         if original is not None:
             # a copy is valid, also where a constant varies by now
             copied = self.copied | ~self.knows(original)
@@ -391,13 +360,13 @@ class TableEncoding:
 
         `known` are the cells that the fit knows, by `knows`.
         """
-        unit, place, core = self.units[feature], self._places[feature], joined(core, self.joints)
-        classed = isinstance(unit, Classed)
+        unit, place, core = (
+            self.units[feature],
+            self._places[feature],
+            by_blocks(core, self.together),
+        )
         return FeatureCells(
-            units=unit.within if classed else (unit,),
-            classes=self.contexts[unit.context].classes(core)
-            if classed
-            else np.zeros(len(core), dtype=np.intp),
+            parts=tuple(unit.parts(lambda k: self.contexts[k].classes(core))),
             root=next((root for own, root in self._roots if own == place), None),
             measured=next((own for column, own in self._measured if column == place.start), None),
             own=core[:, feature],
@@ -408,10 +377,9 @@ class TableEncoding:
         """Which cells have a value that the fit has seen, or that lies between such values; `[rows,
         features]`.
         """
-        core = joined(core, self.joints)
+        core = by_blocks(core, self.together)
         known = np.zeros(core.shape, dtype=bool)
         for j, unit, rows in self._descriptions(self._classes(core)):
             known[rows, j] = unit.knows(core[rows, j])
-        for joint in self.joints:
-            known[:, joint.columns] = known[:, joint.columns[:1]]
+        spread_known(known, self.together)
         return known

@@ -118,11 +118,7 @@ def _possible_states(column: Column) -> list[float]:
     """States that may be kept while others of the same feature are drawn anew;
     nan for a missing cell.
     """
-    values = (
-        list(column.values)
-        if column.kind != "continuous" and 2 < len(column.values) <= MANY_VALUES
-        else []
-    )
+    values = list(column.values) if 2 < len(column.values) <= MANY_VALUES else []
     return [*values, *([np.nan] if column.missing > 0 else [])]
 
 
@@ -176,9 +172,9 @@ def _properties(j: int, column: Array, description: Column) -> Iterator[_Propert
     """
     choices: list[Array] = []
     values = np.array(description.values)
-    if description.kind != "continuous":
+    if description.holds.atoms:
         choices.append(values)
-        if description.kind != "semicontinuous" and len(values) > 2 and values[0] == 0:
+        if description.discrete and len(values) > 2 and values[0] == 0:
             choices.append(values[:1])  # none, or how much
     if description.missing > 0:
         choices.append(values[:0])
@@ -190,8 +186,7 @@ def _properties(j: int, column: Array, description: Column) -> Iterator[_Propert
 
 def _is_fine(column: Column) -> bool:
     """Return whether a feature is a quantity with too many values for each to say something."""
-    many = column.kind == "ordinal" and len(column.values) > MANY_VALUES
-    return many or column.kind in ("continuous", "semicontinuous")
+    return not column.discrete or (column.holds.ordered and len(column.values) > MANY_VALUES)
 
 
 def _determined(

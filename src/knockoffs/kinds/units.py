@@ -7,44 +7,34 @@ drawn inside its box; a drawn one is read as the value whose box it falls into.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.kinds.encoder import (
+    FARTHEST,
+    CellEncoder,
+    ClassesOf,
+    Encoder,
+    NoColumns,
+    OneColumn,
+    Scored,
+    increase,
+    require,
+    scores,
+)
+from knockoffs.runtime.arrays import Array, Flags
 
-FARTHEST = 8.0  # standard deviations
+NOT_FINITE = "a number of a column's description is not finite"
 GRID = 513  # quantiles that describe a continuous column
 KNOTS = 33  # of the map of a measured quantity to scores
 
 
-class _Quantity:
-    """What most features with one internal column, the value itself, have in common."""
-
-    __slots__ = ()
-    width: ClassVar[int] = 1
-
-    def bounds(self, codes: Array) -> tuple[Array, Array]:
-        return codes[:, None], codes[:, None]
-
-    def knows(self, codes: Array) -> Flags:
-        return ~np.isnan(codes)
-
-
-class _Copied:
-    """What features without internal columns have in common."""
-
-    __slots__ = ()
-    width: ClassVar[int] = 0
-
-    def bounds(self, codes: Array) -> tuple[Array, Array]:
-        return np.empty((len(codes), 0)), np.empty((len(codes), 0))
-
-
 @dataclass(frozen=True, slots=True)
-class Constant(_Copied):
+class Constant(NoColumns):
     """A feature that has one value, or only missing cells."""
 
     value: float
@@ -55,9 +45,15 @@ class Constant(_Copied):
     def knows(self, codes: Array) -> Flags:
         return (codes == self.value) | (np.isnan(codes) & np.isnan(self.value))
 
+    def levels(self) -> Array:
+        return np.array([self.value])
+
+    def require_valid(self, classes: list[int]) -> None:
+        require(not np.isinf(self.value), NOT_FINITE)
+
 
 @dataclass(frozen=True, slots=True)
-class Intervals(_Quantity):
+class Intervals(OneColumn):
     """The values of a quantity and their places on the scale of probabilities.
 
     A value that is an atom owns the interval between the value below it and itself; the others are
@@ -96,14 +92,26 @@ class Intervals(_Quantity):
         between = np.interp(place, self.middle[free], self.values[free])
         return np.where(self.atom[cell], self.values[cell], between)
 
+    @property
+    def countable(self) -> bool:
+        return bool(self.atom.all())
+
+    def levels(self) -> Array:
+        return self.values if self.countable else super(Intervals, self).levels()
+
+    def require_valid(self, classes: list[int]) -> None:
+        up_to_1 = increase(self.values, self.upper) and self.atom.shape == self.values.shape
+        up_to_1 = up_to_1 and self.upper[0] > 0 and abs(self.upper[-1] - 1) <= 1e-9
+        require(up_to_1, "the cells of a column are not in increasing order up to 1")
+
 
 @dataclass(frozen=True, slots=True)
-class WithGaps:
+class WithGaps(CellEncoder):
     """A quantity with missing cells: its own internal columns,
     and one that says whether the cell is missing.
     """
 
-    present: FeatureUnit
+    present: CellEncoder
     threshold: float  # score above which the cell is missing
 
     @property
@@ -124,56 +132,30 @@ class WithGaps:
     def knows(self, codes: Array) -> Flags:
         return np.isnan(codes) | self.present.knows(codes)
 
-
-@dataclass(frozen=True, slots=True)
-class Boxes:
-    """Levels without an order: each owns a box, and the boxes fill the space.
-
-    `codes` are the levels' numbers, with nan for missing cells, `low` and `high` the corners,
-    `[levels, width]`. A level that the fit has not seen may lie anywhere.
-    """
-
-    codes: Array
-    low: Array
-    high: Array
+    @property
+    def many_present(self) -> bool:
+        return not self.present.countable
 
     @property
-    def width(self) -> int:
-        return self.low.shape[1]
+    def quantity(self) -> Scored | None:
+        return self.present.quantity
 
-    def bounds(self, codes: Array) -> tuple[Array, Array]:
-        position = self._position(codes)
-        anywhere = np.full((1, self.width), FARTHEST)
-        return np.vstack([self.low, -anywhere])[position], np.vstack([self.high, anywhere])[
-            position
-        ]
+    def levels(self) -> Array:
+        return self.present.levels()
 
-    def decode(self, z: Array) -> Array:
-        found = np.full(len(z), self.codes[0])
-        for code, low, high in zip(self.codes, self.low, self.high, strict=True):
-            # Boxes reach to infinity where they are unbounded.
-            above = (z > low) | (low <= -FARTHEST)
-            below = (z <= high) | (high >= FARTHEST)
-            found[(above & below).all(1)] = code
-        return found
-
-    def knows(self, codes: Array) -> Flags:
-        return self._position(codes) < len(self.codes)
-
-    def _position(self, codes: Array) -> Indices:
-        """Numbers of the boxes; one past the last for a level without a box."""
-        place = np.full(len(codes), len(self.codes), dtype=np.intp)
-        for k, code in enumerate(self.codes):
-            place[np.isnan(codes) if np.isnan(code) else codes == code] = k
-        return place
+    def require_valid(self, classes: list[int]) -> None:
+        require(np.isfinite(self.threshold), NOT_FINITE)
+        self.present.require_valid(classes)
 
 
 @dataclass(frozen=True, slots=True)
-class Plain(_Quantity):
+class Plain(OneColumn):
     """A continuous feature as it is. Its `intervals` give scores, where other features are latent.
 
     The fit has seen no missing cell; where new rows have one, the model sees the `typical` value.
     """
+
+    latent: ClassVar[bool] = False
 
     typical: float = 0.0
     intervals: Intervals | None = None
@@ -192,9 +174,14 @@ class Plain(_Quantity):
     def decode(self, z: Array) -> Array:
         return z[:, 0]
 
+    def require_valid(self, classes: list[int]) -> None:
+        require(np.isfinite(self.typical), NOT_FINITE)
+        if self.intervals is not None:
+            self.intervals.require_valid(classes)
+
 
 @dataclass(frozen=True, slots=True)
-class Measured(_Quantity):
+class Measured(Scored):
     """A continuous quantity with missing cells. Its internal column is the value,
     a drawn one if it is missing.
 
@@ -217,6 +204,25 @@ class Measured(_Quantity):
         )
         return low[:, None], high[:, None]
 
+    @property
+    def width(self) -> int:
+        return 1
+
+    @property
+    def countable(self) -> bool:
+        return False
+
+    @property
+    def quantity(self) -> Scored:
+        return self
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return float(self.scores[0]), float(self.scores[-1])
+
+    def knows(self, codes: Array) -> Flags:
+        return ~np.isnan(codes)
+
     def decode(self, z: Array) -> Array:
         return self.value_at(z[:, 0])
 
@@ -225,6 +231,12 @@ class Measured(_Quantity):
 
     def value_at(self, score: Array) -> Array:
         return _line_through(self.scores, self.values, score)
+
+    def require_valid(self, classes: list[int]) -> None:
+        require(
+            increase(self.values, self.scores) and len(self.values) > 1,
+            "the values of a measured column and their scores are not finite and increasing",
+        )
 
 
 def measured(column: Array) -> Measured:
@@ -248,108 +260,34 @@ def _line_through(x: Array, y: Array, at: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Recoded(_Copied):
-    """A feature that is a one-to-one function of an earlier one,
-    whose internal columns stand for both.
-    """
-
-    given: Array  # values of the other feature, increasing, nan last
-    values: Array  # those of this one
-
-    def decode(self, z: Array) -> Array:
-        """The cells of this feature by those of the other one, the only column of z."""
-        missing, present = np.isnan(z[:, 0]), ~np.isnan(self.given)
-        return np.where(
-            missing, self.values[-1], np.interp(z[:, 0], self.given[present], self.values[present])
-        )
-
-    def knows(self, codes: Array) -> Flags:
-        return ~np.isnan(codes) | bool(np.isnan(self.values).any())
-
-
-@dataclass(frozen=True, slots=True)
-class Spread(_Quantity):
-    """A discrete feature in its own units: each value is spread evenly over the cell around it.
-
-    With few values the spread weakens the dependence on other features, so this serves where a
-    model is given in the units of the columns.
-    """
-
-    values: Array
-
-    def encode(self, codes: Array, place: Array) -> Array:
-        """Move the values to these places (0 to 1) in the cells around them;
-        a missing one counts as largest.
-        """
-        half = np.diff(self.values) / 2
-        below, above = np.append(half[0], half), np.append(half, half[-1])
-        cell = _nearest(self.values, codes)
-        return self.values[cell] - below[cell] + place * (below + above)[cell]
-
-    def decode(self, z: Array) -> Array:
-        return self.values[_nearest(self.values, z[:, 0])]
-
-
-@dataclass(frozen=True, slots=True)
-class Exact(_Quantity):
-    """A discrete feature by the numbers of its values, for models of discrete distributions;
-    nan is a value.
-    """
-
-    values: Array  # increasing, nan last
-
-    def encode(self, codes: Array, place: Array) -> Array:
-        return np.searchsorted(self.values, codes).clip(max=len(self.values) - 1).astype(np.float64)
-
-    def decode(self, z: Array) -> Array:
-        return self.values[z[:, 0].astype(np.intp)]
-
-    def knows(self, codes: Array) -> Flags:
-        found = self.values[np.searchsorted(self.values, codes).clip(max=len(self.values) - 1)]
-        return (found == codes) | (np.isnan(found) & np.isnan(codes))
-
-
-def _nearest(values: Array, codes: Array) -> Indices:
-    return np.searchsorted((values[1:] + values[:-1]) / 2, codes).clip(max=len(values) - 1)
-
-
-# What stands for a feature: `width` is the number of its internal columns, `bounds(codes)` says
-# between which scores the latents of cells lie (`[rows, width]` each), `decode(z)` gives the cells
-# that latents stand for, and `knows(codes)` says which cells have a value that the fit has seen, or
-# that lies between such values.
-FeatureUnit = Constant | Intervals | WithGaps | Boxes | Plain | Measured | Recoded | Spread | Exact
-
-
-@dataclass(frozen=True, slots=True)
-class Classed:
+class Classed(Encoder):
     """A feature that has a description of its own within each class of rows; see `relations.py`."""
 
     context: int  # number of the context that says the class
-    within: tuple[FeatureUnit, ...]  # per class
+    within: tuple[CellEncoder, ...]  # per class
 
     @property
     def width(self) -> int:
-        return max(unit.width for unit in self.within)
+        return max(encoder.width for encoder in self.within)
 
+    def parts(self, classes: ClassesOf) -> Iterator[tuple[CellEncoder, Flags | slice]]:
+        of_rows = classes(self.context)
+        yield from ((own, of_rows == k) for k, own in enumerate(self.within))
 
-Unit = FeatureUnit | Classed
+    @property
+    def quantity(self) -> Scored | None:
+        """The quantity of the first internal column, if it is the same in all classes of rows."""
+        free = [own for own in self.within if own.width > 0]
+        return free[0].quantity if len(free) == 1 else None
 
+    def levels(self) -> Array:
+        return np.concatenate([own.levels() for own in self.within])
 
-def only_measured(unit: Unit) -> Measured | None:
-    """The quantity that a feature's first internal column stands for,
-    if it is the same in all classes of rows.
-    """
-    if isinstance(unit, Classed):
-        free = [within for within in unit.within if within.width > 0]
-        return only_measured(free[0]) if len(free) == 1 else None
-    if isinstance(unit, WithGaps):
-        return only_measured(unit.present)
-    return unit if isinstance(unit, Measured) else None
-
-
-def scores(probability: Array) -> Array:
-    """Normal scores of probabilities, bounded."""
-    return np.clip(ndtri(probability), -FARTHEST, FARTHEST)
+    def require_valid(self, classes: list[int]) -> None:
+        known = 0 <= self.context < len(classes) and len(self.within) == classes[self.context]
+        require(known, "a column has classes of rows that do not exist")
+        for own in self.within:
+            own.require_valid(classes)
 
 
 def discrete_intervals(column: Array, atoms: Array | None = None) -> Intervals:
@@ -357,16 +295,6 @@ def discrete_intervals(column: Array, atoms: Array | None = None) -> Intervals:
     values, counts = np.unique(column, return_counts=True)
     atom = np.ones(len(values), dtype=bool) if atoms is None else np.isin(values, atoms)
     return Intervals(values, np.cumsum(counts) / len(column), atom)
-
-
-def level_boxes(column: Array) -> Boxes:
-    """The intervals of two levels, or of levels in their order. Unlike a number,
-    a new level lies near none.
-    """
-    intervals = discrete_intervals(column)
-    return Boxes(
-        intervals.values, scores(intervals.lower)[:, None], scores(intervals.upper)[:, None]
-    )
 
 
 def continuous_intervals(column: Array) -> Intervals:

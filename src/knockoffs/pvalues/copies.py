@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.schema.kinds import Kind
 from knockoffs.schema.schema import Column, Schema
 
 COPIES = 63
@@ -55,12 +56,20 @@ def copies_of(column: Column, own: Array, drawn: Array, device: torch.device) ->
     cells = torch.as_tensor(np.concatenate([own[None], drawn]), device=device).T.contiguous()
     gaps = cells.isnan()
     all_missing = bool(gaps.all())
-    ordered = column.kind != "nominal"
-    shapes = [] if all_missing else _curves(cells, gaps) if ordered else _levels(cells)
+    shapes = [] if all_missing else _shapes(column.holds, cells, gaps)
     if bool(gaps.any()) and not all_missing:
         shapes.append(gaps.double())
     spread = float(shapes[0].std(correction=0)) if shapes else 0.0
-    return Copies(_independent(shapes, cells), ordered and not all_missing, spread)
+    return Copies(_independent(shapes, cells), column.holds.ordered and not all_missing, spread)
+
+
+def _shapes(kind: Kind, cells: Tensor, gaps: Tensor) -> list[Tensor]:
+    if kind.of_levels:
+        return _levels(cells)
+    if kind.as_they_are:
+        return _curves(cells, gaps)
+    numbers = torch.as_tensor(kind.numbers(cells.cpu().numpy()), device=cells.device)
+    return [torch.where(gaps, own[~gaps].mean(), own) for own in numbers.unbind(-1)]
 
 
 def _curves(cells: Tensor, gaps: Tensor) -> list[Tensor]:
@@ -139,10 +148,11 @@ def feature_columns(column: Column, cells: Array) -> Array:
     and one of missing cells.
     """
     missing = [np.isnan(cells)] if 0 < column.missing < 1 else []
-    if column.kind == "nominal":
+    if column.holds.of_levels:
         own = [cells == value for value in column.values[:MOST_INDICATORS]]
         return np.stack([*own, *missing], axis=-1).astype(np.float64)
-    return np.stack([cells, *missing], axis=-1)
+    numbers = column.holds.numbers(cells)
+    return np.concatenate([numbers, *(gap[..., None] for gap in missing)], axis=-1)
 
 
 def in_standard_units(x: Array, centre: Array, deviation: Array) -> Array:

@@ -44,7 +44,8 @@ def warn_of_heavy_tails(table: Table) -> None:
 
 def heavy_tailed(table: Table) -> Indices:
     """Return the continuous columns with heavy tails that are correlated with others."""
-    quantities = np.array([column.kind == "continuous" for column in table.schema], dtype=bool)
+    kinds = [column.holds for column in table.schema]
+    quantities = np.array([kind.ordered and not kind.atoms for kind in kinds], dtype=bool)
     candidates = np.flatnonzero(
         quantities & (np.sum(~np.isnan(table.codes), axis=0) >= LEAST_CELLS)
     )

@@ -38,7 +38,6 @@ from knockoffs.runtime.parallel import in_parallel, suited_threads, workers
 from knockoffs.runtime.progress import progress_bars, report_stage
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
 from knockoffs.runtime.versions import versions_in_use
-from knockoffs.schema.schema import Kind
 from knockoffs.statistics.models import make_model
 from knockoffs.table.column_output import TypedSelectorMixin
 from knockoffs.table.row_structure import row_structure
@@ -142,7 +141,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         level: float = 0.1,
         condition_on: Sequence[Any] | None = None,
         task: TaskChoice = "auto",
-        kinds: Mapping[Any, Kind] | None = None,
+        kinds: Mapping[Any, str] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,

@@ -187,7 +187,7 @@ def marginals(pictured: Pictured, names: Sequence[str]) -> list[dict[str, Any]]:
             "feature": name,
             **(_levels if _has_levels(column) else _histogram)(column, x, x_tilde),
             "missing": {"data": _share_missing(x), "knockoffs": _share_missing(x_tilde)},
-            "correlation": None if column.kind == "nominal" else _correlation(x, x_tilde),
+            "correlation": _correlation(x, x_tilde) if column.holds.ordered else None,
         }
         for name, column, x, x_tilde in islice(columns, MARGINALS)
     ]
@@ -197,7 +197,9 @@ def pairs(pictured: Pictured, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return some features against each other, and their knockoffs: quantities,
     in rows where both are there.
     """
-    has_places = [column.levels is None and column.kind != "nominal" for column in pictured.schema]
+    has_places = [
+        column.levels is None and not column.holds.of_levels for column in pictured.schema
+    ]
     quantities = np.flatnonzero(has_places)  # places on a line say something of their values
     found = []
     for first, second in zip(quantities[0::2], quantities[1::2], strict=False):
@@ -223,7 +225,7 @@ def columns_read(schema: Schema) -> dict[str, Any]:
 
 def _has_levels(column: Column) -> bool:
     few = column.discrete and len(column.values) <= LEVELS
-    return column.levels is not None or few or column.kind == "nominal"
+    return column.levels is not None or few or column.holds.of_levels
 
 
 def _histogram(column: Column, x: Array, x_tilde: Array) -> dict[str, Any]:

@@ -8,6 +8,7 @@ names for them.
 from __future__ import annotations
 
 import math
+from abc import ABCMeta
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -98,6 +99,8 @@ def as_type(kind: Any, value: Any, name: str) -> Any:
         return _as_array(kind, value, name)
     if is_dataclass(kind):
         return as_record(kind, value)  # pyrefly: ignore[bad-argument-type]
+    if _is_open(kind):
+        return _as_any_of(tuple(_records_of(kind).values()), value, name)
     if kind is Any or (origin is Literal and value in parts):
         return value
     if kind in (NoneType, bool, str) and isinstance(value, kind):
@@ -105,6 +108,22 @@ def as_type(kind: Any, value: Any, name: str) -> Any:
     if kind in (int, float) and isinstance(value, (int, kind)) and not isinstance(value, bool):
         return kind(value)
     raise ValueError(f"{name} is {_short(value)}, which is not of type {kind}")
+
+
+def _is_open(kind: Any) -> bool:
+    """Return whether a type is a base class, which stands for all records that derive from it."""
+    return isinstance(kind, ABCMeta)
+
+
+def _records_of(base: type) -> dict[str, type]:
+    """Return the records that derive from a class, by name.
+
+    A later one replaces an earlier one of the same name: a dataclass with slots is made twice.
+    """
+    found: dict[str, type] = {}
+    for kind in base.__subclasses__():
+        found |= ({kind.__name__: kind} if is_dataclass(kind) else {}) | _records_of(kind)
+    return found
 
 
 def _as_array(kind: Any, value: NDArray[Any], name: str) -> NDArray[Any]:

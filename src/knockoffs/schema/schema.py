@@ -11,26 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from knockoffs.runtime.arrays import LARGEST_WHOLE, Array, Flags, Indices
+from knockoffs.runtime.arrays import Array, Flags, Indices
+from knockoffs.runtime.checks import check_choice
+from knockoffs.schema.kinds import KINDS, Kind, kind_of
 from knockoffs.schema.words import called, column_number, listing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["constant", "continuous", "semicontinuous", "ordinal", "binary", "nominal"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-# those that a user may ask for
-CHOICES = ("continuous", "semicontinuous", "ordinal", "binary", "nominal")
-
-RARE = 0.01  # share of the rows from which on a value among continuous ones is an atom
-LEAST_ATOM = 3  # rows
-REPEATED = 1.1  # rows per value from which on a column lies on a grid and has no continuous part
-FEW = 20  # a column with at most so many values has no continuous part
-TIED = 0.05  # share of the rows from which on a single value makes a column discrete
 MOST_PROBLEMS = 10  # that an error names
 
 # columns by the name of their group, as users pass them
@@ -105,12 +97,13 @@ class Column:
     ----------
     name : str
         Name of the column, or "x0", "x1", ... where the table has no names.
-    kind : {"constant", "continuous", "semicontinuous", "ordinal", "binary", "nominal"}
+    kind : {"constant", "continuous", "semicontinuous", "ordinal", "binary", "nominal"} or str
         `"semicontinuous"` is a continuous quantity that takes some values often, such as zero;
         `"ordinal"` are counts, grades, ordered categories, and quantities on a grid: whole numbers,
         and values that repeat as those with one decimal do (glucose in steps of 5), whose knockoffs
         take the same values. In a small table values with one decimal hardly repeat, and the column
-        is `"continuous"`. `"constant"` is a column with at most one value.
+        is `"continuous"`. `"constant"` is a column with at most one value. The name of another
+        kind that was registered, too.
     values : tuple of float
         Values that occur, increasing (numbers of levels where there are `levels`): all of them for
         discrete kinds, the frequent ones of a semicontinuous column, none of a continuous one.
@@ -133,21 +126,29 @@ class Column:
     """
 
     name: str
-    kind: Kind
+    kind: str
     values: tuple[float, ...] = ()
     levels: tuple[Any, ...] | None = None
     missing: float = 0.0
     unit: str = ""
 
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, KINDS)
+
+    @property
+    def holds(self) -> Kind:
+        """Return what follows from the kind."""
+        return KINDS[self.kind]
+
     @property
     def discrete(self) -> bool:
         """Return whether every value is one of a list."""
-        return self.kind in ("constant", "ordinal", "binary", "nominal")
+        return self.holds.discrete
 
     @property
     def varies(self) -> bool:
         """Return whether the column has more than one value, a missing cell counting as one."""
-        return self.kind != "constant" or 0 < self.missing < 1
+        return self.holds.varies or 0 < self.missing < 1
 
     def labels(self) -> tuple[Any, ...]:
         """The values as they stand in the table."""
@@ -224,7 +225,7 @@ def describe_columns(
     codes: Array,
     names: Sequence[str],
     levels: Sequence[tuple[Any, ...] | None],
-    kinds: Mapping[int, Kind],
+    kinds: Mapping[int, str],
     groups: Mapping[int, str] | None = None,
 ) -> Schema:
     """Describe columns of numbers; `kinds` are those that are given instead of being inferred.
@@ -241,38 +242,15 @@ def describe_columns(
 
 
 def _describe(
-    column: Array, name: str, levels: tuple[Any, ...] | None, kind: Kind | None, unit: str
+    column: Array, name: str, levels: tuple[Any, ...] | None, asked: str | None, unit: str
 ) -> Column:
     gaps = np.isnan(column)
     present = column[~gaps]
     missing = float(gaps.mean()) if len(column) else 0.0
     values, counts = np.unique(present, return_counts=True)
-    if len(values) <= 2:
-        kind = "constant" if len(values) <= 1 else "binary"
-    elif kind is None:
-        kind = infer_kind(values, counts)
-    kept = {"continuous": values[:0], "semicontinuous": values[frequent(counts)]}.get(kind, values)
-    return Column(name, kind, tuple(kept.tolist()), levels, missing, unit)
-
-
-def infer_kind(values: Array, counts: Indices) -> Kind:
-    """Infer the kind of a column of numbers from its values, at least three,
-    and how often each occurs.
-    """
-    rows = counts.sum()
-    whole = bool(np.all(values == np.rint(values))) and np.abs(values).max() < LARGEST_WHOLE
-    if not whole and len(values) > rows / 2 and counts.max() <= max(2, TIED * rows):
-        return "continuous"
-    # Values of a continuous part hardly ever repeat; draws of a column on a grid, such as one
-    # decimal, stay on it.
-    rest = counts[~frequent(counts)]
-    on_grid = rest.sum() > REPEATED * len(rest)
-    return "ordinal" if whole or on_grid or len(values) <= FEW else "semicontinuous"
-
-
-def frequent(counts: Indices) -> Flags:
-    """Which values are atoms: those that occur in a share of the rows."""
-    return counts >= max(LEAST_ATOM, RARE * counts.sum())
+    kind = kind_of(values, counts, asked)
+    listed = kind.listed(values, counts)
+    return Column(name, kind.name, tuple(listed.tolist()), levels, missing, unit)
 
 
 def read_feature_groups(

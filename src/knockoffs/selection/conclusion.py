@@ -14,7 +14,6 @@ from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.runtime.cautions import caution
 from knockoffs.runtime.notebook import described
 from knockoffs.runtime.versions import versions_in_use
-from knockoffs.schema.schema import Kind
 from knockoffs.schema.words import amount, counted, listing
 from knockoffs.selection.explanation import explain_selection, next_steps
 from knockoffs.selection.result import UNBOUNDED, MissingHandling, RowHandling, Selection
@@ -30,7 +29,7 @@ def conclude(
     conditioned: Flags,
     target: Target,
     missing: MissingHandling,
-    kinds: Mapping[Any, Kind] | None,
+    kinds: Mapping[Any, str] | None,
     level: float,
     fdr: float,
     offset: int,

@@ -15,7 +15,6 @@ from knockoffs.filtering.guarantees import bound_of_set, false_in_sets, pfer_ove
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.runtime.checks import check_count
 from knockoffs.runtime.notebook import html_table
-from knockoffs.schema.schema import Kind
 from knockoffs.schema.words import listing, rounded_up
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ class Selection:
     effects: Effects = field(default_factory=Effects)
     feature_groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     missing: MissingHandling = "value"
-    kinds: dict[str, Kind] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Frozen means frozen: the arrays too.

@@ -30,7 +30,7 @@ from knockoffs.runtime.parallel import suited_threads, workers
 from knockoffs.runtime.progress import Job, job, progress_bars
 from knockoffs.runtime.randomness import RandomState, random_generator, reported_seed
 from knockoffs.runtime.registry import by_name
-from knockoffs.schema.schema import FeatureGroups, Kind
+from knockoffs.schema.schema import FeatureGroups
 from knockoffs.selection.conclusion import (
     conclude,
     warn_of_certificate,
@@ -176,7 +176,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         certify: bool = True,
         calibrate: bool = False,
         task: TaskChoice = "auto",
-        kinds: Mapping[Any, Kind] | None = None,
+        kinds: Mapping[Any, str] | None = None,
         missing: Literal["value", "complete"] = "value",
         condition_on: Sequence[Any] | None = None,
         feature_groups: FeatureGroups = None,

@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from knockoffs.runtime.arrays import TINY, Array, Flags, Indices
+from knockoffs.schema.kinds import KINDS, Kind
 from knockoffs.schema.schema import Column, Schema, Units, describe_columns
 from knockoffs.schema.words import column_name, listing
 from knockoffs.table.read_cells import Levels, of_one_type
@@ -63,7 +64,9 @@ def paired_design(x: Table, x_tilde: Table) -> Design:
     """Expand a table and its knockoffs, `aligned`; a swap of features swaps their columns and
     nothing else.
     """
-    numbers = all(levels is None for levels in x.levels) and "nominal" not in x.kinds.values()
+    numbers = all(levels is None for levels in x.levels) and all(
+        KINDS[kind].as_they_are for kind in x.kinds.values()
+    )
     # the schema takes longer
     if numbers and not any(np.isnan(table.codes).any() for table in (x, x_tilde)):
         return _in_units(_as_they_are(x.codes, x_tilde.codes), x.units)
@@ -94,10 +97,10 @@ def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
             merged.append(own or other)
             continue
         # such as text, which has no order
-        if x.kinds.get(j) == "ordinal" and x_tilde.kinds.get(j) == "nominal":
+        if _level_kind(x, j).own_order and _level_kind(x_tilde, j).of_levels:
             merged.append(tuple(dict.fromkeys((*own, *other))))
             continue
-        levels = _merged(own, other, ordered=kinds.get(j) == "ordinal")
+        levels = _merged(own, other, ordered=_level_kind(x, j).own_order)
         if levels is None:
             unlike.setdefault("ordered categories in different orders", []).append(
                 column_name(x.names, j)
@@ -114,6 +117,11 @@ def aligned(x: Table, x_tilde: Table, *, who: str) -> tuple[Table, Table]:
         for table in (x, x_tilde)
     )
     return x, x_tilde
+
+
+def _level_kind(table: Table, j: int) -> Kind:
+    """Return the kind of a column of levels."""
+    return KINDS[table.kinds[j]]
 
 
 def _merged(own: Levels, other: Levels, *, ordered: bool) -> Levels | None:
@@ -143,19 +151,19 @@ def expand(schema: Schema, *tables: Array, units: Units | None = None) -> Design
     By default each column is a feature; `units` make one feature of several, whose columns then
     stand together.
     """
-    if not any(column.missing > 0 or column.kind == "nominal" for column in schema):
+    if all(column.missing == 0 and column.holds.as_they_are for column in schema):
         return _in_units(_as_they_are(*tables), units)
     parts = [
         _expanded(column, [table[:, j] for table in tables]) for j, column in enumerate(schema)
     ]
     widths = np.array([own[0].shape[1] for own in parts])
-    has_gaps = [column.missing > 0 and column.kind != "nominal" for column in schema]
-    values = (np.cumsum(widths) - widths)[has_gaps]  # columns of values, each before its indicator
+    has_gaps = [column.missing > 0 and not column.holds.of_levels for column in schema]
+    # columns of values stand before the indicator of their missing cells
+    last = np.cumsum(widths) - 1
+    indicators = np.repeat([column.holds.of_levels for column in schema], widths)
+    indicators[last[has_gaps]] = True
     unit = np.repeat(np.arange(len(widths)), widths)
-    indicator = np.full(len(unit), -1)
-    indicator[values] = values + 1
-    indicators = np.repeat(widths > 1, widths)
-    indicators[values] = False
+    indicator = np.where(np.repeat(has_gaps, widths) & ~indicators, last[unit], -1)
     found = tuple(np.hstack(own) for own in zip(*parts, strict=True))
     return _in_units(Design(found, unit, indicator, indicators), units)
 
@@ -185,22 +193,30 @@ def _expanded(column: Column, tables: list[Array]) -> list[Array]:
     """Values, with the mean of all where one is missing, and an indicator of missing cells;
     or those of levels.
     """
-    if column.kind == "nominal":
-        return _nominal(column, tables)
+    if column.holds.of_levels:
+        return _indicators_of_levels(column, tables)
+    numbers = [column.holds.numbers(table) for table in tables]
     if column.missing == 0:
-        return [table[:, None] for table in tables]
+        return numbers
     gaps = [np.isnan(table) for table in tables]
-    present = [table[~gap] for table, gap in zip(tables, gaps, strict=True)]
-    # the sum of two sums does not depend on their order, so that a swap changes no bit
-    count = max(sum(map(len, present)), 1)
-    mean = sum((values / count).sum() for values in present)
+    columns = zip(*(own.T for own in numbers), strict=True)
+    filled = zip(*(_filled(list(own), gaps) for own in columns), strict=True)
     return [
-        np.column_stack([np.where(gap, mean, table), gap.astype(np.float64)])
-        for table, gap in zip(tables, gaps, strict=True)
+        np.column_stack([*own, gap.astype(np.float64)])
+        for own, gap in zip(filled, gaps, strict=True)
     ]
 
 
-def _nominal(column: Column, tables: list[Array]) -> list[Array]:
+def _filled(columns: list[Array], gaps: list[Flags]) -> list[Array]:
+    """One column of numbers per table, with the mean of all tables where a cell is missing."""
+    present = [own[~gap] for own, gap in zip(columns, gaps, strict=True)]
+    # the sum of two sums does not depend on their order, so that a swap changes no bit
+    count = max(sum(map(len, present)), 1)
+    mean = sum((values / count).sum() for values in present)
+    return [np.where(gap, mean, own) for own, gap in zip(columns, gaps, strict=True)]
+
+
+def _indicators_of_levels(column: Column, tables: list[Array]) -> list[Array]:
     """Indicators of the most frequent levels, and of missing cells.
 
     The most frequent come first, so that names and order of levels do not matter.

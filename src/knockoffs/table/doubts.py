@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from knockoffs.runtime.arrays import Array, Indices
+from knockoffs.schema.kinds import KINDS
 from knockoffs.schema.words import column_name, counted, listing
 from knockoffs.table.table import Table
 
@@ -144,11 +145,16 @@ def spellings(labels: Sequence[str]) -> list[list[str]]:
     return [group for text, group in same.items() if len(group) > 1 and not ALLELES.fullmatch(text)]
 
 
+def _columns_of_levels(table: Table) -> set[int]:
+    """Return the columns that are read as levels without an order."""
+    return {j for j, kind in table.kinds.items() if KINDS[kind].of_levels}
+
+
 def _about_marks(table: Table, target: Array | None) -> Iterator[str]:
-    nominal = {j for j, kind in table.kinds.items() if kind == "nominal"}
+    of_levels = _columns_of_levels(table)
     found = []
     for j, levels in enumerate(table.levels):
-        number = levels is None and j not in nominal
+        number = levels is None and j not in of_levels
         said = _marks_among_numbers(table.codes[:, j]) if number else _marks_among_levels(table, j)
         if said:
             found.append(f"{column_name(table.names, j)}: {said}")
@@ -230,7 +236,7 @@ def _about_identifiers(table: Table) -> Iterator[str]:
     for j, common in group_codes(table.codes):
         name, others = column_name(table.names, j), [column_name(table.names, k) for k in common]
         if name not in known:
-            quantity = table.levels[j] is None and table.kinds.get(j) != "nominal"
+            quantity = table.levels[j] is None and j not in _columns_of_levels(table)
             yield (
                 f"{name}: rows with the same value also agree in {listing(others, 3)}, as those "
                 f"of one patient, "

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from knockoffs.runtime.arrays import Array, Flags
-from knockoffs.schema.schema import Kind
+from knockoffs.schema.kinds import KINDS, Kind
 from knockoffs.schema.words import column_name, listing
 from knockoffs.table.read_cells import Cells, NoCellsError, UnreadableColumnError
 
@@ -80,7 +80,7 @@ class Problems:
     """
 
     def __init__(
-        self, names: list[str] | None, asked: Mapping[int, Kind], categories: Collection[int] = ()
+        self, names: list[str] | None, asked: Mapping[int, str], categories: Collection[int] = ()
     ) -> None:
         self._categories = frozenset(categories)
         self._names = names
@@ -101,7 +101,7 @@ class Problems:
         infinite = int(np.isinf(cells.codes).sum())
         if infinite:
             self._add(INFINITE, j, f" ({infinite})")
-        kind = self._asked.get(j)
+        kind = KINDS[self._asked[j]] if j in self._asked else None
         present = cells.codes[~np.isnan(cells.codes)]
         values = (
             _distinct(cells, present)
@@ -111,10 +111,10 @@ class Problems:
         problem = _about_asked(kind, cells, len(values))
         if problem is None and cells.levels is not None and j not in self._categories:
             problem = _about_levels(kind, cells, values, len(present))
-        elif problem is None and kind == "nominal" and too_many_levels(len(values), len(present)):
+        elif problem is None and _has_too_many_levels(kind, len(values), len(present)):
             problem = (
-                f'kinds asks for "nominal", but there are {len(values)} different values in '
-                f"{len(present)} cells. "
+                f'kinds asks for "{self._asked[j]}", but there are {len(values)} different '
+                f"values in {len(present)} cells. "
                 'Pass "ordinal" or "continuous", or drop the column'
             )
         if problem is not None:
@@ -179,23 +179,28 @@ def too_many_levels(different: int, rows: int) -> bool:
     return different > max(FEW_LEVELS, FREE_TEXT * rows)
 
 
+def _has_too_many_levels(kind: Kind | None, different: int, rows: int) -> bool:
+    return kind is not None and kind.of_levels and too_many_levels(different, rows)
+
+
 def _about_asked(kind: Kind | None, cells: Cells, different: int) -> str | None:
     """Say why the kind that the user asks for will not do."""
-    if cells.is_text and kind == "ordinal":
+    if kind is None:
+        return None
+    if cells.is_text and kind.own_order:
         return (
-            'kinds asks for "ordinal", but text has no order of its own. Pass "nominal", or '
+            f'kinds asks for "{kind.name}", but text has no order of its own. Pass "nominal", or '
             "convert the column to "
             "an ordered category or to numbers"
         )
-    if cells.levels is not None and kind in ("continuous", "semicontinuous"):
+    if cells.levels is not None and not kind.discrete:
         return (
-            f'kinds asks for "{kind}", but the column holds text or categories. Pass "nominal", '
-            f"or convert the "
-            "column to numbers"
+            f'kinds asks for "{kind.name}", but the column holds text or categories. '
+            'Pass "nominal", or convert the column to numbers'
         )
-    if kind == "binary" and different > 2:
+    if kind.most_values is not None and different > kind.most_values:
         return (
-            f'kinds asks for "binary", but there are {different} values. Pass "nominal" or '
+            f'kinds asks for "{kind.name}", but there are {different} values. Pass "nominal" or '
             f"another kind"
         )
     return None

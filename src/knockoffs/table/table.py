@@ -18,10 +18,9 @@ from sklearn.utils import _safe_indexing, check_array
 
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.checks import check_choice
+from knockoffs.schema.kinds import Nominal, Ordinal, kind_choices
 from knockoffs.schema.schema import (
-    CHOICES,
     FeatureGroups,
-    Kind,
     Schema,
     Units,
     describe_columns,
@@ -74,7 +73,7 @@ class Table:
     codes: Array
     names: list[str] | None
     levels: tuple[Levels | None, ...]
-    kinds: Mapping[int, Kind]
+    kinds: Mapping[int, str]
     precisions: tuple[Precision, ...]
     like: Any
     _rows: Indices | None = None  # which of its rows these are; None for all
@@ -200,7 +199,7 @@ class Table:
 
 
 def read_table(
-    X: Any, *, who: str, kinds: Mapping[Any, Kind] | None = None, categories: Collection[int] = ()
+    X: Any, *, who: str, kinds: Mapping[Any, str] | None = None, categories: Collection[int] = ()
 ) -> Table:
     """Read a table; a `Table` is passed through.
 
@@ -236,13 +235,13 @@ def read_table(
         levels.append(cells.levels)
         precisions.append(cells.precision)
         if cells.levels is not None:
-            given[j] = "ordinal" if cells.ordered else "nominal"
+            given[j] = Ordinal.name if cells.ordered else Nominal.name
     problems.raise_if_any(who)
     numbers = np.stack(codes, axis=1) if codes else np.empty((len(X), 0))
     return Table(numbers, names, tuple(levels), given | asked, tuple(precisions), X)
 
 
-def infer_schema(X: Any, *, kinds: Mapping[Any, Kind] | None = None) -> Schema:
+def infer_schema(X: Any, *, kinds: Mapping[Any, str] | None = None) -> Schema:
     """Find out what each column of a table holds, by its type and values.
 
     Parameters
@@ -316,18 +315,18 @@ def _as_array(X: Any) -> Any:
 
 
 def given_kinds(
-    kinds: Mapping[Any, Kind] | None, names: list[str] | None, columns: int, who: str
-) -> dict[int, Kind]:
+    kinds: Mapping[Any, str] | None, names: list[str] | None, columns: int, who: str
+) -> dict[int, str]:
     """Return the kinds that a user gives by name or number of a column, by the column's number."""
-    asked: dict[int, Kind] = {}
+    asked: dict[int, str] = {}
     kinds = {} if kinds is None else kinds
     if not isinstance(kinds, Mapping):
         raise ValueError(
             f"{who}: kinds={kinds!r} is not valid: pass a dict of columns to kinds, such as "
-            f"{{'ward': 'nominal'}}; the kinds are {', '.join(map(repr, CHOICES))}."
+            f"{{'ward': 'nominal'}}; the kinds are {', '.join(map(repr, kind_choices()))}."
         )
     for key, kind in kinds.items():
-        check_choice(f"kinds[{key!r}]", kind, CHOICES)
+        check_choice(f"kinds[{key!r}]", kind, kind_choices())
         j = column_number(key, names, columns)
         if j is None:
             known = (

@@ -13,7 +13,6 @@ from sklearn.utils.validation import validate_data
 
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.checks import check_choice
-from knockoffs.schema.schema import Kind
 from knockoffs.schema.words import counted, listing
 from knockoffs.table.row_structure import require_same_order
 from knockoffs.table.table import Table, as_numpy, read_table
@@ -159,7 +158,7 @@ def read_inputs(
     y: Any,
     *,
     task: TaskChoice,
-    kinds: Mapping[Any, Kind] | None,
+    kinds: Mapping[Any, str] | None,
     groups: Any = None,
     who: str,
 ) -> tuple[Table, Target]:

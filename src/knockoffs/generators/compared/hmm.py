@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from knockoffs.generators.base import RowwiseGenerator
 from knockoffs.generators.compared.hmm_model import CategoricalEmissions, HiddenMarkovModel, fit_hmm
 from knockoffs.generators.markov import markov_knockoffs
-from knockoffs.kinds.units import Exact
 from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.checks import check_choice, check_count
 from knockoffs.runtime.memory import FLOAT64
@@ -117,7 +116,7 @@ class HMMKnockoffs(RowwiseGenerator):
 
     def _require_few_values(self) -> None:
         for j, unit in enumerate(self.encoding_.units):
-            if isinstance(unit, Exact) and len(unit.values) > MOST_VALUES:
+            if unit.states > MOST_VALUES:
                 raise ValueError(
                     f"{column_name(self._names, j)} has more than {MOST_VALUES} values, too many "
                     f"for "
@@ -141,8 +140,7 @@ class HMMKnockoffs(RowwiseGenerator):
     def _require_same_values(self, emissions: CategoricalEmissions) -> None:
         """Codes count the values seen, so a value that the table lacks would shift them."""
         for chance, j in zip(emissions.chance, self.encoding_.unit, strict=True):
-            unit = self.encoding_.units[j]
-            count = len(unit.values) if isinstance(unit, Exact) else 0
+            count = self.encoding_.units[j].states
             if (
                 chance.shape[1] < count
                 or chance[:, count:].any()
