@@ -19,6 +19,7 @@ from knockoffs.runtime.arrays import Array
 from knockoffs.runtime.progress import heard_by
 from knockoffs.statistics.problem import Problem
 from knockoffs.table.table import read_table
+from knockoffs.targets.classes import Classes
 
 LAW = AutoregressiveGaussian(features=20, rho=0.5)
 X = LAW.sample(200, random_state=0)
@@ -188,7 +189,7 @@ def test_classes_have_the_shares_that_are_asked_for(monkeypatch: pytest.MonkeyPa
         return np.zeros((y.shape[1], problem.features))
 
     monkeypatch.setattr(expectation, "lasso_coefficients", spy)
-    expected(task="classification", shares=(0.2, 0.5, 0.3))
+    expected(target=Classes.numbered(np.repeat(np.arange(3.0), (2, 5, 3))))
     assert np.concatenate(seen, axis=1).shape == (200, DRAWS * RESPONSES)
     for y in np.concatenate(seen, axis=1).T:
         np.testing.assert_allclose(np.bincount(y.astype(int)) / 200, (0.2, 0.5, 0.3), atol=0.006)

@@ -17,7 +17,6 @@ from knockoffs.generators.registry import GENERATORS
 from knockoffs.pvalues.corrections import Correction
 from knockoffs.pvalues.one_feature import Variant
 from knockoffs.statistics.registry import STATISTICS
-from knockoffs.targets.target import TaskChoice
 
 from .conftest import Invoke
 
@@ -67,7 +66,6 @@ def test_nothing_slow_is_imported(arguments: list[str], code: int, said: str) ->
 def test_names_in_the_help_are_those_of_the_package() -> None:
     assert tuple(GENERATORS) == common.GENERATORS
     assert tuple(STATISTICS) == common.STATISTICS
-    assert get_args(TaskChoice) == common.TASKS
     assert get_args(Variant) == common.VARIANTS
     assert get_args(Correction) == common.CORRECTIONS
 

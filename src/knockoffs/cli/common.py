@@ -40,7 +40,6 @@ STATISTICS = (
     "sum",
 )
 AUTO = "auto"  # a statistic that is chosen by simulated responses
-TASKS = ("auto", "regression", "classification", "survival")
 VARIANTS = ("distilled", "holdout")  # of the randomisation test
 CORRECTIONS = ("bh", "by", "holm", "none")
 

@@ -62,7 +62,9 @@ from knockoffs.statistics.registry import STATISTICS
 from knockoffs.table.column_output import TypedSelectorMixin
 from knockoffs.table.row_structure import RowStructure, row_structure
 from knockoffs.table.table import Table, conditioned_columns
-from knockoffs.targets.target import Target, TaskChoice, read_inputs, task_of
+from knockoffs.targets.base import Target
+from knockoffs.targets.inputs import read_inputs, task_of
+from knockoffs.targets.registry import TaskChoice
 
 WHO = "KnockoffSelector"
 
@@ -298,8 +300,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 statistic=self.statistic_,
                 fdr=self.fdr,
                 offset=self.offset,
-                task=target.task,
-                shares=target.shares,
+                target=target,
                 seed=for_checks,
                 gaps=None if gaps is None or not gaps.any() else rows.distinct_rows(gaps),
                 calibrated=self.calibrate,
@@ -312,6 +313,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 table,
                 knockoffs,
                 y,
+                target,
                 groups=rows.kept_together,
             )
             with safe_threads(self.generator_), progress_bars(self.progress):

@@ -27,7 +27,7 @@ from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.table.design import aligned
 from knockoffs.table.table import Table
-from knockoffs.targets.target import Target
+from knockoffs.targets.base import Target
 
 AUTO = "auto"
 CANDIDATES: tuple[Callable[[], Statistic], ...] = (HoldoutStatistic, LassoStatistic)
@@ -89,8 +89,7 @@ def choose_statistic(
         statistics,
         offset=offset,
         seed=seed,
-        task=target.task,
-        shares=target.shares,
+        target=target,
         groups=groups,
     )
     level = (expected[0].judged(fdr) or expected[0].rate(fdr)).level
@@ -103,9 +102,8 @@ def choose_statistic(
             replicates=1,
             offset=offset,
             rng=np.random.default_rng(seed + 1),  # the same responses and knockoffs for all
-            task=target.task,
+            target=target,
             groups=groups,
-            shares=target.shares,
         )
         candidates.append(_Candidate(statistic, of_statistic.rate(level), found.rate(level).power))
     return _best(candidates)

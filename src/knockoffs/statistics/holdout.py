@@ -16,7 +16,7 @@ from knockoffs.runtime.parallel import in_parallel
 from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.crossfit import CrossFitted, HeldOut, Part, Split, differences_of
 from knockoffs.statistics.problem import Problem
-from knockoffs.targets.target import TaskChoice
+from knockoffs.targets.registry import TaskChoice
 
 
 class HoldoutStatistic(CrossFitted):

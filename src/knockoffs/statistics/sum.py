@@ -14,7 +14,7 @@ from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem
-from knockoffs.targets.target import TaskChoice
+from knockoffs.targets.registry import TaskChoice
 
 LEAST = 1e-300  # mean size of a statistic that is zero for all features
 
