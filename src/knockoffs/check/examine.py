@@ -83,9 +83,9 @@ def check_swap(
         The level at which false discoveries are expected and judged.
     statistic : statistic, default=None
         The statistic that is to be used, `HoldoutStatistic()` by default.
-    task : {"regression", "classification", "survival"}, default="regression"
-        What the target is: a quantity, two classes of equal size, or times of which half are
-        censored.
+    task : {"regression", "classification", "count", "survival"}, default="regression"
+        What the target is: a quantity, two classes of equal size, counts with a mean of 2, or
+        times of which half are censored.
     dry_run : bool, default=False
         Whether to simulate some responses with `statistic` itself as well.
     levels : sequence of float, default=(0.05, 0.1, 0.2, 0.3)

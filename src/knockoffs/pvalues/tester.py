@@ -92,7 +92,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
     condition_on : sequence of column names or numbers, default=None
         Columns that are not tested, such as age, sex, batch or site: they count among "all the
         others" of every test, in the density and in the models of y.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is; "auto" decides by the type of y.
     kinds : dict of column names (or numbers) to kinds, default=None
         Kinds of columns that are known better than `infer_schema` finds out.

@@ -109,7 +109,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         Whether to lower the level of the filter until the share of false discoveries that is
         expected by simulated responses is at most `fdr`. A heuristic, for the filter of a single
         draw: true responses may be harder than simulated ones.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is; "auto" decides by the type of y.
     kinds : dict of column names (or numbers) to kinds, default=None
         Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward":

@@ -34,7 +34,7 @@ class ImportanceStatistic(Statistic):
         fixed penalty then acts on standardised columns, and w does not depend on the units and
         origins of X and y. Pass False for an estimator that needs the numbers as they are, such as
         a Poisson regression or a pipeline with a logarithm.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
     random_state : int, numpy Generator or None, default=None
         Seed.

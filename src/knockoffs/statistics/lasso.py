@@ -42,7 +42,7 @@ class LassoStatistic(Statistic):
     ----------
     cv : int, default=5
         Number of folds of the cross-validation that chooses the penalty.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
     random_state : int, numpy Generator or None, default=None
         Seed.

@@ -33,7 +33,7 @@ class SumStatistic(Statistic):
     statistics : sequence of statistics, default=None
         The terms; `[HoldoutStatistic(), LassoStatistic()]` by default. They see the table in
         standard units.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is, for all terms; `"auto"` decides by the type of y.
     random_state : int, numpy Generator or None, default=None
         Seed of the terms that have none of their own.

@@ -14,11 +14,15 @@ from scipy import special
 from knockoffs.kinds.scales import library_of
 
 Either = Any  # an array or a tensor
+FARTHEST = 50.0  # of an exponent
 
 
 def exp(x: Either) -> Either:
-    """Return the exponential."""
-    return library_of(x).exp(x)
+    """Return the exponential; beyond a limit it stays finite, so that too long a step of a fit
+    can be undone.
+    """
+    xp = library_of(x)
+    return xp.exp(xp.clip(x, None, FARTHEST))
 
 
 def log_sigmoid(x: Either) -> Either:

@@ -58,7 +58,7 @@ def read_inputs(
         The features.
     y : array-like of shape (n_rows,), data frame of two columns, or structured array
         The target.
-    task : {"auto", "regression", "classification", "survival"}
+    task : {"auto", "regression", "classification", "count", "survival"}
         What y is.
     kinds : mapping of column names (or numbers) to kinds, or None
         Kinds of columns that are known.

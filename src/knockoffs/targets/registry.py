@@ -30,6 +30,7 @@ TARGETS = Targets(
     {
         "regression": "quantity:Quantity",
         "classification": "classes:Classes",
+        "count": "counts:Counts",
         "survival": "survival:Survival",
     }
 )
