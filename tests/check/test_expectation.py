@@ -20,6 +20,7 @@ from knockoffs.runtime.progress import heard_by
 from knockoffs.statistics.problem import Problem
 from knockoffs.table.table import read_table
 from knockoffs.targets.classes import Classes
+from knockoffs.targets.counts import Counts
 
 LAW = AutoregressiveGaussian(features=20, rho=0.5)
 X = LAW.sample(200, random_state=0)
@@ -62,11 +63,12 @@ def test_exact_knockoffs_are_expected_to_hold_every_level(
 
 
 SETTINGS = {
-    "two classes": {"task": "classification"},
-    "a rare class": {"task": "classification", "shares": (0.9, 0.1)},
-    "three classes": {"task": "classification", "shares": (0.2, 0.3, 0.5)},
+    "two classes": {"target": Classes.example()},
+    "a rare class": {"target": Classes.numbered(np.repeat([0.0, 1.0], (9, 1)))},
+    "three classes": {"target": Classes.numbered(np.repeat([0.0, 1.0, 2.0], (2, 3, 5)))},
+    "counts": {"target": Counts.example()},
     "groups": {"groups": np.arange(200) // 2},
-    "groups and classes": {"groups": np.arange(200) // 2, "task": "classification"},
+    "groups and classes": {"groups": np.arange(200) // 2, "target": Classes.example()},
 }
 
 

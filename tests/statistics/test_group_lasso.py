@@ -15,6 +15,7 @@ from knockoffs.statistics.group_lasso import (
 )
 from knockoffs.targets.base import Likelihood
 from knockoffs.targets.classes import Classes
+from knockoffs.targets.counts import Counts
 from knockoffs.targets.quantity import Quantity
 from knockoffs.targets.survival import Survival
 from knockoffs.targets.times import Times
@@ -28,6 +29,7 @@ TARGETS = {
     "quantity": Quantity(Y),
     "two classes": Classes.numbered((Y > 0).astype(float)),
     "three classes": Classes.numbered(np.digitize(Y, [-1, 1]).astype(float)),
+    "counts": Counts.of(RNG.poisson(np.exp(Y / 2)).astype(float)),
     "times": Survival.of(Times(np.round(np.exp(-Y), 1), RNG.random(250) < 0.6)),
 }
 RESPONSES: dict[str, Likelihood] = {name: target.of_lines() for name, target in TARGETS.items()}
