@@ -22,8 +22,8 @@ from knockoffs.effects.bins import LEVEL, standard_errors
 from knockoffs.generators.gaussian import knockoff_gaps, knockoff_law
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.table.table import Table, read_table
+from knockoffs.targets.inputs import read_target
 from knockoffs.targets.standard_units import standardise
-from knockoffs.targets.target import Target
 
 TASKS = ("number", "classes", "survival")
 
@@ -88,7 +88,7 @@ def describe(
     told = [bool(s) for s in selected]
     draws, target = (
         np.zeros((1, len(selected))),
-        Target.read(y, "auto", rows=len(table), who="intervals"),
+        read_target(y, "auto", rows=len(table), who="intervals"),
     )
     return describe_effects(
         table, knockoffs, target, features, names=names, selected=told, draws=draws, others=others
@@ -253,7 +253,7 @@ def covered(line: str, held: list[Any]) -> Row:
 
 
 def _lasso_w(data: Rows, values: Any) -> Array:
-    target = Target.read(values, "auto", rows=len(data.x), who="intervals")
+    target = read_target(values, "auto", rows=len(data.x), who="intervals")
     (z,) = standardise(np.hstack([data.x, data.x_tilde])).tables
     y = target.columns()[:, -1] if target.times is None else target.times.residuals
     penalty = 0.5 * y.std() * np.sqrt(np.log(z.shape[1]) / len(z))

@@ -19,6 +19,8 @@ from knockoffs.runtime.progress import heard_by
 from knockoffs.statistics import lasso
 from knockoffs.statistics.problem import Problem
 from knockoffs.table.table import read_table
+from knockoffs.targets.classes import Classes
+from knockoffs.targets.counts import Counts
 
 LAW = AutoregressiveGaussian(features=20, rho=0.5)
 X = LAW.sample(200, random_state=0)
@@ -61,11 +63,12 @@ def test_exact_knockoffs_are_expected_to_hold_every_level(
 
 
 SETTINGS = {
-    "two classes": {"task": "classification"},
-    "a rare class": {"task": "classification", "shares": (0.9, 0.1)},
-    "three classes": {"task": "classification", "shares": (0.2, 0.3, 0.5)},
+    "two classes": {"target": Classes.example()},
+    "a rare class": {"target": Classes.numbered(np.repeat([0.0, 1.0], (9, 1)))},
+    "three classes": {"target": Classes.numbered(np.repeat([0.0, 1.0, 2.0], (2, 3, 5)))},
+    "counts": {"target": Counts.example()},
     "groups": {"groups": np.arange(200) // 2},
-    "groups and classes": {"groups": np.arange(200) // 2, "task": "classification"},
+    "groups and classes": {"groups": np.arange(200) // 2, "target": Classes.example()},
 }
 
 
@@ -188,7 +191,7 @@ def test_classes_have_the_shares_that_are_asked_for(monkeypatch: pytest.MonkeyPa
         return np.zeros((y.shape[1], problem.features))
 
     monkeypatch.setattr(lasso, "lasso_coefficients", spy)
-    expected(task="classification", shares=(0.2, 0.5, 0.3))
+    expected(target=Classes.numbered(np.repeat(np.arange(3.0), (2, 5, 3))))
     assert np.concatenate(seen, axis=1).shape == (200, DRAWS * RESPONSES)
     for y in np.concatenate(seen, axis=1).T:
         np.testing.assert_allclose(np.bincount(y.astype(int)) / 200, (0.2, 0.5, 0.3), atol=0.006)

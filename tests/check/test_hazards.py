@@ -10,7 +10,7 @@ from knockoffs import KnockoffWarning
 from knockoffs.check.hazards import copies_of_target, warn_of_hazards
 from knockoffs.table.doubts import identifiers
 from knockoffs.table.table import read_table
-from knockoffs.targets.target import Target
+from knockoffs.targets.classes import Classes
 
 ROWS = 60
 RNG = np.random.default_rng(0)
@@ -70,7 +70,7 @@ def test_hazards_of_a_mixed_table_are_said_by_name() -> None:
     frame["row"] = np.where(GAPS, np.nan, np.arange(ROWS))
     frame["site"] = RNG.choice(names, size=ROWS)
     with pytest.warns(KnockoffWarning) as caught:
-        warn_of_hazards(read_table(frame, who="test"), Target("classification", CLASSES))
+        warn_of_hazards(read_table(frame, who="test"), Classes.numbered(CLASSES))
     said = sorted(str(warning.message) for warning in caught)
     assert len(said) == 2
     assert said[0].startswith(

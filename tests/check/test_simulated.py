@@ -7,12 +7,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from knockoffs.check.dry_run import KINDS, MOST_RELEVANT, as_target, simulated_response
+from knockoffs.check.dry_run import KINDS, MOST_RELEVANT, simulated_response
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.datasets.known_truth import Response
 from knockoffs.runtime.arrays import Array
 from knockoffs.table.design import expand
 from knockoffs.table.table import read_table
+from knockoffs.targets.classes import Classes
+from knockoffs.targets.quantity import Quantity
 
 X = AutoregressiveGaussian(features=12, rho=0.5).sample(150, random_state=0)
 X.flags.writeable = False
@@ -130,8 +132,10 @@ def test_between_three_and_eight_tenths_of_the_variance_are_explained() -> None:
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.1, 0.9), (0.2, 0.3, 0.5)])
 def test_classes_have_the_shares_of_the_target(shares: tuple[float, ...]) -> None:
     y = np.random.default_rng(0).normal(size=1000)
-    found = np.bincount(as_target(y, "classification", shares, 0).values.astype(int)) / 1000
-    np.testing.assert_allclose(found, shares, atol=0.002)
-    assert as_target(y, "regression", shares, 0).values is y
+    counts = np.rint(10 * np.array(shares)).astype(int)
+    classes = Classes.numbered(np.repeat(np.arange(float(len(shares))), counts))
+    found = classes.imitated(y, 0).values.astype(int)
+    np.testing.assert_allclose(np.bincount(found) / 1000, shares, atol=0.002)
+    assert Quantity.example().imitated(y, 0).values is y
     order = np.argsort(y)
-    assert (np.diff(as_target(y, "classification", shares, 0).values[order]) >= 0).all()
+    assert (np.diff(found[order]) >= 0).all()

@@ -15,7 +15,6 @@ import pytest
 from knockoffs.cli import COMMANDS, common, main
 from knockoffs.pvalues.corrections import Correction
 from knockoffs.pvalues.one_feature import Variant
-from knockoffs.targets.target import TaskChoice
 
 from .conftest import Invoke
 
@@ -63,7 +62,6 @@ def test_nothing_slow_is_imported(arguments: list[str], code: int, said: str) ->
 
 
 def test_names_in_the_help_are_those_of_the_package() -> None:
-    assert get_args(TaskChoice) == common.TASKS
     assert get_args(Variant) == common.VARIANTS
     assert get_args(Correction) == common.CORRECTIONS
 

@@ -23,8 +23,8 @@ from knockoffs.effects import Effects, describe_effects
 from knockoffs.effects.bins import NO_CLAIMS, NO_DIFFERENCE, Shape, shape_of
 from knockoffs.effects.regression import Adjustment, Confounders
 from knockoffs.table.table import read_table
+from knockoffs.targets.inputs import read_target
 from knockoffs.targets.standard_units import standardise
-from knockoffs.targets.target import Target
 
 ROWS = 1200
 
@@ -40,7 +40,7 @@ def effects_of(
     """Effects of some columns, by default of all, with Gaussian knockoffs."""
     if knockoffs is None:
         knockoffs = GaussianKnockoffs(random_state=0).fit(X).sample(X)
-    target = Target.read(y, "auto", rows=len(X), who="test")
+    target = read_target(y, "auto", rows=len(X), who="test")
     return describe_effects(
         read_table(X, who="test"),
         read_table(knockoffs, who="test"),

@@ -18,8 +18,9 @@ from sklearn.linear_model import LinearRegression, Ridge
 from knockoffs import DDLK, JointDensity, KnockoffWarning, RandomizationTest
 from knockoffs.datasets import AutoregressiveGaussian, AutoregressiveMixture, ClaytonCopula
 from knockoffs.pvalues.copies import table_columns
-from knockoffs.pvalues.residuals import Curves, Residuals, outputs
+from knockoffs.pvalues.residuals import Curves, Residuals
 from knockoffs.table.table import read_table
+from knockoffs.targets.quantity import Quantity
 
 LAWS = {
     "gaussian": AutoregressiveGaussian(features=8),
@@ -93,7 +94,7 @@ def test_lines_curves_and_products_are_found_with_their_direction() -> None:
 
 def test_the_residuals_know_nothing_of_their_feature() -> None:
     x = LAWS["gaussian"].sample(120, random_state=0)
-    y = outputs(response(x, 0), classes=False)
+    y = Quantity(response(x, 0)).residual_outputs()
     changed = x.copy()
     changed[:, 3] = np.random.default_rng(1).exponential(size=120)
 

@@ -18,6 +18,9 @@ from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.runtime.arrays import Array
 from knockoffs.selection.selection_check import SelectionCheck, check_selection
 from knockoffs.table.table import Table, read_table
+from knockoffs.targets.base import Target
+from knockoffs.targets.classes import Classes
+from knockoffs.targets.quantity import Quantity
 from tests.check.conftest import exact_pair
 
 X = exact_pair(150, 0)[0]
@@ -65,9 +68,9 @@ def check(generator: Any, x: Any = X, knockoffs: Any = None, **settings: Any) ->
         "statistic": LassoStatistic(),
         "fdr": 0.2,
         "offset": 1,
-        "task": "regression",
+        "target": Quantity.example(),
     }
-    more = {"shares": (), "seed": 0, "conditioned": np.zeros(table.shape[1], dtype=bool)}
+    more = {"seed": 0, "conditioned": np.zeros(table.shape[1], dtype=bool)}
     return check_selection(generator, table, knockoffs, **(defaults | more | settings))
 
 
@@ -118,13 +121,12 @@ UNEVEN = {
 
 
 @pytest.mark.parametrize("groups", UNEVEN.values(), ids=UNEVEN.keys())
-@pytest.mark.parametrize("task", ["regression", "classification"])
-def test_uneven_groups_are_no_error(groups: Array, task: Any) -> None:
+@pytest.mark.parametrize("kind", [Quantity, Classes])
+def test_uneven_groups_are_no_error(groups: Array, kind: type[Target]) -> None:
     """With few groups there is no certificate, and the selection goes on without."""
     x, x_tilde = exact_pair(150, 0)
     groups = groups.astype(int)
-    shares = (0.5, 0.5) if task == "classification" else ()
-    found = check(lambda t: t, x, x_tilde, groups=groups, task=task, shares=shares)
+    found = check(lambda t: t, x, x_tilde, groups=groups, target=kind.example())
     assert (found.certificate is None) == (groups.max() + 1 < 20)
     assert np.isfinite(found.expectation.ws).all()
 

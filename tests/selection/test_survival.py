@@ -14,7 +14,6 @@ import pytest
 from scipy.optimize import minimize
 
 from knockoffs import KnockoffSelector, KnockoffWarning, RandomizationTest, check_swap, write_report
-from knockoffs.check.dry_run import as_target
 from knockoffs.datasets import AutoregressiveGaussian
 from knockoffs.effects import describe_effects
 from knockoffs.effects.bins import bins_of
@@ -22,8 +21,9 @@ from knockoffs.effects.hazard import cox_fit, hazard_ratio, survival_curves
 from knockoffs.effects.result import HazardRatio
 from knockoffs.schema.schema import Column
 from knockoffs.table.table import read_table
-from knockoffs.targets.survival import RiskSets, Times, kaplan_meier
-from knockoffs.targets.target import Target
+from knockoffs.targets.inputs import read_target
+from knockoffs.targets.survival import Survival
+from knockoffs.targets.times import RiskSets, Times, kaplan_meier
 from tests.real_data import folder_with
 
 LAW = AutoregressiveGaussian(features=12, rho=0.3)
@@ -90,7 +90,7 @@ def test_a_ratio_of_correlated_features_is_that_of_coxs_model() -> None:
         )
         y = pd.DataFrame({"days": np.minimum(death, end), "died": death <= end})
         table = read_table(x, who="test")
-        target = Target.read(y, "auto", rows=400, who="test")
+        target = read_target(y, "auto", rows=400, who="test")
         effects = describe_effects(
             table,
             table,
@@ -335,8 +335,8 @@ def test_units_of_time_change_nothing(fitted: KnockoffSelector) -> None:
 
 def test_simulated_times_have_the_share_of_events_seen() -> None:
     y = np.random.default_rng(0).normal(size=1000)
-    times = as_target(y, "survival", (0.7, 0.3), 0).times
-    assert times is not None
+    footing = Times(np.arange(10.0), np.arange(10) < 3)
+    times = Survival.of(footing).imitated(y, 0).times
     assert times.event.mean() == pytest.approx(0.3, abs=0.002)
     seen = times.event
     # the largest response comes first

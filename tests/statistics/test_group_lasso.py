@@ -9,13 +9,16 @@ from sklearn.model_selection import KFold
 
 from knockoffs.statistics.group_lasso import (
     Groups,
-    Hazard,
     _largest_penalty,
     _path,
     group_lasso,
-    read_response,
 )
-from knockoffs.targets.survival import Times
+from knockoffs.targets.base import Likelihood
+from knockoffs.targets.classes import Classes
+from knockoffs.targets.counts import Counts
+from knockoffs.targets.quantity import Quantity
+from knockoffs.targets.survival import Survival
+from knockoffs.targets.times import Times
 
 OF = np.array([0, 0, 0, 1, 2, 2, 3, 4, 4, 4])
 GROUPS = Groups(OF, np.sqrt(np.bincount(OF)))
@@ -23,14 +26,13 @@ RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(250, 10)) @ (np.eye(10) + 0.3 * RNG.normal(size=(10, 10)))
 Y = Z[:, :3].sum(1) - Z[:, 6] + RNG.normal(size=250)
 TARGETS = {
-    "quantity": (Y, "regression"),
-    "two classes": ((Y > 0).astype(float), "classification"),
-    "three classes": (np.digitize(Y, [-1, 1]).astype(float), "classification"),
+    "quantity": Quantity(Y),
+    "two classes": Classes.numbered((Y > 0).astype(float)),
+    "three classes": Classes.numbered(np.digitize(Y, [-1, 1]).astype(float)),
+    "counts": Counts.of(RNG.poisson(np.exp(Y / 2)).astype(float)),
+    "times": Survival.of(Times(np.round(np.exp(-Y), 1), RNG.random(250) < 0.6)),
 }
-TIMES = Times(np.round(np.exp(-Y), 1), RNG.random(250) < 0.6)
-RESPONSES = {name: read_response(*target) for name, target in TARGETS.items()} | {
-    "times": Hazard(TIMES)
-}
+RESPONSES: dict[str, Likelihood] = {name: target.of_lines() for name, target in TARGETS.items()}
 
 
 def with_constant(groups: Groups) -> tuple[np.ndarray, Groups]:
@@ -50,7 +52,7 @@ def test_each_solution_of_the_path_satisfies_the_conditions_of_an_optimum(target
         _path(z, response, groups, largest * np.array([0.999, 0.5, 0.1, 0.02])),
         strict=True,
     ):
-        gradient = z.T @ response.residual(z @ b) / len(z)
+        gradient = -z.T @ response.score(z @ b) / len(z)
         norms, weight = groups.norms(b), penalty * groups.weight
         for g in range(len(groups.weight)):
             columns = groups.of == g
@@ -75,10 +77,9 @@ def test_groups_of_one_column_give_the_lasso() -> None:
             ),
         ),
     ):
-        y, task = TARGETS[target]
-        penalty = 0.1 if task == "regression" else 0.02
-        (b,) = _path(z, read_response(y, task), groups, np.array([penalty]))
-        model.fit(Z, y)
+        penalty = 0.1 if target == "quantity" else 0.02
+        (b,) = _path(z, RESPONSES[target], groups, np.array([penalty]))
+        model.fit(Z, TARGETS[target].values)
         np.testing.assert_allclose(b[:-1, 0], np.ravel(model.coef_), atol=1e-3)
         np.testing.assert_allclose(b[-1, 0], np.ravel(model.intercept_)[0], atol=2e-3)
 
@@ -98,8 +99,8 @@ def test_columns_that_are_constant_or_copies_do_no_harm() -> None:
     splits = [*KFold(4, shuffle=True, random_state=0).split(Z)]
     z = np.column_stack([Z, np.zeros(250), Z[:, 0]])
     groups = Groups(np.append(OF, [5, 6]), np.append(GROUPS.weight, [1, 1]))
-    b = group_lasso(z, read_response(Y, "regression"), groups, splits)
+    b = group_lasso(z, Quantity(Y), groups, splits)
     assert b[10] == 0
     np.testing.assert_allclose(
-        b[0] + b[11], group_lasso(Z, read_response(Y, "regression"), GROUPS, splits)[0], atol=0.1
+        b[0] + b[11], group_lasso(Z, Quantity(Y), GROUPS, splits)[0], atol=0.1
     )

@@ -18,6 +18,7 @@ from knockoffs.statistics.midpoint import MidpointStatistic
 from knockoffs.statistics.problem import Problem
 from knockoffs.table.design import aligned, paired_design
 from knockoffs.table.table import read_table
+from knockoffs.targets.quantity import Quantity
 
 ROWS = 240
 FEATURES = ["ward", "dose", "age", "smoker", "grade", "site", "weight", "pulse"]
@@ -211,7 +212,7 @@ def test_estimators_of_a_user_never_see_missing_values() -> None:
 
 def problem_of(x: pd.DataFrame, x_tilde: pd.DataFrame, y: np.ndarray) -> Problem:
     tables = aligned(read_table(x, who="T"), read_table(x_tilde, who="T"), who="T")
-    return Problem.of(paired_design(*tables), y, "regression", None)
+    return Problem.of(paired_design(*tables), Quantity(y), None)
 
 
 def test_trees_see_missing_values_as_such() -> None:

@@ -26,6 +26,7 @@ from knockoffs.statistics.quick import (
     lasso_coefficients,
     ridge_coefficients,
 )
+from knockoffs.targets.quantity import Quantity
 
 UNITS = np.array([0, 1, 1, 1, 2, 3, 3, 4])  # the feature of each column
 
@@ -35,7 +36,7 @@ def make_problem(rows: int, columns: int, unit: Array | None = None, seed: int =
     x = law.sample(rows, random_state=seed)
     y = np.zeros(rows)
     return Problem(
-        x, law.knockoffs(x, random_state=seed + 1), y, "regression", unit=unit
+        x, law.knockoffs(x, random_state=seed + 1), Quantity(y), unit=unit
     ).in_standard_units()
 
 
@@ -170,9 +171,7 @@ def test_few_steps_rank_the_features_as_many_do(
     law, compute, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = law.sample(400, random_state=0)
-    problem = Problem(
-        x, law.knockoffs(x, random_state=1), x[:, 0], "regression"
-    ).in_standard_units()
+    problem = Problem(x, law.knockoffs(x, random_state=1), Quantity(x[:, 0])).in_standard_units()
     y = responses(problem, 8)
     few = compute(problem, y, np.random.default_rng(0))
     monkeypatch.setattr(quick, "USUAL", USUAL._replace(steps=20 * USUAL.steps))
@@ -283,7 +282,7 @@ def test_relevant_features_win_and_the_others_do_so_half_of_the_time() -> None:
     null_wins = {held_out_lines: [], lasso_coefficients: [], ridge_coefficients: []}
     for seed in range(10):
         knockoffs = law.knockoffs(x, random_state=seed)
-        problem = Problem(x, knockoffs, y[:, 0], "regression").in_standard_units()
+        problem = Problem(x, knockoffs, Quantity(y[:, 0])).in_standard_units()
         for compute, wins in null_wins.items():
             w = compute(problem, y[:, seed * 20 : seed * 20 + 20], np.random.default_rng(seed))
             assert (w[:, :3] > 0).mean() > 0.95

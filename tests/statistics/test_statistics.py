@@ -21,8 +21,6 @@ from knockoffs import KnockoffWarning
 from knockoffs.datasets import AutoregressiveGaussian, linear_response
 from knockoffs.density.response_networks import (
     ResponseNetworks,
-    cross_entropy,
-    squared_error,
     swap_differences,
 )
 from knockoffs.density.ridge import Line
@@ -36,7 +34,9 @@ from knockoffs.statistics.lasso import LassoStatistic, lars_lasso
 from knockoffs.statistics.midpoint import MidpointStatistic
 from knockoffs.statistics.models import make_model
 from knockoffs.statistics.problem import Problem
-from knockoffs.targets.target import Target
+from knockoffs.targets.classes import Classes
+from knockoffs.targets.inputs import read_target
+from knockoffs.targets.quantity import Quantity
 
 LAW = AutoregressiveGaussian(features=8, rho=0.4)
 X = LAW.sample(400, random_state=0)
@@ -120,7 +120,7 @@ def test_the_plain_statistic_is_the_difference_of_held_out_losses() -> None:
     statistic = HoldoutStatistic(
         LinearRegression(), mixture=0, folds=None, test_size=0.3, random_state=0
     )
-    data = Problem(X, X_TILDE, Y, "regression")
+    data = Problem(X, X_TILDE, Quantity(Y))
     ((train, test),) = statistic._splits(data, np.random.default_rng(0))
     split = Split(train, test)
     model = LinearRegression().fit(X[train], Y[train])
@@ -179,14 +179,14 @@ def test_lines_and_trees_together_learn_what_either_learns() -> None:
     x = rng.normal(size=(600, 5))
     signal = 3 * x[:, 0] + 4 * (x[:, 1] > 0) * (x[:, 2] > 0)
     seen, new = slice(0, 400), slice(400, None)
-    both = make_model("linear+boosting", "regression", 0).fit(x[seen], signal[seen])
-    trees = make_model("boosting", "regression", 0).fit(x[seen], signal[seen])
+    both = make_model("linear+boosting", 0, of_classes=False).fit(x[seen], signal[seen])
+    trees = make_model("boosting", 0, of_classes=False).fit(x[seen], signal[seen])
     error, of_trees, of_line = (
         np.mean((m.predict(x[new]) - signal[new]) ** 2) for m in (both, trees, both.linear_)
     )
     assert error < of_trees
     assert error < of_line
-    classes = make_model("linear+boosting", "classification", 0).fit(x[seen], signal[seen] > 1)
+    classes = make_model("linear+boosting", 0, of_classes=True).fit(x[seen], signal[seen] > 1)
     assert np.mean(classes.predict(x[new]) == (signal[new] > 1)) > 0.9
     np.testing.assert_allclose(classes.predict_proba(x[new]).sum(1), 1)
 
@@ -206,11 +206,18 @@ def test_groups_stay_together(folds: int | None) -> None:
     groups = np.repeat(np.arange(100), 4)
     statistic = HoldoutStatistic(folds=folds)
     for train, test in statistic._splits(
-        Problem(X, X_TILDE, Y, "regression", groups), np.random.default_rng(0)
+        Problem(X, X_TILDE, Quantity(Y), groups), np.random.default_rng(0)
     ):
         assert not set(groups[train]) & set(groups[test])
 
 
+LOSSES = {
+    kind: lambda outputs, y, own=own: -own.log_density(y, outputs)
+    for kind, own in (
+        ("quantity", Quantity(np.zeros(1))),
+        ("classes", Classes(np.zeros(1), classes=("a", "b", "c"))),
+    )
+}
 BLOCKS = {
     "one": [torch.arange(5)],
     "uneven": [torch.tensor([3, 0]), torch.tensor([4, 1, 2])],
@@ -231,7 +238,7 @@ def some_networks(blocks: list[torch.Tensor], generator: torch.Generator) -> Res
 
 
 @pytest.mark.parametrize("blocks", BLOCKS.values(), ids=BLOCKS)
-@pytest.mark.parametrize("loss", [squared_error, cross_entropy])
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_swap_differences_are_those_of_one_network_at_a_time(
     blocks: list[torch.Tensor], loss: Any
 ) -> None:
@@ -339,10 +346,10 @@ def test_the_unit_of_y_does_not_matter() -> None:
 
 
 def test_targets() -> None:
-    assert Target.read([1.5, 2.5], "auto", rows=2, who="T")[0] == "regression"
-    task, y, *_ = Target.read(["b", "a", "b"], "auto", rows=3, who="T")
-    assert (task, y.tolist()) == ("classification", [1, 0, 1])
-    assert Target.read([0, 1], "regression", rows=2, who="T")[0] == "regression"
+    assert read_target([1.5, 2.5], "auto", rows=2, who="T").task == "regression"
+    target = read_target(["b", "a", "b"], "auto", rows=3, who="T")
+    assert (target.task, target.values.tolist()) == ("classification", [1, 0, 1])
+    assert read_target([0, 1], "regression", rows=2, who="T").task == "regression"
 
 
 WHOLE = np.arange(30) % 3
@@ -369,9 +376,9 @@ TARGETS = {
 
 @pytest.mark.parametrize(("y", "task"), TARGETS.values(), ids=TARGETS)
 def test_targets_of_all_types(y: Any, task: str) -> None:
-    found, values, *_ = Target.read(y, "auto", rows=30, who="T")
-    assert found == task
-    different, order = np.unique(values, return_inverse=True)
+    target = read_target(y, "auto", rows=30, who="T")
+    assert target.task == task
+    different, order = np.unique(target.values, return_inverse=True)
     expected = np.arange(30) if len(different) == 30 else np.minimum(WHOLE, len(different) - 1)
     np.testing.assert_array_equal(order, expected)
 
@@ -393,7 +400,7 @@ def test_whole_numbers_that_become_rare_are_counts(
     values: list[Any], counts: list[int], task: str
 ) -> None:
     y = np.repeat(values, counts)
-    assert Target.read(y, "auto", rows=len(y), who="T").task == task
+    assert read_target(y, "auto", rows=len(y), who="T").task == task
 
 
 @pytest.mark.parametrize(
@@ -423,7 +430,7 @@ def test_whole_numbers_that_become_rare_are_counts(
 )
 def test_targets_that_are_refused(y: Any, said: str) -> None:
     with pytest.raises(ValueError, match=f"^T: .*{said}"):
-        Target.read(y, "auto", rows=30, who="T")
+        read_target(y, "auto", rows=30, who="T")
 
 
 def test_rows_and_columns_in_another_order_are_refused() -> None:
@@ -553,7 +560,7 @@ def test_the_midpoint_statistic_flips_its_own_sign_bit_by_bit(
 def test_the_midpoint_statistic_by_hand() -> None:
     statistic = MidpointStatistic(LinearRegression(), folds=3, random_state=4)
     total = np.zeros(8)
-    for train, test in statistic._splits(Problem(X, X_TILDE, Y, "regression"), random_generator(4)):
+    for train, test in statistic._splits(Problem(X, X_TILDE, Quantity(Y)), random_generator(4)):
         middle = (X + X_TILDE) / 2
         model = LinearRegression().fit(middle[train], Y[train])
         for j in range(8):
@@ -610,7 +617,7 @@ def test_area_under_the_curve_by_hand(midpoint: bool) -> None:
     base = (Z + Z_TILDE) / 2 if midpoint else Z
     expected = np.zeros(8)
     for train, test in statistic._splits(
-        Problem(X, X_TILDE, y, "classification"), random_generator(4)
+        Problem(X, X_TILDE, Classes.numbered(y)), random_generator(4)
     ):
         model = LogisticRegression().fit(base[train], y[train])
         for j in range(8):
@@ -629,7 +636,7 @@ def test_absolute_error_by_hand(folds: int | None) -> None:
         Ridge(), mixture=0, folds=2, scoring="neg_mean_absolute_error", random_state=4
     ).set_params(folds=folds)
     expected, held_out = np.zeros(8), 0
-    for train, test in statistic._splits(Problem(X, X_TILDE, Y, "regression"), random_generator(4)):
+    for train, test in statistic._splits(Problem(X, X_TILDE, Quantity(Y)), random_generator(4)):
         model = Ridge().fit(Z[train], Y[train])  # linear in y, whose units thus do not matter
         held_out += len(test)
         for j in range(8):

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from knockoffs.targets.target import Target
+from knockoffs.targets.inputs import read_target
 
 DAYS = np.arange(1.0, 31.0)
 DIED = np.arange(30) % 3 == 0
@@ -35,22 +35,22 @@ FORMS = {
 @pytest.mark.parametrize("task", ["auto", "survival"])
 @pytest.mark.parametrize("y", FORMS.values(), ids=FORMS)
 def test_forms(y: Any, task: Any) -> None:
-    target = Target.read(y, task, rows=30, who="T")
+    target = read_target(y, task, rows=30, who="T")
     assert target.task == "survival"
     assert target.name == "time to died"
     assert target.times is not None
     np.testing.assert_array_equal(target.times.time, DAYS)
     np.testing.assert_array_equal(target.times.event, DIED)
     assert target.described == "10 of 30 rows have the event, median follow-up 20"
-    again = Target.read(target.to_native(), "auto", rows=30, who="T")
+    again = read_target(target.to_native(), "auto", rows=30, who="T")
     np.testing.assert_array_equal(again.values, target.values)
 
 
 def test_a_plain_array_is_read_on_request_only() -> None:
     y = np.column_stack([DAYS, DIED])
-    assert Target.read(y, "survival", rows=30, who="T").shares == pytest.approx((2 / 3, 1 / 3))
+    assert read_target(y, "survival", rows=30, who="T").shares == pytest.approx((2 / 3, 1 / 3))
     with pytest.raises(ValueError, match="pass one value for each"):
-        Target.read(y, "auto", rows=30, who="T")
+        read_target(y, "auto", rows=30, who="T")
 
 
 SINCE = pd.DataFrame({"days": pd.to_timedelta(DAYS, unit="D"), "died": DIED})
@@ -102,7 +102,7 @@ REFUSED = {
 @pytest.mark.parametrize(("y", "said"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused(y: Any, said: str) -> None:
     with pytest.raises(ValueError, match=f"^T: .*{said}"):
-        Target.read(y, "auto", rows=30, who="T")
+        read_target(y, "auto", rows=30, who="T")
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_what_is_refused(y: Any, said: str) -> None:
 )
 def test_times_without_events_are_refused_on_request(y: Any) -> None:
     with pytest.raises(ValueError, match=r"^T: y .*Pass a data frame of two columns"):
-        Target.read(y, "survival", rows=30, who="T")
+        read_target(y, "survival", rows=30, who="T")

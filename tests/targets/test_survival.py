@@ -15,7 +15,7 @@ from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.importance import ImportanceStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.midpoint import MidpointStatistic
-from knockoffs.targets.survival import RiskSets, Times, kaplan_meier, median_follow_up
+from knockoffs.targets.times import RiskSets, Times, kaplan_meier, median_follow_up
 
 LAW = AutoregressiveGaussian(features=8, rho=0.4)
 X = LAW.sample(300, random_state=0)

@@ -19,13 +19,15 @@ from knockoffs.runtime.cautions import collect_cautions
 from knockoffs.runtime.parallel import in_parallel, worker_count
 from knockoffs.runtime.progress import report_stage
 from knockoffs.statistics.any_statistic import is_statistic
+from knockoffs.statistics.base import Statistic
 from knockoffs.table.design import Design, expand
 from knockoffs.table.table import Table, read_table
+from knockoffs.targets.base import Target
+from knockoffs.targets.quantity import Quantity
 from knockoffs.targets.standard_units import standardise
-from knockoffs.targets.survival import Times
-from knockoffs.targets.target import Target, Task
 
 LEAST_SHARE, MOST_SHARE, MOST_RELEVANT = 0.1, 0.4, 40  # of the features that a response depends on
+ANY_QUANTITY = Quantity.example()  # responses are as they are simulated
 LEAST_EXPLAINED, MOST_EXPLAINED = 0.3, 0.8  # share of the variance of y that these explain
 
 
@@ -90,34 +92,6 @@ def simulated_response(
     if groups is not None:
         y = y + noise * rng.standard_normal(groups.max() + 1)[groups]
     return Response(y, np.isin(np.arange(scores.shape[1]), chosen))
-
-
-def as_target(y: Array, task: Task, shares: Sequence[float], seed: int) -> Target:
-    """Return a response as the task has it.
-
-    For classification it is cut into classes with these shares of the rows. For survival the event
-    comes the earlier the larger the response is, and times that do not depend on it censor the
-    first of the `shares`. Only the order of times matters to statistics, so minus the response is
-    as good a time as any.
-    """
-    if task == "survival":
-        return Target.of_times(_censored(-y, shares[-1], np.random.default_rng([seed, len(y)])))
-    if task == "regression":
-        return Target(task, y)
-    cuts = np.quantile(y, np.minimum(np.cumsum(shares)[:-1], 1.0))
-    codes = np.searchsorted(cuts, y)
-    return Target(task, codes.astype(np.float64), tuple(map(str, range(len(shares)))))
-
-
-def _censored(time: Array, share: float, rng: np.random.Generator) -> Times:
-    """Times of events of which this share is seen: the others are censored at the shifted times of
-    other rows.
-    """
-    others = rng.permutation(time)
-    end = others + np.quantile(time - others, share)
-    seen = time <= end
-    first = np.minimum(time, end)
-    return Times(first - first.min(), seen)
 
 
 def feature_scores(design: Design, seed: int) -> Array:
@@ -321,11 +295,10 @@ def simulate(
     replicates: int,
     offset: int,
     rng: np.random.Generator,
-    task: Task = "regression",
+    target: Target = ANY_QUANTITY,
     groups: Indices | None = None,
-    shares: Sequence[float] = (0.5, 0.5),
 ) -> DryRun:
-    """Compute w for simulated responses of the rows of X, as the task has them (`as_target`).
+    """Compute w for simulated responses of the rows of X, as the target has them.
 
     Knockoffs are drawn anew for each by `draw_knockoffs(seed)`, as a `Table` or as a table like X.
     With `groups` (the group of each row) each group adds a normal number of its own to the
@@ -340,7 +313,7 @@ def simulate(
         for kind, seed in zip(kinds, seeds, strict=True)
     ]
     tasks = (
-        (like(table, draw_knockoffs(seed)), as_target(response.y, task, shares, seed), seed)
+        (like(table, draw_knockoffs(seed)), target.imitated(response.y, seed), seed)
         for response, seed in zip(responses, seeds, strict=True)
     )
     ws: list[Array] = []
@@ -363,15 +336,16 @@ def _replicate(
     target: Target,
     seed: int,
 ) -> Array:
-    y = target.to_native()
     with collect_cautions():  # given once, by the selection itself
+        y = target.to_native()
         if not is_statistic(statistic):
-            return np.asarray(
-                statistic(table.to_native(), knockoffs.to_native(), y), dtype=np.float64
-            )
+            w = statistic(table.to_native(), knockoffs.to_native(), y)
+            return np.asarray(w, dtype=np.float64)
         own = clone(statistic)
         settings = {"random_state": seed, "task": target.task}
         own.set_params(**{k: v for k, v in settings.items() if k in own.get_params(deep=False)})
+        if isinstance(own, Statistic):
+            return own.compute_read(table, knockoffs, target, groups)[0]
         return own.compute(table, knockoffs, y, groups=groups)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.schema import FeatureGroups
 from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.table.design import aligned, copied_features
-from knockoffs.targets.target import Task
+from knockoffs.targets.registry import TARGETS
 
 CHECK = "checking the knockoffs"  # the phase, in words
 MIN_ROWS = 20
@@ -44,7 +44,7 @@ def check_swap(
     feature_groups: FeatureGroups = None,
     fdr: float = 0.1,
     statistic: Any = None,
-    task: Task = "regression",
+    task: str = "regression",
     dry_run: bool = False,
     levels: Sequence[float] = LEVELS,
     replicates: int = 8,
@@ -83,9 +83,9 @@ def check_swap(
         The level at which false discoveries are expected and judged.
     statistic : statistic, default=None
         The statistic that is to be used, `HoldoutStatistic()` by default.
-    task : {"regression", "classification", "survival"}, default="regression"
-        What the target is: a quantity, two classes of equal size, or times of which half are
-        censored.
+    task : {"regression", "classification", "count", "survival"}, default="regression"
+        What the target is: a quantity, two classes of equal size, counts with a mean of 2, or
+        times of which half are censored.
     dry_run : bool, default=False
         Whether to simulate some responses with `statistic` itself as well.
     levels : sequence of float, default=(0.05, 0.1, 0.2, 0.3)
@@ -123,14 +123,14 @@ def check_swap(
     """
     check_count("replicates", replicates)
     check_choice("offset", offset, (0, 1))
-    check_choice("task", task, get_args(Task))
+    check_choice("task", task, tuple(TARGETS))
     check_fraction("fdr", fdr)
     check_jobs("n_jobs", n_jobs)
     for level in levels:
         check_fraction("levels", level)
     source = find_source(generator, X, groups, feature_groups)
     require_rows(source)
-    rng = random_generator(random_state, stream=6)
+    rng, target = random_generator(random_state, stream=6), TARGETS[task].example()
     statistic = HoldoutStatistic() if statistic is None else statistic
     source = source._replace(subject=subject or source.subject)
     phases = [Phase(CHECK, stages=2), *([Phase("dry run", 10)] * dry_run)]
@@ -147,7 +147,7 @@ def check_swap(
             source.table,
             offset=offset,
             seed=int(rng.integers(2**31)),
-            task=task,
+            target=target,
             groups=source.groups,
         )
         with background(lambda: expect_of(source.draw, [statistic])[0]) as expected:
@@ -161,7 +161,7 @@ def check_swap(
                 replicates=replicates,
                 offset=offset,
                 rng=rng,
-                task=task,
+                target=target,
                 groups=source.groups,
             ).rates(levels)
             found = found.with_dry_run(rates)

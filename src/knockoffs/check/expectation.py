@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from knockoffs.check.dry_run import KINDS, DryRun, Rate, as_target, simulated_response
+from knockoffs.check.dry_run import ANY_QUANTITY, KINDS, DryRun, Rate, simulated_response
 from knockoffs.check.source import Source, like
 from knockoffs.generators.gaussian import GaussianKnockoffs
 from knockoffs.runtime.arrays import Array, Flags, Indices
@@ -26,7 +26,7 @@ from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.table.design import aligned, copied_features, expand, paired_design
 from knockoffs.table.table import Table
-from knockoffs.targets.target import Target, Task
+from knockoffs.targets.base import Target
 
 DRAWS, RESPONSES = 4, 40  # draws of knockoffs, and simulated responses for each of them
 
@@ -38,8 +38,7 @@ def expect(
     *,
     offset: int,
     seed: int,
-    task: Task = "regression",
-    shares: Sequence[float] = (0.5, 0.5),
+    target: Target = ANY_QUANTITY,
     groups: Indices | None = None,
     truth: Table | None = None,
 ) -> list[DryRun]:
@@ -60,11 +59,9 @@ def expect(
         The offset of the filter.
     seed : int
         The same seed gives the same responses and draws of knockoffs, whatever the statistics.
-    task : {"regression", "classification", "survival"}, default="regression"
-        What the target is; for classification responses are cut into classes, for survival they are
-        times of which some are censored.
-    shares : sequence of float, default=(0.5, 0.5)
-        The shares of the rows of these classes, or of censored rows and of events.
+    target : Target, default=ANY_QUANTITY
+        What responses are like: they have the same footing, such as the shares of classes or of
+        events.
     groups : array of int, default=None
         The group of each row. Each group adds a normal number of its own to the response.
     truth : Table, default=None
@@ -74,7 +71,7 @@ def expect(
     kinds = (*KINDS,) * (RESPONSES // len(KINDS))
     seeds = np.random.default_rng(seed).integers(2**31, size=DRAWS).tolist()
     tasks = ((like(table, draw_knockoffs(own)), own) for own in seeds)
-    shared = (table, table if truth is None else truth, kinds, statistics, task, shares, groups)
+    shared = (table, table if truth is None else truth, kinds, statistics, target, groups)
     ws, truths = [], []
     for done, (w, relevant) in enumerate(in_parallel(_of_a_draw, tasks, shared=shared), start=1):
         ws.append(w)
@@ -91,8 +88,7 @@ def _of_a_draw(
     truth: Table,
     kinds: Sequence[str],
     statistics: Sequence[Any],
-    task: Task,
-    shares: Sequence[float],
+    target: Target,
     groups: Indices | None,
     knockoffs: Table,
     seed: int,
@@ -108,7 +104,7 @@ def _of_a_draw(
         simulated_response(design, kind, seed + k, groups, first)
         for k, kind in enumerate(kinds, start=1)
     ]
-    targets = [as_target(own.y, task, shares, seed + k) for k, own in enumerate(responses, start=1)]
+    targets = [target.imitated(own.y, seed + k) for k, own in enumerate(responses, start=1)]
     problem, y = _problem(table, knockoffs, targets, groups)
     ws = np.stack(
         [declared_by(own).stand_in()(problem, y, np.random.default_rng(seed)) for own in statistics]
@@ -123,8 +119,8 @@ def _problem(
     """Rows as statistics see them, and the responses beside them."""
     design = paired_design(*aligned(table, knockoffs, who="check of the knockoffs"))
     y = np.stack([target.values for target in targets], axis=1)
-    problem = Problem.of(design, y[:, 0], targets[0].model_task, groups).in_standard_units()
-    if groups is None or targets[0].task != "regression":
+    problem = Problem.of(design, targets[0], groups).in_standard_units()
+    if groups is None or not targets[0].quadratic:
         return problem, y
     x, x_tilde, y = (
         subtract_group_means(part, groups, 1.0) for part in (problem.x, problem.x_tilde, y)

@@ -13,8 +13,9 @@ from knockoffs.schema.schema import Units
 from knockoffs.schema.words import column_name, counted, listing
 from knockoffs.table.doubts import doubts
 from knockoffs.table.table import Table
+from knockoffs.targets.base import Target
+from knockoffs.targets.quantity import MOST_CLASSES
 from knockoffs.targets.standard_units import standardise
-from knockoffs.targets.target import MOST_CLASSES, Target
 
 LEAST_NEEDED = 2  # no level below 1 needs fewer selections
 RARE = 1e-3  # how improbable it is that levels look like the target

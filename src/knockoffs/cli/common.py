@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from knockoffs.generators.base import KnockoffGenerator
     from knockoffs.generators.table_model import TableModel
 
-TASKS = ("auto", "regression", "classification", "survival")
 VARIANTS = ("distilled", "holdout")  # of the randomisation test
 CORRECTIONS = ("bh", "by", "holm", "none")
 

@@ -10,7 +10,6 @@ import click
 
 from knockoffs.cli.common import (
     STATISTIC_NAME_OR_AUTO,
-    TASKS,
     cautions_kept,
     check_cores,
     check_draws,
@@ -42,12 +41,13 @@ from knockoffs.cli.targets import (
     require_roles,
     split_columns,
     target_options,
+    task_option,
 )
 from knockoffs.cli.terminal import EXIT_CODES, require_standard_output, say, shows_progress
 from knockoffs.statistics.registry import STATISTICS
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
-    from knockoffs.targets.target import TaskChoice
+    from knockoffs.targets.registry import TaskChoice
 
 
 @click.command(epilog=EXIT_CODES)
@@ -92,13 +92,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     help="1 bounds the false discovery rate; 0 next to nothing with fewer than "
     "1 / fdr discoveries.",
 )
-@click.option(
-    "--task",
-    type=click.Choice(TASKS),
-    default="auto",
-    show_default=True,
-    help="What the target is.",
-)
+@task_option
 @groups_option
 @kind_option
 @condition_option

@@ -14,12 +14,29 @@ import numpy as np
 from knockoffs.cli.common import not_numbers, options, require_column, take_groups
 from knockoffs.runtime.cautions import caution
 from knockoffs.schema.words import listing
+from knockoffs.targets.registry import AUTO, TARGETS, TaskChoice, task_names
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
     import pandas as pd
 
-    from knockoffs.targets.target import TaskChoice
 
+class _Task(click.ParamType):
+    """One of the kinds of targets, as they are when the command runs."""
+
+    name = "task"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return click.Choice(task_names()).get_metavar(param, ctx)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> TaskChoice:
+        return click.Choice(task_names()).convert(value, param, ctx)
+
+
+task_option = click.option(
+    "--task", type=_Task(), default=AUTO, show_default=True, help="What the target is."
+)
 target_options = options(
     click.option("--target", required=True, metavar="COL", help="The column to explain."),
     click.option(
@@ -61,11 +78,11 @@ def split_columns(
     Rows in which the target is missing are left out.
     """
     require_column(frame, "--target", target)
-    if event is None and task == "survival":
+    if event is None and task != AUTO and TARGETS[task].timed:
         raise ValueError(
-            "--task survival needs --event, the column that says whether the event was seen."
+            f"--task {task} needs --event, the column that says whether the event was seen."
         )
-    if event is not None and task not in ("auto", "survival"):
+    if event is not None and task != AUTO and not TARGETS[task].timed:
         raise ValueError(
             f"--event {event!r} makes the target a time, not a {task} one. Leave --task or "
             f"--event out."
@@ -92,9 +109,9 @@ def refuse_copies(
     """Refuse features that are the target under another name, and tables that cannot be read."""
     from knockoffs.check.hazards import copies_of_target
     from knockoffs.table.table import read_table
-    from knockoffs.targets.target import Target
+    from knockoffs.targets.inputs import read_target
 
-    read = Target.read(y, task, rows=len(y), who=f"the target {target!r}")
+    read = read_target(y, task, rows=len(y), who=f"the target {target!r}")
     table = read_table(X, who="the features", kinds=kinds)
     nominal = np.array([column.holds.of_levels for column in table.schema], dtype=bool)
     copies = sorted(
@@ -123,10 +140,10 @@ def _with_known(frame: pd.DataFrame, column: str, what: str) -> pd.DataFrame:
 
 
 def _require_quantity_or_classes(y: pd.Series, target: str, task: TaskChoice) -> None:
+    if task != AUTO and TARGETS[task].categorical:
+        return
     wrong = not_numbers(y)
-    if (
-        task != "classification" and wrong.any() and wrong.mean() < 0.5
-    ):  # names of classes would be the rule, not the exception
+    if wrong.any() and wrong.mean() < 0.5:  # names of classes would be the rule, not the exception
         row = int(wrong.argmax())
         raise ValueError(
             f"the target {target!r} holds {str(y.iloc[row])!r} in row {row + 1} among numbers. "

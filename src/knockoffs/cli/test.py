@@ -14,7 +14,6 @@ from rich.text import Text
 
 from knockoffs.cli.common import (
     CORRECTIONS,
-    TASKS,
     VARIANTS,
     as_in_fit,
     cautions_kept,
@@ -37,7 +36,13 @@ from knockoffs.cli.results import (
     write_result,
     written_files,
 )
-from knockoffs.cli.targets import refuse_copies, require_roles, split_columns, target_options
+from knockoffs.cli.targets import (
+    refuse_copies,
+    require_roles,
+    split_columns,
+    target_options,
+    task_option,
+)
 from knockoffs.cli.terminal import EXIT_CODES, require_standard_output, say, shows_progress, text
 
 if TYPE_CHECKING:  # what takes seconds to import is imported when the work begins
@@ -46,7 +51,7 @@ if TYPE_CHECKING:  # what takes seconds to import is imported when the work begi
     from knockoffs.pvalues import RandomizationResult
     from knockoffs.pvalues.corrections import Correction
     from knockoffs.pvalues.one_feature import Variant
-    from knockoffs.targets.target import TaskChoice
+    from knockoffs.targets.registry import TaskChoice
 
 TABLE, JSON = "tests.csv", "tests.json"
 MOST_RESAMPLES = 10_000_000
@@ -94,13 +99,7 @@ MOST_RESAMPLES = 10_000_000
 @click.option(
     "--save-model", type=click.Path(dir_okay=False), help="Write the fitted density to this file."
 )
-@click.option(
-    "--task",
-    type=click.Choice(TASKS),
-    default="auto",
-    show_default=True,
-    help="What the target is.",
-)
+@task_option
 @kind_option
 @click.option("--n-jobs", type=int, help="Cores for the tests.")
 @click.option("--out", type=click.Path(file_okay=False), help=f"Folder for {TABLE} and {JSON}.")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from knockoffs.density.nn import StackedLinear
 from knockoffs.density.ridge import Line
@@ -16,28 +15,6 @@ from knockoffs.density.training import Adam, Schedule, train
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 _TINY = 1e-12  # under a root, where its slope would be infinite
-
-
-def squared_error(outputs: Tensor, y: Tensor) -> Tensor:
-    """The loss of a quantity."""
-    return (outputs[:, 0] - y).square()
-
-
-def cross_entropy(outputs: Tensor, y: Tensor) -> Tensor:
-    """The loss of classes, from their numbers in y."""
-    return functional.cross_entropy(
-        outputs.transpose(0, 2), y.long()[:, None].expand(-1, len(outputs)), reduction="none"
-    ).T
-
-
-def hazard_loss(outputs: Tensor, y: Tensor) -> Tensor:
-    """Minus the log-likelihood of proportional hazards; y holds events and exposures, `[rows, 2]`.
-
-    An exposure is the baseline's cumulative hazard at the time of a row, and an output its log
-    hazard ratio.
-    """
-    score = outputs[:, 0]
-    return y[:, 1] * score.exp() - y[:, 0] * score
 
 
 class ResponseNetworks(nn.Module):
@@ -238,18 +215,22 @@ def swap_differences(
 
 @torch.no_grad()
 def predictions_by_others(
-    networks: ResponseNetworks, base: Tensor, x: Tensor, orders: Sequence[Tensor], *, classes: bool
+    networks: ResponseNetworks,
+    base: Tensor,
+    x: Tensor,
+    orders: Sequence[Tensor],
+    predicted: Callable[[Tensor], Tensor],
 ) -> Tensor:
     """Return, per row and feature, what all other features predict, `[rows, d, outputs]`.
 
     That is the mean prediction with the feature's value replaced by those of other rows: x in each
-    of the `orders` of its rows. Of classes the probabilities.
+    of the `orders` of its rows. `predicted` says what outputs mean.
     """
     parts = []
     for rows in torch.arange(len(x), device=x.device).split(max(1, 2**16 // x.shape[1])):
         total = torch.zeros((), device=x.device)
         for order in orders:
             outputs = networks.with_one_changed(base[rows], x[order[rows]] - base[rows])
-            total = total + (outputs.softmax(dim=1) if classes else outputs)
+            total = total + predicted(outputs)
         parts.append(total.permute(2, 0, 1) / len(orders))
     return torch.cat(parts)

@@ -24,8 +24,8 @@ from knockoffs.effects.result import Curve, Effect, Effects
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.table.design import Design, aligned, expand, pooled_schema
 from knockoffs.table.table import Table
+from knockoffs.targets.base import Target
 from knockoffs.targets.standard_units import standardise
-from knockoffs.targets.target import Target
 
 MOST_ROWS = 10_000
 MOST_CLASSES = 4
@@ -134,16 +134,16 @@ class _Observed:
         self.x, self.x_tilde = aligned(table.rows(some), knockoffs.rows(some), who="effects")
         self.schema = pooled_schema(self.x, self.x_tilde)
         # A unit in which the largest number is about 1; in a power of two numbers keep their bits.
-        power = np.frexp(float(np.abs(target.values).max()))[1] - 1
-        y_unit = 1.0 if target.task != "regression" else float(np.ldexp(1.0, power))
-        y = target.columns() / y_unit
+        y = target.columns()
+        y_unit = float(np.ldexp(1.0, np.frexp(float(np.abs(y).max()))[1] - 1))
+        y = y / y_unit
         self.y = y[some]
         self.explained = _explained(target, y, y_unit)
         self.others = np.empty((len(some), len(table.units), 0)) if others is None else others[some]
         self.times = None if target.times is None else target.times.rows(some)
         self.groups = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
         z, self.unit = _curved(expand(self.schema, self.x.codes, units=self.x.units))
-        telling = len(some) if self.times is None else int(self.times.event.sum())
+        telling = target.rows(some).telling_rows
         self.adjustment = Adjustment(z, self.y, self.groups)
         self.confounders = Confounders(z, self.y, telling)
 
@@ -237,18 +237,12 @@ class Explained(NamedTuple):
 
 def _explained(target: Target, y: Array, y_unit: float) -> tuple[Explained, ...]:
     """The columns of y that are described: of two classes the second, of many the most frequent."""
-    if not target.classes:
-        return (
-            Explained(0, None, scale=float(y.std()), unit=y_unit, lowest=-np.inf, highest=np.inf),
-        )
-    frequent = np.argsort(-y.mean(0), kind="stable")[:MOST_CLASSES]
-    shown = [1] if len(target.classes) == 2 else sorted(frequent.tolist())
     shares = y.mean(0).tolist()
     return tuple(
-        Explained(
-            k, target.classes[k], scale=1.0, unit=1.0, lowest=-shares[k], highest=1 - shares[k]
-        )
-        for k in shown
+        Explained(k, None, scale=float(y[:, k].std()), unit=y_unit, lowest=-np.inf, highest=np.inf)
+        if label is None
+        else Explained(k, label, scale=1.0, unit=1.0, lowest=-shares[k], highest=1 - shares[k])
+        for k, label in target.shown(MOST_CLASSES).items()
     )
 
 

@@ -16,7 +16,7 @@ from knockoffs.effects.bins import (
 )
 from knockoffs.effects.result import HazardRatio, SurvivalCurves
 from knockoffs.runtime.arrays import Array, Flags, Indices
-from knockoffs.targets.survival import FARTHEST, RiskSets, Times, kaplan_meier
+from knockoffs.targets.times import FARTHEST, RiskSets, Times, kaplan_meier
 
 STEPS, TOLERANCE = 25, 1e-8
 STEEPEST = 5.0  # of a coefficient in a step

@@ -9,11 +9,9 @@ import numpy as np
 from scipy.stats import norm
 
 from knockoffs.pvalues.corrections import Correction, level_alone
-from knockoffs.pvalues.residuals import in_normal_scores
 from knockoffs.runtime.arrays import Array, Flags
 from knockoffs.schema.schema import Schema
 from knockoffs.schema.words import listing, rounded_up
-from knockoffs.targets.target import Target
 
 NEAR = 0.3  # a p-value above this says nothing of the rows that would be needed
 MOST_ROWS = 20  # times as many rows are no advice
@@ -78,45 +76,6 @@ def two_digits(number: int) -> int:
 
 
 LEVELS = 2
-
-
-def meaning_of_effects(target: Target) -> str:
-    """Say in a sentence what an effect is: how much of what changes with a feature,
-    and which way is up.
-
-    >>> import numpy as np
-    >>> outcome = Target("classification", np.array([0.0, 1.0]), ("ill", "well"), "outcome")
-    >>> meaning_of_effects(outcome)[:74]
-    "An effect says by how much the share of rows with outcome = 'well' changes"
-    """
-    per = "per standard deviation of a feature, while all other features stay as they are"
-    name = target.name or "the target"
-    if len(target.classes) > LEVELS:
-        return (
-            f"There are no effects: {name} has {len(target.classes)} classes, so that a change "
-            f"has no direction."
-        )
-    if target.classes:
-        return (
-            f"An effect says by how much the share of rows with {name} = {target.classes[1]!r} "
-            f"changes {per}."
-        )
-    scores = "normal scores of " if in_normal_scores(target.values) else ""
-    if target.times is not None:
-        return (
-            "An effect says by how many standard deviations events exceed those to expect by the "
-            "time of a row "
-            f"({scores}martingale residuals of the {name}) {per}: above 0 the event comes "
-            f"earlier, below 0 later."
-        )
-    if scores:
-        return (
-            f"An effect says by how many standard deviations the normal scores of {name} change "
-            f"{per}. These are "
-            "ranks on the scale of a normal distribution, which a few very large values do not "
-            "decide."
-        )
-    return f"An effect says by how many standard deviations {name} changes {per}."
 
 
 def upper_levels(schema: Schema) -> tuple[str, ...]:

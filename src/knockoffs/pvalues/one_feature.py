@@ -20,7 +20,7 @@ from knockoffs.runtime.randomness import torch_generator
 from knockoffs.schema.schema import Schema
 from knockoffs.statistics.crossfit import losses
 from knockoffs.statistics.problem import Problem
-from knockoffs.targets.target import ModelTask
+from knockoffs.targets.base import Target
 
 Variant = Literal["distilled", "holdout"]
 
@@ -45,8 +45,7 @@ class Study:
     schema: Schema
     columns: Columns
     curves: Curves
-    y: Array
-    task: ModelTask
+    target: Target
     place: Indices | None
     redraws: Redraws
     residuals: Residuals
@@ -107,7 +106,7 @@ class Study:
             x = np.tile(others, (len(copies), 1))
             columns = feature_columns(self.schema[feature], copies.reshape(-1))
             x[:, own] = in_standard_units(columns, part.centre[own], part.deviation[own])
-            y = np.tile(self.y[part.rows], len(copies))
-            lost = losses(part.model, x, Problem(x, x, y, self.task))
+            target = self.target.rows(np.tile(part.rows, len(copies)))
+            lost = losses(part.model, x, Problem(x, x, target))
             gains[:, start : start + size] = -lost.reshape(copies.shape).T
         return gains

@@ -30,7 +30,6 @@ FOLDS = 3
 FARTHEST = 8.0  # standard deviations
 LEAST_USE = 0.1  # share of the trees' predictions below which these are left out
 FEW_VALUES = 3
-HEAVY = 20.0  # fourth moment in standard units, which is 3 for a normal distribution
 
 MakeModel = Callable[[int], Any]
 
@@ -172,23 +171,3 @@ def _trees(
 def _share_of_use(predicted: Array, true: Array) -> float:
     """The factor by which predictions are best multiplied; 0 for predictions that are all 0."""
     return float(predicted @ true / max(predicted @ predicted, 1e-300))
-
-
-def in_normal_scores(y: Array) -> bool:
-    """Return whether normal scores stand for a quantity, whose tails are heavy."""
-    (standard,), _, _ = standardise(y[:, None])
-    return bool(np.mean(standard**4) > HEAVY)
-
-
-def outputs(y: Array, classes: bool) -> Array:
-    """Columns that stand for y: a quantity in standard units (normal scores for heavy tails),
-    or classes.
-    """
-    if not classes:
-        (standard,), _, _ = standardise(y[:, None])
-        if in_normal_scores(y):
-            standard = ndtri((rankdata(y) - 0.5) / len(y))[:, None]
-        return standard - standard.mean(0)
-    indicators = (y[:, None] == np.unique(y)).astype(np.float64)
-    indicators = indicators[:, 1:] if indicators.shape[1] == 2 else indicators
-    return indicators - indicators.mean(0)

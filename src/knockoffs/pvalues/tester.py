@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from knockoffs.check.hazards import warn_of_hazards
 from knockoffs.generators.any_generator import is_ready
-from knockoffs.pvalues.advice import advice_after_tests, meaning_of_effects, upper_levels
+from knockoffs.pvalues.advice import advice_after_tests, upper_levels
 from knockoffs.pvalues.choices import (
     check_density,
     check_statistic,
@@ -28,7 +28,7 @@ from knockoffs.pvalues.heavy_tails import warn_of_heavy_tails
 from knockoffs.pvalues.held_out import forward_parts
 from knockoffs.pvalues.one_feature import Study, Tested, Variant
 from knockoffs.pvalues.redraws import Redraws, fitted_density, redraws_of
-from knockoffs.pvalues.residuals import Curves, Residuals, outputs
+from knockoffs.pvalues.residuals import Curves, Residuals
 from knockoffs.pvalues.result import RandomizationResult
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.cautions import caution, collect_cautions
@@ -42,8 +42,9 @@ from knockoffs.statistics.models import make_model
 from knockoffs.table.column_output import TypedSelectorMixin
 from knockoffs.table.row_structure import row_structure
 from knockoffs.table.table import Table, conditioned_columns
-from knockoffs.targets.standard_units import standardise
-from knockoffs.targets.target import Target, TaskChoice, read_inputs
+from knockoffs.targets.base import Target
+from knockoffs.targets.inputs import read_inputs
+from knockoffs.targets.registry import TaskChoice
 
 WHO = "RandomizationTest"
 
@@ -90,7 +91,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
     condition_on : sequence of column names or numbers, default=None
         Columns that are not tested, such as age, sex, batch or site: they count among "all the
         others" of every test, in the density and in the models of y.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is; "auto" decides by the type of y.
     kinds : dict of column names (or numbers) to kinds, default=None
         Kinds of columns that are known better than `infer_schema` finds out.
@@ -219,26 +220,24 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
         tested: Indices,
         rng: np.random.Generator,
     ) -> Study:
-        y, task = target.values, target.model_task
-        classes = task == "classification"
         columns = table_columns(table.schema, table.codes)
         curves = Curves.of(columns)
         learner = residual_model(self.statistic) if self.variant == "distilled" else None
-        seen = y if classes else standardise(y[:, None])[0][0][:, 0]
+        seen = target.in_standard_units()
         parts = None
         if self.variant == "holdout":
             estimator = "linear+boosting" if self.statistic is None else self.statistic
-            parts = forward_parts(columns.x, seen, place, partial(make_model, estimator, task), rng)
+            make = partial(make_model, estimator, of_classes=target.categorical)
+            parts = forward_parts(columns.x, seen.values, place, make, rng)
         return Study(
             codes=table.codes,
             schema=table.schema,
             columns=columns,
             curves=curves,
-            y=seen,
-            task=task,
+            target=seen,
             place=place,
             redraws=redraws,
-            residuals=Residuals(columns, curves, outputs(y, classes), tested, learner, rng),
+            residuals=Residuals(columns, curves, target.residual_outputs(), tested, learner, rng),
             parts=parts,
             resamples=self.resamples,
             exceedances=self.exceedances,
@@ -328,7 +327,7 @@ class RandomizationTest(TypedSelectorMixin, BaseEstimator):
             task=target.task,
             target=target.name,
             target_kind=target.described,
-            effect_meaning=meaning_of_effects(target),
+            effect_meaning=target.meaning_of_effects(),
             towards=() if np.isnan(effects).all() else upper_levels(table.schema),
             rows=len(table),
             density=described(self.density_),

@@ -22,6 +22,8 @@ from knockoffs.report.summary import columns_read, summarise, summarise_selectio
 from knockoffs.runtime.outputs import write_atomically
 from knockoffs.selection.result import Selection
 from knockoffs.selection.selector import KnockoffSelector
+from knockoffs.targets.base import Target
+from knockoffs.targets.registry import TARGETS
 
 if TYPE_CHECKING:  # it brings torch
     from knockoffs.pvalues import RandomizationTest
@@ -98,11 +100,13 @@ def _fitted_selector(result: Any) -> KnockoffSelector:
 
 def render(summary: dict[str, Any], *, made: datetime | None = None) -> str:
     """Return the page of a summary."""
+    task = summary["settings"]["task"]  # that of a statistic by others may be none of ours
     return filled_in(
         "report.html.j2",
         made=made,
         summary=summary,
         charts=draw(summary),
+        kind_of_target=TARGETS.get(task, Target),
         title=summary.get("title"),
     )
 

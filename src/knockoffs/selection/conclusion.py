@@ -19,7 +19,7 @@ from knockoffs.selection.explanation import explain_selection, next_steps
 from knockoffs.selection.result import UNBOUNDED, MissingHandling, RowHandling, Selection
 from knockoffs.statistics.any_statistic import declared_by
 from knockoffs.table.table import Table, given_kinds
-from knockoffs.targets.target import Target
+from knockoffs.targets.base import Target
 
 
 def conclude(

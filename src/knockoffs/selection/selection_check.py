@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from knockoffs.selection.parts import COMPARE
 from knockoffs.selection.statistic_choice import tossed_source
 from knockoffs.statistics.draws import Draws
 from knockoffs.table.table import Table
-from knockoffs.targets.target import Task
+from knockoffs.targets.base import Target
 
 LEAST_ROWS = 100
 
@@ -51,8 +51,7 @@ def check_selection(
     statistic: Any,
     fdr: float,
     offset: int,
-    task: Task,
-    shares: Sequence[float],
+    target: Target,
     seed: int,
     gaps: Flags | None = None,
     calibrated: bool = False,
@@ -83,8 +82,7 @@ def check_selection(
         expect,
         offset=offset,
         seed=int(rng.integers(2**31)),
-        task=task,
-        shares=shares,
+        target=target,
         groups=source.groups,
     )
     seen = source

@@ -61,7 +61,9 @@ from knockoffs.statistics.registry import STATISTICS
 from knockoffs.table.column_output import TypedSelectorMixin
 from knockoffs.table.row_structure import RowStructure, row_structure
 from knockoffs.table.table import Table, conditioned_columns
-from knockoffs.targets.target import Target, TaskChoice, read_inputs, task_of
+from knockoffs.targets.base import Target
+from knockoffs.targets.inputs import read_inputs, task_of
+from knockoffs.targets.registry import TaskChoice
 
 WHO = "KnockoffSelector"
 
@@ -106,7 +108,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
         Whether to lower the level of the filter until the share of false discoveries that is
         expected by simulated responses is at most `fdr`. A heuristic, for the filter of a single
         draw: true responses may be harder than simulated ones.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is; "auto" decides by the type of y.
     kinds : dict of column names (or numbers) to kinds, default=None
         Kinds of columns that are known better than `infer_schema` finds out, such as `{"ward":
@@ -295,8 +297,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 statistic=self.statistic_,
                 fdr=self.fdr,
                 offset=self.offset,
-                task=target.task,
-                shares=target.shares,
+                target=target,
                 seed=for_checks,
                 gaps=None if gaps is None or not gaps.any() else rows.distinct_rows(gaps),
                 calibrated=self.calibrate,
@@ -309,6 +310,7 @@ class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
                 table,
                 knockoffs,
                 y,
+                target,
                 groups=rows.kept_together,
             )
             with safe_threads(self.generator_), progress_bars(self.progress):

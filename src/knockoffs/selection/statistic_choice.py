@@ -26,7 +26,7 @@ from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.registry import STATISTICS
 from knockoffs.table.design import aligned
 from knockoffs.table.table import Table
-from knockoffs.targets.target import Target
+from knockoffs.targets.base import Target
 
 CANDIDATES = ("mixture", "lasso")
 ERRORS = 2  # standard errors by which a level may be exceeded
@@ -87,8 +87,7 @@ def choose_statistic(
         statistics,
         offset=offset,
         seed=seed,
-        task=target.task,
-        shares=target.shares,
+        target=target,
         groups=groups,
     )
     level = (expected[0].judged(fdr) or expected[0].rate(fdr)).level
@@ -101,9 +100,8 @@ def choose_statistic(
             replicates=1,
             offset=offset,
             rng=np.random.default_rng(seed + 1),  # the same responses and knockoffs for all
-            task=target.task,
+            target=target,
             groups=groups,
-            shares=target.shares,
         )
         candidates.append(_Candidate(statistic, of_statistic.rate(level), found.rate(level).power))
     return _best(candidates)

@@ -11,7 +11,7 @@ from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.base import Statistic
 from knockoffs.statistics.quick import QuickStatistic, ridge_coefficients
 from knockoffs.statistics.registry import AUTO
-from knockoffs.targets.target import TaskChoice
+from knockoffs.targets.registry import TaskChoice
 
 
 @dataclass(frozen=True)

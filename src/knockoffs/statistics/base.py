@@ -9,17 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from knockoffs.runtime.arrays import Array, Flags
+from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.runtime.parallel import suited_threads, workers
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.schema.schema import FeatureGroups
-from knockoffs.schema.words import counted, listing
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.quick import QuickStatistic, ridge_coefficients
 from knockoffs.table.design import aligned, copied_features, paired_design
 from knockoffs.table.row_structure import require_same_order
-from knockoffs.table.table import group_labels, read_table
-from knockoffs.targets.target import Target, TaskChoice
+from knockoffs.table.table import Table, group_labels, read_table
+from knockoffs.targets.base import Target
+from knockoffs.targets.classes import or_fewer
+from knockoffs.targets.inputs import read_target
+from knockoffs.targets.registry import TaskChoice
 
 
 class Statistic(BaseEstimator, ABC):
@@ -81,10 +83,7 @@ class Statistic(BaseEstimator, ABC):
         (a dict of names to lists of columns) makes one feature of each group of columns: w then has
         one number per group and per other column, in the order of their first columns.
         """
-        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
-        with suited_threads(X), workers(self.n_jobs):
-            w = self._compute(problem, random_generator(self.random_state))
-        return np.where(copied, 0.0, w)  # a copy tells no more than its feature
+        return self.compute_read(*self._read(X, X_tilde, y, groups, feature_groups))[0]
 
     def compute_with_predictions(
         self,
@@ -102,11 +101,28 @@ class Statistic(BaseEstimator, ABC):
         probability of each class. They are those of the default networks of held-out statistics;
         None for other models.
         """
-        problem, copied = self._read(X, X_tilde, y, groups, feature_groups)
-        with suited_threads(X), workers(self.n_jobs):
+        read = self._read(X, X_tilde, y, groups, feature_groups)
+        return self.compute_read(*read, predict=True)
+
+    def compute_read(
+        self,
+        x: Table,
+        x_tilde: Table,
+        target: Target,
+        groups: Indices | None = None,
+        *,
+        predict: bool = False,
+    ) -> tuple[Array, Array | None]:
+        """Compute w, and predictions on request, of tables and a target that have been read."""
+        problem, copied = self._problem(x, x_tilde, target, groups)
+        others = None
+        with suited_threads(x), workers(self.n_jobs):
             rng = random_generator(self.random_state)
-            w, others = self._compute_with_predictions(problem, rng)
-        return np.where(copied, 0.0, w), others
+            if predict:
+                w, others = self._compute_with_predictions(problem, rng)
+            else:
+                w = self._compute(problem, rng)
+        return np.where(copied, 0.0, w), others  # a copy tells no more than its feature
 
     def check_settings(self) -> None:
         """Refuse settings that are not valid; `compute` calls it,
@@ -122,9 +138,8 @@ class Statistic(BaseEstimator, ABC):
 
     def _read(
         self, X: Any, X_tilde: Any, y: Any, groups: Any, feature_groups: FeatureGroups
-    ) -> tuple[Problem, Flags]:
-        """Return what models see, and which knockoffs are copies of their features."""
-        self.check_settings()
+    ) -> tuple[Table, Table, Target, Indices | None]:
+        """Read what `compute` is given."""
         who = type(self).__name__
         x, x_tilde = (
             read_table(X, who=who).grouped(feature_groups, who=who),
@@ -136,11 +151,17 @@ class Statistic(BaseEstimator, ABC):
                 f"each cell."
             )
         require_same_order(X, X_tilde=X_tilde, y=y, groups=groups, who=who)
-        target = Target.read(y, self.task, rows=len(x), who=who)
+        target = read_target(y, self.task, rows=len(x), who=who)
         labels = None if groups is None else group_labels(groups, rows=len(x), who=who)
-        x, x_tilde = aligned(x, x_tilde, who=who)
-        problem = Problem.of(paired_design(x, x_tilde), target.values, target.model_task, labels)
-        problem = problem._replace(times=target.times, classes=target.classes, name=target.name)
+        return x, x_tilde, target, labels
+
+    def _problem(
+        self, x: Table, x_tilde: Table, target: Target, groups: Indices | None
+    ) -> tuple[Problem, Flags]:
+        """Return what models see, and which knockoffs are copies of their features."""
+        self.check_settings()
+        x, x_tilde = aligned(x, x_tilde, who=type(self).__name__)
+        problem = Problem.of(paired_design(x, x_tilde), target, groups)
         if self.standardise:
             problem = problem.in_standard_units().without_group_effects()
         return problem, copied_features(x, x_tilde)
@@ -174,33 +195,6 @@ def require_enough_for(data: Problem, name: str, folds: int) -> None:
     if have < folds:
         raise ValueError(
             f"{name}={folds} needs as many {what}; there are {have}. Collect "
-            f"more{_or_fewer(name, have)}."
+            f"more{or_fewer(name, have)}."
         )
-    if data.times is not None and data.times.event.sum() < folds:
-        events = int(data.times.event.sum())
-        raise ValueError(
-            f"{name}={folds} needs as many rows with the event; there "
-            f"{'is' if events == 1 else 'are'} {events}. "
-            f"Collect more{_or_fewer(name, events)}."
-        )
-    if data.task == "classification" and data.groups is None:
-        counts = np.bincount(data.y.astype(int))
-        rare = np.flatnonzero(counts < folds)
-        if len(rare):
-            labels = data.classes or tuple(map(str, range(len(counts))))
-            said = [
-                f"{labels[k]!r} has {counted(counts[k], 'row')}"
-                for k in rare[np.argsort(counts[rare])]
-            ]
-            called = "" if data.name is None else f" ({data.name!r})"
-            raise ValueError(
-                f"{name}={folds} needs as many rows of each class of y{called}, but "
-                f"{listing(said)}. Join rare "
-                'classes or drop their rows, pass task="regression" (--task regression) if y is a '
-                f"quantity{_or_fewer(name, counts.min())}."
-            )
-
-
-def _or_fewer(name: str, have: int) -> str:
-    """A further remedy, which only Python has; two folds are the fewest."""
-    return f", or pass {name}={have} in Python" if have >= 2 else ""
+    data.target.check(name, folds, grouped=data.groups is not None)

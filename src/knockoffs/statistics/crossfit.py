@@ -30,9 +30,10 @@ from knockoffs.runtime.progress import report_stage
 from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_enough_for, require_estimator_for
 from knockoffs.statistics.models import NAMED, make_model
-from knockoffs.statistics.problem import GivenTarget, Problem
+from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.quick import QuickStatistic, held_out_lines
-from knockoffs.targets.target import TaskChoice
+from knockoffs.targets.base import Given
+from knockoffs.targets.registry import TaskChoice
 
 
 class Split(NamedTuple):
@@ -100,8 +101,8 @@ class CrossFitted(Statistic):
     ) -> tuple[Array, Array | None]:
         others = None
         if self.estimator is None:
-            outputs = int(problem.y.max()) + 1 if problem.task == "classification" else 1
-            others = np.full((len(problem.y), problem.features, outputs), np.nan, dtype=np.float32)
+            shape = len(problem.y), problem.features, problem.target.outputs
+            others = np.full(shape, np.nan, dtype=np.float32)
         return self._cross_fit(problem, rng, others), others
 
     def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
@@ -142,7 +143,7 @@ class CrossFitted(Statistic):
                     others[split.test] = held_out.predictions
                 yield [Part(features, held_out.differences)]
             return
-        if problem.task == "classification" and any(
+        if problem.target.categorical and any(
             np.ptp(problem.y[split.train]) == 0 for split in splits
         ):
             raise ValueError(
@@ -152,7 +153,11 @@ class CrossFitted(Statistic):
                 "estimator=None."
             )
         for split in splits:
-            model = make_model(self.estimator, problem.task, int(rng.integers(2**31)))
+            model = make_model(
+                self.estimator,
+                int(rng.integers(2**31)),
+                of_classes=problem.target.categorical,
+            )
             yield self._model_differences(model, problem, split, rng)
 
     def _steps(self, problem: Problem) -> int:
@@ -193,7 +198,7 @@ class CrossFitted(Statistic):
 
     def _splits(self, data: Problem, rng: np.random.Generator) -> Iterable[tuple[Indices, Indices]]:
         seed = int(rng.integers(2**31))
-        strata = data.strata(2 if self.folds is None else self.folds)
+        strata = data.target.strata(2 if self.folds is None else self.folds)
         if self.folds is None:
             size = 0.15 if self.test_size is None else self.test_size
             single = ShuffleSplit if strata is None else StratifiedShuffleSplit
@@ -227,15 +232,16 @@ def differences(model: Any, base: Array, seen: Problem, columns: Indices, scorin
         return losses(model, with_knockoff, seen) - losses(model, with_x, seen)
     scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
     y = seen.y
-    if seen.given is not None:  # a scorer may know the units of y: those of a cost, or a logarithm
-        model, y = _InGivenUnits(model, seen.given), seen.given.y
+    given = seen.target.given
+    if given is not None:  # a scorer may know the units of y: those of a cost, or a logarithm
+        model, y = _InGivenUnits(model, given), given.values
     return np.full(len(base), scorer(model, with_x, y) - scorer(model, with_knockoff, y))
 
 
 class _InGivenUnits(RegressorMixin, BaseEstimator):
     """A fitted model of y in standard units that predicts y in the units that it was given in."""
 
-    def __init__(self, model: Any, given: GivenTarget) -> None:
+    def __init__(self, model: Any, given: Given) -> None:
         self.model = model
         self.given = given
 
@@ -245,7 +251,7 @@ class _InGivenUnits(RegressorMixin, BaseEstimator):
 
 def losses(model: Any, x: Array, seen: Problem) -> Array:
     """Squared errors, or minus the log of the chance given to the true class."""
-    if seen.task == "regression":
+    if not seen.target.categorical:
         return (np.asarray(model.predict(x)).reshape(len(x)) - seen.y) ** 2
     if not hasattr(model, "predict_proba"):
         raise ValueError(

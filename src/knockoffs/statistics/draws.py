@@ -13,7 +13,9 @@ from knockoffs.runtime.arrays import Array, Indices
 from knockoffs.runtime.parallel import in_parallel, worker_count
 from knockoffs.runtime.progress import part_of_work, report_stage
 from knockoffs.statistics.any_statistic import declared_by, is_statistic
+from knockoffs.statistics.base import Statistic
 from knockoffs.table.table import Table
+from knockoffs.targets.base import Target
 
 MOST_PREDICTIONS = 50_000_000  # numbers that are kept to describe effects
 
@@ -40,14 +42,16 @@ def compute_draws(
     table: Table,
     knockoffs: Sequence[Table],
     y: Any,
+    target: Target,
     *,
     groups: Indices | None,
 ) -> Draws:
-    """Compute w of each draw; a function is given X itself, whose cells `table` holds.
+    """Compute w of each draw; a function is given X and y themselves, which `table` and `target`
+    hold as they were read.
 
     Several draws share the cores; those of a single draw are left to its statistic.
     """
-    shared, draws = (statistic, X, table, y, groups), len(knockoffs)
+    shared, draws = (statistic, X, table, y, target, groups), len(knockoffs)
     if draws == 1 or worker_count() == 1 or not _is_seeded(statistic):
         found = _one_by_one(partial(_of_a_draw, *shared), knockoffs)
     else:
@@ -94,6 +98,7 @@ def _of_a_draw(
     X: Any,
     table: Table,
     y: Any,
+    target: Target,
     groups: Indices | None,
     draw: int,
     knockoffs: Table,
@@ -102,6 +107,7 @@ def _of_a_draw(
     if not is_statistic(statistic):
         return np.asarray(statistic(X, knockoffs.to_native(), y), dtype=np.float64), None
     few = len(table) * len(table.units) <= MOST_PREDICTIONS
-    if draw == 0 and few and declared_by(statistic).predicts:
-        return statistic.compute_with_predictions(table, knockoffs, y, groups=groups)
-    return statistic.compute(table, knockoffs, y, groups=groups), None
+    if not isinstance(statistic, Statistic):
+        return statistic.compute(table, knockoffs, y, groups=groups), None
+    predict = draw == 0 and few and statistic.predicts
+    return statistic.compute_read(table, knockoffs, target, groups, predict=predict)

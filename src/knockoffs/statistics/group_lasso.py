@@ -10,17 +10,13 @@ that do have one would each be a new dependency for 100 lines.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax
 
 from knockoffs.runtime.arrays import Array, Flags, Indices
-from knockoffs.statistics.problem import Problem
-from knockoffs.targets.survival import RiskSets, Times
-from knockoffs.targets.target import Task
+from knockoffs.targets.base import Likelihood
 
 RATIO = 0.88  # of a penalty to the one before it
 PENALTIES = 72  # down to 1e-4 of the largest
@@ -58,7 +54,7 @@ class Groups(NamedTuple):
 
 
 def group_lasso(
-    z: Array, response: Response, groups: Groups, splits: Sequence[tuple[Indices, Indices]]
+    z: Array, response: Likelihood, groups: Groups, splits: Sequence[tuple[Indices, Indices]]
 ) -> Array:
     """Coefficients `[columns, outputs]` at the penalty that predicts held-out rows best."""
     # a constant beside the columns, in a group of its own that is not penalised
@@ -84,28 +80,28 @@ def group_lasso(
     return b[:-1]
 
 
-def _largest_penalty(z: Array, response: Response, groups: Groups) -> float:
+def _largest_penalty(z: Array, response: Likelihood, groups: Groups) -> float:
     """The penalty from which on all groups but the constant are silent."""
-    level = np.broadcast_to(response.level, response.y.shape)
-    slope = groups.norms(z.T @ response.residual(level) / len(z))
+    level = np.broadcast_to(response.start(), (len(z), response.outputs))
+    slope = groups.norms(z.T @ response.score(level) / len(z))
     return float((slope[:-1] / groups.weight[:-1]).max())
 
 
-def _path(z: Array, response: Response, groups: Groups, penalties: Array) -> Iterator[Array]:
+def _path(z: Array, response: Likelihood, groups: Groups, penalties: Array) -> Iterator[Array]:
     """Coefficients at decreasing penalties, each from those at the one before.
 
     Only groups that may enter (by the sequential strong rule) are fitted, and whether the others
     rightly stay silent is checked.
     """
-    b = np.zeros((z.shape[1], response.y.shape[1]))
+    b = np.zeros((z.shape[1], response.outputs))
     before = penalties[0] / RATIO
     for penalty in penalties:
-        slope = groups.norms(z.T @ response.residual(z @ b) / len(z))
+        slope = groups.norms(z.T @ response.score(z @ b) / len(z))
         active = (groups.norms(b) > 0) | (slope >= groups.weight * (2 * penalty - before))
         while True:
             columns, those = groups.only(active)
             b[columns] = _fit(z[:, columns], response, those, penalty, b[columns])
-            slope = groups.norms(z.T @ response.residual(z @ b) / len(z))
+            slope = groups.norms(z.T @ response.score(z @ b) / len(z))
             missed = ~active & (slope > groups.weight * penalty * (1 + 1e-3))
             if not missed.any():
                 break
@@ -114,7 +110,7 @@ def _path(z: Array, response: Response, groups: Groups, penalties: Array) -> Ite
         yield b.copy()
 
 
-def _fit(z: Array, response: Response, groups: Groups, penalty: float, start: Array) -> Array:
+def _fit(z: Array, response: Likelihood, groups: Groups, penalty: float, start: Array) -> Array:
     """Accelerated proximal gradients that start again wherever they would overshoot."""
     gradient, steepest = _gradient(z, response), response.steepest(z)
     b, ahead, speed = start, start, 1.0
@@ -134,164 +130,18 @@ def _fit(z: Array, response: Response, groups: Groups, penalty: float, start: Ar
     return b
 
 
-def _gradient(z: Array, response: Response) -> Callable[[Array], Array]:
-    """The gradient of the mean loss."""
-    if isinstance(response, Quantity):
-        gram, cross = z.T @ z / len(z), z.T @ response.y / len(z)
+def _gradient(z: Array, response: Likelihood) -> Callable[[Array], Array]:
+    """The gradient of the loss."""
+    if response.quadratic:
+        gram, cross = z.T @ z / len(z), z.T @ response.score(np.zeros((len(z), 1))) / len(z)
         return lambda b: gram @ b - cross
-    return lambda b: z.T @ response.residual(z @ b) / len(z)
+    return lambda b: -(z.T @ response.score(z @ b)) / len(z)
 
 
 def _too_long(
-    z: Array, response: Response, b: Array, new: Array, slope: Array, steepest: float
+    z: Array, response: Likelihood, b: Array, new: Array, slope: Array, steepest: float
 ) -> bool:
     """Return whether the loss after a step is above what a parabola of this curvature allows."""
     step, before = new - b, response.loss(z @ b)
     allowed = before + float((slope * step).sum() + steepest / 2 * np.square(step).sum())
     return response.loss(z @ new) > allowed + ROUNDING * abs(before)
-
-
-class Response(ABC):
-    """y as outputs `[rows, outputs]`.
-
-    `curvature` bounds the second derivative of the losses by the outputs. Where a bound holds only
-    near where the steps begin (`local`), each of these is checked.
-    """
-
-    curvature = 1.0
-    local = False
-
-    def __init__(self, y: Array) -> None:
-        self.y = y
-
-    def rows(self, index: Indices) -> Self:
-        return type(self)(self.y[index])
-
-    @property
-    @abstractmethod
-    def level(self) -> Array:
-        """What a model without columns predicts."""
-
-    @abstractmethod
-    def residual(self, predicted: Array) -> Array:
-        """The derivative of the losses by the outputs."""
-
-    @abstractmethod
-    def loss(self, predicted: Array) -> float: ...
-
-    def held_out_loss(
-        self, predicted: Array, seen: Response, train: Indices, test: Indices
-    ) -> float:
-        """The loss of rows that a model has not seen; predictions are those of all rows,
-        `seen` are those seen.
-        """
-        return self.rows(test).loss(predicted[test])
-
-    def steepest(self, z: Array) -> float:
-        """A bound on how fast the gradient of the mean loss by the coefficients of z changes."""
-        return self.curvature * float(np.linalg.eigvalsh(z.T @ z / len(z))[-1])
-
-
-class Quantity(Response):
-    """Half the squared error of a quantity."""
-
-    @property
-    def level(self) -> Array:
-        return self.y.mean(0)
-
-    def residual(self, predicted: Array) -> Array:
-        return predicted - self.y
-
-    def loss(self, predicted: Array) -> float:
-        return float(0.5 * np.square(predicted - self.y).mean())
-
-
-class TwoClasses(Response):
-    """The log-loss of 0 and 1."""
-
-    curvature = 0.25
-
-    @property
-    def level(self) -> Array:
-        share = self.y.mean(0)
-        return np.log(share / (1 - share))
-
-    def residual(self, predicted: Array) -> Array:
-        return expit(predicted) - self.y
-
-    def loss(self, predicted: Array) -> float:
-        return float((np.logaddexp(0, predicted) - self.y * predicted).mean())
-
-
-class Classes(Response):
-    """The log-loss of indicators of several classes."""
-
-    curvature = 0.5
-
-    @property
-    def level(self) -> Array:
-        return np.log(self.y.mean(0))
-
-    def residual(self, predicted: Array) -> Array:
-        return softmax(predicted, axis=1) - self.y
-
-    def loss(self, predicted: Array) -> float:
-        return float(-(log_softmax(predicted, axis=1) * self.y).sum(1).mean())
-
-
-class Hazard(Response):
-    """Minus the log of Cox's partial likelihood, per row; y are martingale residuals."""
-
-    local = True
-
-    def __init__(self, times: Times) -> None:
-        self._times, self._risk_sets = times, RiskSets(times)
-        super().__init__(self._risk_sets.residuals(np.zeros(len(times.time)))[:, None])
-
-    def rows(self, index: Indices) -> Self:
-        return type(self)(self._times.rows(index))
-
-    @property
-    def level(self) -> Array:
-        return np.zeros(1)
-
-    def residual(self, predicted: Array) -> Array:
-        return -self._risk_sets.residuals(predicted[:, 0])[:, None]
-
-    def loss(self, predicted: Array) -> float:
-        return self._risk_sets.minus_log_likelihood(predicted[:, 0]) / len(predicted)
-
-    def held_out_loss(
-        self, predicted: Array, seen: Response, train: Indices, test: Indices
-    ) -> float:
-        """How much the likelihood of all rows is below that of the rows seen (Verweij and van
-        Houwelingen, 1993).
-
-        Held-out rows alone would have few others at risk beside them.
-        """
-        return (
-            self.loss(predicted) * len(predicted) - seen.loss(predicted[train]) * len(train)
-        ) / len(test)
-
-    def steepest(self, z: Array) -> float:
-        """Return the bound for coefficients near 0:
-        rows weigh as many events as are expected of them.
-        """
-        weight = self._times.event[:, None] - self.y
-        return max(float(np.linalg.eigvalsh(z.T @ (weight * z) / len(z))[-1]), 1e-12)
-
-
-def read_response(y: Array, task: Task) -> Response:
-    """Return y, a quantity or numbers of classes, as what a group lasso explains."""
-    if task == "regression":
-        return Quantity(y[:, None])
-    if y.max() == 1:
-        return TwoClasses(y[:, None])
-    return Classes((y[:, None] == np.arange(y.max() + 1)).astype(np.float64))
-
-
-def response_of(problem: Problem) -> Response:
-    """What a lasso explains in a problem."""
-    return (
-        read_response(problem.y, problem.task) if problem.times is None else Hazard(problem.times)
-    )

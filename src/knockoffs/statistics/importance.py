@@ -13,7 +13,8 @@ from knockoffs.runtime.parallel import jobs
 from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_estimator_for
 from knockoffs.statistics.problem import Problem, in_random_pair_order
-from knockoffs.targets.target import ModelTask, TaskChoice
+from knockoffs.targets.base import Target
+from knockoffs.targets.registry import TaskChoice
 
 
 class ImportanceStatistic(Statistic):
@@ -33,7 +34,7 @@ class ImportanceStatistic(Statistic):
         fixed penalty then acts on standardised columns, and w does not depend on the units and
         origins of X and y. Pass False for an estimator that needs the numbers as they are, such as
         a Poisson regression or a pipeline with a logarithm.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
     random_state : int, numpy Generator or None, default=None
         Seed.
@@ -72,14 +73,14 @@ class ImportanceStatistic(Statistic):
     def _compute(self, problem: Problem, rng: np.random.Generator) -> Array:
         require_estimator_for(self.standardise, self.estimator)
         table, sign = in_random_pair_order(problem, rng)
-        model = self._model(problem.task, int(rng.integers(2**31))).fit(table, problem.y)
+        model = self._model(problem.target, int(rng.integers(2**31))).fit(table, problem.y)
         first, second = np.split(importances(model, table.shape[1]), 2)
         return sign * (problem.per_feature(first) - problem.per_feature(second))
 
-    def _model(self, task: ModelTask, seed: int) -> Any:
+    def _model(self, target: Target, seed: int) -> Any:
         if self.estimator is not None:
             return clone(self.estimator)
-        forest = RandomForestRegressor if task == "regression" else RandomForestClassifier
+        forest = RandomForestClassifier if target.categorical else RandomForestRegressor
         return forest(200, max_features="sqrt", n_jobs=jobs(), random_state=seed)
 
 

@@ -16,11 +16,11 @@ from knockoffs.runtime.checks import check_count
 from knockoffs.runtime.parallel import in_parallel, jobs
 from knockoffs.runtime.randomness import RandomState
 from knockoffs.statistics.base import Statistic, require_enough_for
-from knockoffs.statistics.group_lasso import Groups, group_lasso, response_of
+from knockoffs.statistics.group_lasso import Groups, group_lasso
 from knockoffs.statistics.importance import importances
 from knockoffs.statistics.problem import Problem, in_random_pair_order
 from knockoffs.statistics.quick import SMALLEST, QuickStatistic, lasso_coefficients
-from knockoffs.targets.target import TaskChoice
+from knockoffs.targets.registry import TaskChoice
 
 # variance of the columns of a feature, in standard units; below it they are constant
 
@@ -42,7 +42,7 @@ class LassoStatistic(Statistic):
     ----------
     cv : int, default=5
         Number of folds of the cross-validation that chooses the penalty.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
     random_state : int, numpy Generator or None, default=None
         Seed.
@@ -88,13 +88,13 @@ class LassoStatistic(Statistic):
         table, sign = in_random_pair_order(problem, rng)
         require_enough_for(problem, "cv", self.cv)
         # Shuffled, since files are often sorted by something.
-        strata = problem.strata(self.cv)
+        strata = problem.target.strata(self.cv)
         kind = KFold if strata is None else StratifiedKFold
         splitter = (kind if problem.groups is None else GroupKFold)(
             self.cv, shuffle=True, random_state=int(rng.integers(2**31))
         )
         cv = [*splitter.split(table, strata, problem.groups)]
-        if problem.unit is None and problem.times is None:
+        if problem.unit is None and (problem.target.quadratic or problem.target.categorical):
             found = self._coefficients(table, problem, cv, rng)
         else:
             covariances = 2 * _covariances(problem)  # of features, and of knockoffs
@@ -104,7 +104,7 @@ class LassoStatistic(Statistic):
             unit = problem.units
             groups = Groups(np.concatenate([unit, unit + problem.features]), weight)
             found = _deviations(
-                group_lasso(table, response_of(problem), groups, cv), groups, covariances
+                group_lasso(table, problem.target.of_lines(), groups, cv), groups, covariances
             )
         first, second = np.split(found, 2)
         return sign * (first - second)
@@ -117,7 +117,7 @@ class LassoStatistic(Statistic):
         rng: np.random.Generator,
     ) -> Array:
         """The absolute coefficient of each column."""
-        if problem.task == "regression":
+        if problem.target.quadratic:
             return np.abs(lars_lasso(table, problem.y, cv))
         model = LogisticRegressionCV(
             Cs=10,

@@ -45,7 +45,7 @@ class MidpointStatistic(CrossFitted):
         fixed penalty then acts on standardised columns, and w does not depend on the units and
         origins of X and y. Pass False for an estimator that needs the numbers as they are, such as
         a Poisson regression or a pipeline with a logarithm.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is; `"auto"` decides by the type of y.
     device : str, torch.device or None, default="auto"
         Where the default networks learn: "cpu", "cuda", "cuda:N" or "auto", which is CUDA where

@@ -13,27 +13,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoCV, LogisticRegressionCV
 
 from knockoffs.runtime.arrays import Array
-from knockoffs.targets.target import ModelTask
 
 NAMED = ("boosting", "linear+boosting", "lightgbm")
 
 
-def make_model(estimator: Any, task: ModelTask, seed: int) -> Any:
-    """An unfitted copy of the estimator, or a model by name."""
+def make_model(estimator: Any, seed: int, *, of_classes: bool) -> Any:
+    """An unfitted copy of the estimator, or a model by name, of classes or of a quantity."""
     if not isinstance(estimator, str):
         return clone(estimator)
     if estimator == "boosting":
-        return _trees(task, seed)
+        return _trees(seed, of_classes=of_classes)
     if estimator == "linear+boosting":
-        return (
-            LinearRegressorWithTrees(seed)
-            if task == "regression"
-            else LinearClassifierWithTrees(seed)
-        )
+        return LinearClassifierWithTrees(seed) if of_classes else LinearRegressorWithTrees(seed)
     require_model(estimator)
     import lightgbm
 
-    kind = lightgbm.LGBMRegressor if task == "regression" else lightgbm.LGBMClassifier
+    kind = lightgbm.LGBMClassifier if of_classes else lightgbm.LGBMRegressor
     return kind(n_estimators=100, num_leaves=15, n_jobs=1, verbosity=-1, random_state=seed)
 
 
@@ -46,8 +41,8 @@ def require_model(estimator: Any) -> None:
         )
 
 
-def _trees(task: ModelTask, seed: int) -> Any:
-    kind = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
+def _trees(seed: int, *, of_classes: bool) -> Any:
+    kind = HistGradientBoostingClassifier if of_classes else HistGradientBoostingRegressor
     return kind(max_iter=100, max_leaf_nodes=15, early_stopping=False, random_state=seed)
 
 
@@ -65,7 +60,9 @@ class LinearRegressorWithTrees(BaseEstimator):
             # of penalties that are too small to matter
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.linear_ = LassoCV(cv=3, alphas=20, random_state=self.seed).fit(_filled(x), y)
-        self.trees_ = _trees("regression", self.seed).fit(x, y - self.linear_.predict(_filled(x)))
+        self.trees_ = _trees(self.seed, of_classes=False).fit(
+            x, y - self.linear_.predict(_filled(x))
+        )
         return self
 
     def predict(self, x: Array) -> Array:
@@ -90,7 +87,7 @@ class LinearClassifierWithTrees(BaseEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.linear_ = logistic.fit(_filled(x), y)
-        self.trees_ = _trees("classification", self.seed).fit(self._with_scores(x), y)
+        self.trees_ = _trees(self.seed, of_classes=True).fit(self._with_scores(x), y)
         self.classes_ = self.trees_.classes_
         return self
 

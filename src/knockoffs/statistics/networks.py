@@ -10,16 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch.nn import functional
 
 from knockoffs.density.response_networks import (
-    Loss,
     ResponseNetworks,
-    cross_entropy,
     fit_response,
-    hazard_loss,
     predictions_by_others,
-    squared_error,
     swap_differences,
 )
 from knockoffs.density.ridge import Line, Ridge, fit_ridges
@@ -29,6 +24,7 @@ from knockoffs.runtime.randomness import torch_generator
 from knockoffs.statistics.crossfit import HeldOut, Split
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.quick import PENALTY
+from knockoffs.targets.base import Target
 
 WIDTH = 64
 BATCH = 128
@@ -39,14 +35,17 @@ MOST_TRAINING_ROWS = 50_000  # drawn at random where there are more; all rows ar
 STEEPNESS = (0.0, 0.25, 0.5, 1.0, 2.0)
 
 
-class _Task(NamedTuple):
+class _Learned(NamedTuple):
     """y as networks learn it; a loss of 1 is `weight` nats, and `unit` in the statistic."""
 
     y: torch.Tensor
-    outputs: int
-    loss: Loss
+    target: Target
     weight: float
     unit: float
+
+    def loss(self, outputs: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return losses `[networks, rows]` of outputs `[networks, outputs, rows]`."""
+        return -self.target.log_density(y, outputs) / self.weight
 
 
 def network_differences(
@@ -88,48 +87,41 @@ def network_differences(
     held_out = torch.as_tensor(_held_out(problem, split, rng), device=device)
     columns = [torch.as_tensor(problem.columns_of(block)) for block in blocks]
     mixed = (_mixed(b, x_tilde, block, problem, mixture, generator) for block in blocks)
-    task, lines = _beginning(problem)(problem, train, mixed, held_out)
+    begin = _in_units_of_noise if problem.target.quadratic else _along_tangents
+    learned, lines = begin(problem.target, train, mixed, held_out)
     unit = None if problem.unit is None else torch.as_tensor(problem.unit)
     beginning = torch_generator(rng, torch.device("cpu"))
     networks = ResponseNetworks(
-        columns, task.outputs, lines, width=WIDTH, unit=unit, generator=beginning
+        columns, problem.target.outputs, lines, width=WIDTH, unit=unit, generator=beginning
     )
     networks.to(device)
     fit_response(
         networks,
         b,
         x_tilde,
-        task.y[train],
-        task.loss,
+        learned.y[train],
+        learned.loss,
         mixture=mixture,
-        penalty=PENALTY / task.weight,
+        penalty=PENALTY / learned.weight,
         schedule=_schedule(int((~held_out).sum())),
         learning_rate=8e-3,
         held_out=held_out,
         generator=generator,
     )
     tested, x, x_tilde = (seen(table, split.test) for table in tables)
-    found = swap_differences(networks, tested, x, x_tilde, task.y[test], task.loss)
-    classes = problem.task == "classification"
-    predictions = _by_others(networks, tested, x, task, classes=classes) if predict else None
-    return HeldOut(found.double().cpu().numpy() * task.unit, predictions)
+    found = swap_differences(networks, tested, x, x_tilde, learned.y[test], learned.loss)
+    predictions = _by_others(networks, tested, x, learned) if predict else None
+    return HeldOut(found.double().cpu().numpy() * learned.unit, predictions)
 
 
 def _by_others(
-    networks: ResponseNetworks, tested: torch.Tensor, x: torch.Tensor, task: _Task, *, classes: bool
+    networks: ResponseNetworks, tested: torch.Tensor, x: torch.Tensor, learned: _Learned
 ) -> Array:
     """What all features but one predict for the held-out rows, in the units of the statistic."""
     rng = np.random.default_rng(0)  # of its own, so that w stays as it is
     orders = [torch.as_tensor(rng.permutation(len(x)), device=x.device) for _ in range(ORDERS)]
-    predicted = predictions_by_others(networks, tested, x, orders, classes=classes).cpu().numpy()
-    return predicted * np.float32(1.0 if classes else task.unit**0.5)
-
-
-def _beginning(problem: Problem) -> Callable[..., tuple[_Task, list[Line]]]:
-    """What networks learn, and where they begin."""
-    if problem.times is not None:
-        return _hazard
-    return _classes if problem.task == "classification" else _quantity
+    predicted = predictions_by_others(networks, tested, x, orders, learned.target.predicted)
+    return predicted.cpu().numpy() * np.float32(learned.unit**0.5)
 
 
 def _scale(values: Array) -> tuple[Array, Array]:
@@ -179,72 +171,45 @@ def _held_out(problem: Problem, split: Split, rng: np.random.Generator) -> Flags
     return (rng.permutation(count) < max(1, round(0.15 * count)))[group]
 
 
-def _quantity(
-    problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
-) -> tuple[_Task, list[Line]]:
-    """y in units of what straight lines leave of it,
+def _in_units_of_noise(
+    target: Target, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
+) -> tuple[_Learned, list[Line]]:
+    """A quantity in units of what straight lines leave of it,
     so that one penalty suits strong and weak responses.
     """
-    y = torch.tensor(problem.y, device=train.device)
+    y = torch.tensor(target.observed, device=train.device)
     found = [ridge for _, ridge in fit_ridges(tables, y[train, None], held_out)]
     left = max(float(np.mean([ridge.loss for ridge in found])), LEAST_RESIDUAL)
     lines = [
         Line(ridge.line.slope / left**0.5, ridge.line.intercept / left**0.5) for ridge in found
     ]
     # a squared error of 1 is half a nat
-    return _Task((y / left**0.5).float(), 1, squared_error, 0.5, left), lines
+    return _Learned((y / left**0.5).float(), target, 0.5, left), lines
 
 
-def _classes(
-    problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
-) -> tuple[_Task, list[Line]]:
-    """Classes, and lines to their logits from lines to their indicators.
-
-    p_k + δ_k has about the logit log p_k + δ_k / p_k, where δ is small.
-    """
-    y = torch.tensor(problem.y, device=train.device).long()
-    outputs, seen = int(y.max()) + 1, y[train]
-    indicators = functional.one_hot(seen, outputs).double()
-    share = indicators[~held_out].mean(0).clamp(min=0.5 / len(seen))
-
-    def logits(line: Line, steepness: float) -> Line:
-        slope, intercept = (
-            steepness * line.slope / share[:, None],
-            steepness * (line.intercept - share) / share,
-        )
-        return Line(slope, share.log() + intercept)
-
-    def loss(predicted: torch.Tensor) -> float:
-        return functional.cross_entropy(predicted, seen[held_out]).item()
-
-    lines = _steepest(fit_ridges(tables, indicators, held_out), logits, loss, held_out)
-    return _Task(y, outputs, cross_entropy, 1.0, 1.0), lines
-
-
-def _hazard(
-    problem: Problem, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
-) -> tuple[_Task, list[Line]]:
-    """Events and exposures, and lines to log hazard ratios from lines to martingale residuals.
-
-    A row's hazard ratio is about 1 plus its residual per exposure.
-    """
-    if problem.times is None:
-        raise ValueError("a hazard needs the times of a survival target")
-    y = torch.as_tensor(
-        np.stack([problem.times.event, problem.times.exposure], axis=1), device=train.device
+def _along_tangents(
+    target: Target, train: torch.Tensor, tables: Iterable[torch.Tensor], held_out: torch.Tensor
+) -> tuple[_Learned, list[Line]]:
+    """y as its likelihood reads it, and lines to η from lines to what its tangent explains."""
+    rows = train.cpu().numpy()
+    seen = target.rows(rows)
+    explained, *constants = (
+        torch.as_tensor(part, device=train.device).double()
+        for part in seen.tangent(np.flatnonzero(~held_out.cpu().numpy()))
     )
-    seen = y[train]
-    exposure = seen[~held_out, 1].mean()
+    centre, level, information = constants
+    kept = torch.as_tensor(seen.observed, device=train.device)[held_out]
 
-    def log_ratio(line: Line, steepness: float) -> Line:
-        return Line(steepness * line.slope / exposure, steepness * line.intercept / exposure)
+    def to_eta(line: Line, steepness: float) -> Line:
+        slope = steepness * line.slope / information[:, None]
+        return Line(slope, level + steepness * (line.intercept - centre) / information)
 
     def loss(predicted: torch.Tensor) -> float:
-        return hazard_loss(predicted.T[None], seen[held_out]).mean().item()
+        return -target.log_density(kept, predicted.T).mean().item()
 
-    residuals = (seen[:, 0] - seen[:, 1])[:, None]
-    lines = _steepest(fit_ridges(tables, residuals, held_out), log_ratio, loss, held_out)
-    return _Task(y.float(), 1, hazard_loss, 1.0, 1.0), lines
+    lines = _steepest(fit_ridges(tables, explained, held_out), to_eta, loss, held_out)
+    y = torch.as_tensor(target.observed, device=train.device).float()
+    return _Learned(y, target, 1.0, 1.0), lines
 
 
 def _steepest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,51 +10,32 @@ import numpy as np
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.statistics.group_effects import without_group_effects
 from knockoffs.table.design import Design
+from knockoffs.targets.base import Target
 from knockoffs.targets.standard_units import standardise
-from knockoffs.targets.survival import Times
-from knockoffs.targets.target import ModelTask
-
-
-class GivenTarget(NamedTuple):
-    """A quantity y in the units that it was given in,
-    and what leads from standard units back to these.
-    """
-
-    y: Array
-    centre: float
-    deviation: float
 
 
 class Problem(NamedTuple):
     """Rows of x, of their knockoffs and of y, and which rows must stay together.
 
-    `given` is y in its own units, where `y` is in standard units. `unit` is the feature of each
-    column, in increasing order, and `indicators` flags the columns of levels and of missing cells;
-    None where every column is a feature of its own. `missing` flags the values of x and of x̃ that
-    are only filled in; None where there are none. `times` are those of a survival target, whose y
-    is a quantity: martingale residuals. `classes` and `name` are what the classes of y and y itself
-    are called.
+    `unit` is the feature of each column, in increasing order, and `indicators` flags the columns of
+    levels and of missing cells; None where every column is a feature of its own. `missing` flags
+    the values of x and of x̃ that are only filled in; None where there are none.
     """
 
     x: Array
     x_tilde: Array
-    y: Array
-    task: ModelTask
+    target: Target
     groups: Indices | None = None
-    given: GivenTarget | None = None
     unit: Indices | None = None
     indicators: Flags | None = None
     missing: tuple[Flags, Flags] | None = None
-    times: Times | None = None
-    classes: tuple[str, ...] = ()
-    name: str | None = None
 
     @classmethod
-    def of(cls, design: Design, y: Array, task: ModelTask, groups: Indices | None) -> Problem:
+    def of(cls, design: Design, target: Target, groups: Indices | None) -> Problem:
         """The problem of a table and its knockoffs."""
         x, x_tilde = design.tables
         if design.plain:
-            return cls(x, x_tilde, y, task, groups)
+            return cls(x, x_tilde, target, groups)
         missing = None
         if (design.indicator >= 0).any():
             flags, flags_tilde = design.missing()
@@ -61,13 +43,17 @@ class Problem(NamedTuple):
         return cls(
             x,
             x_tilde,
-            y,
-            task,
+            target,
             groups,
             unit=design.unit,
             indicators=design.indicators,
             missing=missing,
         )
+
+    @property
+    def y(self) -> Array:
+        """What models without a likelihood of y see."""
+        return self.target.values
 
     @property
     def features(self) -> int:
@@ -77,16 +63,6 @@ class Problem(NamedTuple):
     def units(self) -> Indices:
         """The feature of each column."""
         return np.arange(self.features) if self.unit is None else self.unit
-
-    def strata(self, folds: int) -> Array | None:
-        """What each fold should have its share of: the classes, or events where there are enough;
-        None without.
-        """
-        if self.task == "classification":
-            return self.y
-        if self.times is None or min(np.bincount(self.times.event, minlength=2)) < folds:
-            return None
-        return self.times.event.astype(np.float64)
 
     def columns_of(self, features: Indices) -> Indices:
         """The columns of some features, in the order of these."""
@@ -111,16 +87,13 @@ class Problem(NamedTuple):
 
     def rows(self, index: Indices) -> Problem:
         """Some rows, without their groups."""
-        given = None if self.given is None else self.given._replace(y=self.given.y[index])
         missing = None if self.missing is None else (self.missing[0][index], self.missing[1][index])
         return self._replace(
             x=self.x[index],
             x_tilde=self.x_tilde[index],
-            y=self.y[index],
+            target=self.target.rows(index),
             groups=None,
-            given=given,
             missing=missing,
-            times=None if self.times is None else self.times.rows(index),
         )
 
     def in_standard_units(self) -> Problem:
@@ -135,20 +108,17 @@ class Problem(NamedTuple):
         if self.indicators is not None:
             unit = np.where(self.indicators, deviation / 0.5, 1.0)
             x, x_tilde = x * unit, x_tilde * unit
-        if self.task == "classification":
-            return self._replace(x=x, x_tilde=x_tilde)
-        (y,), centre, deviation = standardise(self.y)
-        return self._replace(
-            x=x, x_tilde=x_tilde, y=y, given=GivenTarget(self.y, float(centre), float(deviation))
-        )
+        return self._replace(x=x, x_tilde=x_tilde, target=self.target.in_standard_units())
 
     def without_group_effects(self) -> Problem:
         """A quantity y, and x and x̃ with it, freed of what the rows of a group have in common."""
-        if self.groups is None or self.task == "classification" or self.times is not None:
+        if self.groups is None or not self.target.quadratic:
             return self
         x, x_tilde, y = without_group_effects(self.x, self.x_tilde, self.y, self.groups)
+        if y is self.y:
+            return self
         return self._replace(
-            x=x, x_tilde=x_tilde, y=y, given=None if y is not self.y else self.given
+            x=x, x_tilde=x_tilde, target=replace(self.target, values=y, given=None)
         )
 
     def with_gaps(self) -> Problem:

@@ -15,7 +15,7 @@ from knockoffs.statistics.holdout import HoldoutStatistic
 from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.statistics.problem import Problem
 from knockoffs.statistics.quick import QuickStatistic
-from knockoffs.targets.target import TaskChoice
+from knockoffs.targets.registry import TaskChoice
 
 LEAST = 1e-300  # mean size of a statistic that is zero for all features
 
@@ -34,7 +34,7 @@ class SumStatistic(Statistic):
     statistics : sequence of statistics, default=None
         The terms; `[HoldoutStatistic(), LassoStatistic()]` by default. They see the table in
         standard units.
-    task : {"auto", "regression", "classification", "survival"}, default="auto"
+    task : {"auto", "regression", "classification", "count", "survival"}, default="auto"
         What y is, for all terms; `"auto"` decides by the type of y.
     random_state : int, numpy Generator or None, default=None
         Seed of the terms that have none of their own.
