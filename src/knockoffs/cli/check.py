@@ -13,7 +13,6 @@ import click
 from rich.table import Table
 
 from knockoffs.cli.common import (
-    STATISTIC_NAME,
     as_in_fit,
     check_cores,
     groups_option,
@@ -25,6 +24,7 @@ from knockoffs.cli.common import (
     table_options,
     take_groups,
 )
+from knockoffs.cli.part_names import STATISTIC_NAME
 from knockoffs.cli.results import check_paths, named, titled_table, write_json
 from knockoffs.cli.targets import feature_groups_option, read_groups_file
 from knockoffs.cli.terminal import console, require_standard_output, shows_progress, text

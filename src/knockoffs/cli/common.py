@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from knockoffs.cli.part_names import GeneratorName
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.arrays import Flags
 from knockoffs.runtime.cautions import caution, collect_cautions
 from knockoffs.runtime.checks import check_choice, check_count, check_jobs
 from knockoffs.schema.kinds import KINDS, kind_choices
 from knockoffs.schema.words import counted, listing
-from knockoffs.statistics.registry import AUTO, STATISTICS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,37 +37,6 @@ CORRECTIONS = ("bh", "by", "holm", "none")
 MOST_DRAWS = 10_000
 MOST_REPLICATES = 100_000
 MOST_CORES = 1_024
-
-
-class PartName(click.ParamType):
-    """One of the names of parts at the time of the call, when those of others are known too."""
-
-    name = "choice"
-
-    def __init__(self, names: Callable[[], Sequence[str]]) -> None:
-        self._names = names
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return the names as help shows them."""
-        return f"[{'|'.join(self._names())}]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a name that is one of them; anything else is wrong usage."""
-        return click.Choice(self._names()).convert(value, param, ctx)
-
-
-class GeneratorName(click.ParamType):
-    """The name of a generator, or a model file."""
-
-    name = "text"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return the names as help shows them."""
-        return "|".join([*GENERATORS, "FILE"])
-
-
-STATISTIC_NAME = PartName(lambda: [*STATISTICS])
-STATISTIC_NAME_OR_AUTO = PartName(lambda: [AUTO, *STATISTICS])
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from knockoffs.cli.common import (
-    STATISTIC_NAME_OR_AUTO,
     cautions_kept,
     check_cores,
     check_draws,
@@ -26,6 +25,7 @@ from knockoffs.cli.common import (
     run_options,
     table_options,
 )
+from knockoffs.cli.part_names import STATISTIC_NAME_OR_AUTO
 from knockoffs.cli.results import (
     check_paths,
     named,

@@ -114,6 +114,17 @@ def draw_knockoffs(generator: Any, X: Any, *, groups: Any, **settings: Any) -> A
     return generator.sample(X, **settings)
 
 
+def with_defaults(estimator: Any, **settings: Any) -> Any:
+    """Set those settings that the estimator has and its owner left open."""
+    params = estimator.get_params(deep=False)
+    left_open = {
+        k: v
+        for k, v in settings.items()
+        if k in params and (params[k] is None or params[k] is False or params[k] == "auto")
+    }
+    return estimator.set_params(**left_open)
+
+
 def _is_fitted(generator: Any) -> bool:
     try:
         check_is_fitted(generator)

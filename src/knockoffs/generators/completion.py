@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from knockoffs.generators.hierarchical import constant_within
+from knockoffs.generators.group_columns import constant_within
 from knockoffs.kinds.fit_encoding import fit_complete_encoding
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.cautions import caution

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from knockoffs.generators.base import KnockoffGenerator, RowwiseGenerator
+from knockoffs.generators.group_columns import (
+    FINEST_GRID,
+    constant_within,
+    decimals_of_grids,
+    with_kinds_of_groups,
+)
 from knockoffs.generators.hierarchy import Hierarchy, fit_hierarchy, group_means
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.generators.table_model import MIN_ROWS
@@ -22,14 +28,12 @@ from knockoffs.runtime.memory import FLOAT64, require_memory
 from knockoffs.runtime.model_files import take_array
 from knockoffs.runtime.randomness import RandomState, random_generator
 from knockoffs.runtime.registry import by_name
-from knockoffs.schema.kinds import infer_kind
-from knockoffs.schema.schema import FeatureGroups, Schema
+from knockoffs.schema.schema import FeatureGroups
 from knockoffs.schema.words import called, column_name, counted, listing
 from knockoffs.table.row_structure import require_same_order
 from knockoffs.table.table import Table, group_labels
 
 PARTS = ("between", "within")
-FINEST_GRID = 6  # decimals
 
 
 class HierarchicalKnockoffs(KnockoffGenerator):
@@ -141,8 +145,8 @@ class HierarchicalKnockoffs(KnockoffGenerator):
                 "groups help; "
                 "more rows per group do not."
             )
-        self._describe(_with_kinds_of_groups(table, labels), rng)
-        self._decimals = _decimals_of_grids(table, self.schema_)
+        self._describe(with_kinds_of_groups(table, labels), rng)
+        self._decimals = decimals_of_grids(table, self.schema_)
         encoded = self._encode_groups(table.codes, labels, rng)
         self._scale = normal_scale(encoded)
         z, _ = self._scale.forward(encoded)
@@ -404,40 +408,3 @@ def _class_called(kind: Any) -> type[KnockoffGenerator]:
     if found is None:
         raise ValueError(f"{kind!r} is no generator of rows")
     return found
-
-
-def _with_kinds_of_groups(table: Table, labels: Indices) -> Table:
-    """Give columns of numbers the kinds that they have with each value once per group.
-
-    A value that is repeated within its group alone does not make a column discrete.
-    """
-    kinds = dict(table.kinds)
-    for j, column in enumerate(table.schema):
-        if j not in kinds and column.holds.from_repeats:
-            codes = table.codes[:, j]
-            pairs = np.column_stack([labels.astype(np.float64), codes])[~np.isnan(codes)]
-            kinds[j] = infer_kind(*np.unique(np.unique(pairs, axis=0)[:, 1], return_counts=True))
-    return replace(table, kinds=kinds)
-
-
-def _decimals_of_grids(table: Table, schema: Schema) -> Indices:
-    """Return the decimals of columns that lie on a grid and are modelled as continuous;
-    -1 for all others.
-
-    Values with one decimal hardly repeat among few groups; they repeat within groups.
-    """
-    found = np.full(len(schema), -1)
-    for j, (alone, own) in enumerate(zip(table.schema, schema, strict=True)):
-        if alone.holds.from_repeats and not own.discrete:
-            values = np.unique(table.codes[~np.isnan(table.codes[:, j]), j])
-            fitting = (
-                d for d in range(FINEST_GRID + 1) if np.array_equal(np.round(values, d), values)
-            )
-            found[j] = next(fitting, -1)
-    return found
-
-
-def constant_within(z: Array, labels: Indices) -> Flags:
-    """Which columns have one value in each group."""
-    first = np.unique(labels, return_index=True)[1]
-    return (z == z[first][labels]).all(0)

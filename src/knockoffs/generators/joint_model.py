@@ -19,7 +19,6 @@ from knockoffs.density.hardware import in_chunks
 from knockoffs.density.stages import Phase, fit_joint
 from knockoffs.density.starts import random_density, start_density
 from knockoffs.density.training import History, Schedule
-from knockoffs.generators.base import SavedModel
 from knockoffs.generators.clusters import (
     MIN_CLUSTER,
     ClusteredGaussian,
@@ -36,6 +35,7 @@ from knockoffs.generators.linear import (
     fit_sparse,
 )
 from knockoffs.generators.rows import FitRows, check_most_rows, draw_rows, some_rows
+from knockoffs.generators.saved_model import SavedModel
 from knockoffs.generators.saved_networks import training_memory
 from knockoffs.generators.views import silence_views, view_joint
 from knockoffs.kinds.scales import Scale, normal_scale, standard_scale

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from knockoffs.generators.any_generator import is_ready, unfrozen
-from knockoffs.generators.base import with_defaults
+from knockoffs.generators.any_generator import is_ready, unfrozen, with_defaults
 from knockoffs.generators.conditionals import TableConditionals
 from knockoffs.generators.joint import JointDensity
 from knockoffs.generators.joint_model import NetworkModel

@@ -15,8 +15,8 @@ from knockoffs.generators.any_generator import (
     is_ready,
     name_of,
     table_for,
+    with_defaults,
 )
-from knockoffs.generators.base import with_defaults
 from knockoffs.generators.hierarchical import HierarchicalKnockoffs
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.cautions import caution

@@ -19,8 +19,7 @@ from knockoffs.check.feature_tests import find_twins
 from knockoffs.check.hazards import warn_of_few_features, warn_of_hazards
 from knockoffs.check.source import safe_threads
 from knockoffs.effects import describe_effects
-from knockoffs.generators.any_generator import is_ready
-from knockoffs.generators.base import with_defaults
+from knockoffs.generators.any_generator import is_ready, with_defaults
 from knockoffs.generators.completion import complete_rows, warn_of_stand_ins
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.arrays import Array, Flags
