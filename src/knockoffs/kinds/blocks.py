@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from knockoffs.kinds.encoder import require
+from knockoffs.kinds.encoder import CellEncoder, increase, require
+from knockoffs.kinds.relations import Context
 from knockoffs.runtime.arrays import Array, Flags, Indices
 from knockoffs.schema.kinds import Binary, Constant, Nominal
 from knockoffs.schema.schema import Column, Schema
@@ -106,7 +107,56 @@ class Joint(BlockEncoder):
         require(fits, "a joint state is not described for each of its columns")
 
 
-def encoded(core: Array, blocks: Sequence[BlockEncoder]) -> Array:
+@dataclass(frozen=True, eq=False)
+class RowClasses:
+    """Classes of rows, which knockoffs keep, and the internal columns that stand for the class.
+
+    These have knockoffs like any other, which are not used: a row's knockoff stays in its class.
+    """
+
+    context: Context
+    encoder: CellEncoder
+
+    @property
+    def takes(self) -> Indices:
+        """The columns that the class is a function of."""
+        return self.context.features
+
+    @property
+    def width(self) -> int:
+        """Number of internal columns."""
+        return self.encoder.width
+
+    @property
+    def count(self) -> int:
+        """Number of classes."""
+        return len(self.context.keys)
+
+    def of_rows(self, core: Array) -> Indices:
+        """Return the class of each row."""
+        return self.context.classes(core)
+
+    def bounds(self, classes: Indices) -> tuple[Array, Array]:
+        """Return between which scores the internal columns of classes lie."""
+        return self.encoder.bounds(classes.astype(np.float64))
+
+    def decode(self, z: Array) -> Indices:
+        """Return the classes that internal columns stand for."""
+        return self.encoder.decode(z).astype(np.intp)
+
+    def require_valid(self, features: int) -> None:
+        """Raise a ValueError for fields that describe no classes of the rows of such a table."""
+        context, columns = self.context, np.arange(features)
+        self.encoder.require_valid([])
+        known = np.isin(np.concatenate([context.features, context.members]), columns).all()
+        require(known, "a class of rows has columns that do not exist")
+        width = len(context.features)
+        fits = context.keys.ndim == 2 and context.keys.shape[1] == len(context.atoms) == width
+        fits = fits and all(map(increase, context.atoms))
+        require(fits, "a class of rows is not described for each of its columns")
+
+
+def by_blocks(core: Array, blocks: Sequence[BlockEncoder]) -> Array:
     """Cells with what each block gives in place of what it takes, and 0 in its other columns."""
     if not blocks:
         return core
@@ -118,7 +168,7 @@ def encoded(core: Array, blocks: Sequence[BlockEncoder]) -> Array:
 
 
 def decode_in_place(cells: Array, blocks: Sequence[BlockEncoder]) -> None:
-    """Undo `encoded`."""
+    """Undo `by_blocks`."""
     for block in blocks:
         cells[:, block.takes] = block.decode(cells[:, block.gives])
 
@@ -129,8 +179,8 @@ def spread_known(known: Flags, blocks: Sequence[BlockEncoder]) -> None:
         known[:, block.takes] = known[:, block.gives].all(axis=1, keepdims=True)
 
 
-def encoded_schema(schema: Schema, blocks: Sequence[BlockEncoder]) -> Schema:
-    """What the columns of `encoded` cells hold."""
+def schema_by_blocks(schema: Schema, blocks: Sequence[BlockEncoder]) -> Schema:
+    """What the columns of cells `by_blocks` hold."""
     columns = list(schema.columns)
     for block in blocks:
         taken = [schema[int(j)] for j in block.takes]

@@ -12,10 +12,15 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from knockoffs.kinds.blocks import BlockEncoder, decode_in_place, encoded as by_blocks, spread_known
+from knockoffs.kinds.blocks import (
+    BlockEncoder,
+    RowClasses,
+    by_blocks,
+    decode_in_place,
+    spread_known,
+)
 from knockoffs.kinds.encoder import FARTHEST, CellEncoder, Encoder, Scored
 from knockoffs.kinds.latent import DRAW_SWEEPS, draw_latents, start_latents
-from knockoffs.kinds.relations import Context
 from knockoffs.runtime.arrays import Array, Flags, Indices
 
 CHUNK = 4_096  # rows whose random numbers are held at once
@@ -99,11 +104,8 @@ class TableEncoding:
     alike : array of int
         Per feature the first one that is equal to it or a function of it (`dependence.py`), mostly
         itself.
-    contexts : tuple of Context
+    contexts : tuple of RowClasses
         Classes of rows that knockoffs keep. Each has internal columns behind those of the features.
-        They have knockoffs like any other, which are not used: a row's knockoff stays in its class.
-    context_units : tuple of CellEncoder
-        Per context the internal columns that stand for the class.
     correlation : array or None
         Correlations of the internal columns on the normal scale; None where no column is latent.
     swapped : array of int or None
@@ -119,8 +121,7 @@ class TableEncoding:
 
     units: tuple[Encoder, ...]
     alike: Indices
-    contexts: tuple[Context, ...] = ()
-    context_units: tuple[CellEncoder, ...] = ()
+    contexts: tuple[RowClasses, ...] = ()
     correlation: Array | None = None
     swapped: Indices | None = None
     together: tuple[BlockEncoder, ...] = ()
@@ -153,7 +154,7 @@ class TableEncoding:
         widths = [
             0 if alike else unit.width for unit, alike in zip(self.units, duplicate, strict=True)
         ]
-        ends = np.cumsum([0, *widths, *(unit.width for unit in self.context_units)]).tolist()
+        ends = np.cumsum([0, *widths, *(own.width for own in self.contexts)]).tolist()
         return [slice(start, end) for start, end in pairwise(ends)]
 
     @property
@@ -310,14 +311,13 @@ class TableEncoding:
             if place.stop > place.start:
                 own = slice(place.start, place.start + unit.width)
                 low[rows, own], high[rows, own] = unit.bounds(core[rows, j])
-        for own, unit, place in zip(
-            classes, self.context_units, self._places[len(self.units) :], strict=True
-        ):
-            low[:, place], high[:, place] = unit.bounds(own.astype(np.float64))
+        places = self._places[len(self.units) :]
+        for own, context, place in zip(classes, self.contexts, places, strict=True):
+            low[:, place], high[:, place] = context.bounds(own)
         return low, high
 
     def _classes(self, core: Array) -> list[Indices]:
-        return [context.classes(core) for context in self.contexts]
+        return [context.of_rows(core) for context in self.contexts]
 
     def _descriptions(
         self, classes: Sequence[Indices]
@@ -335,9 +335,9 @@ class TableEncoding:
         A cell with a level that the fit has not seen is its own knockoff.
         """
         encoded = self._as_scores(encoded)
-        drawn = zip(self.context_units, self._places[len(self.units) :], strict=True)
+        drawn = zip(self.contexts, self._places[len(self.units) :], strict=True)
         if original is None:
-            classes = [unit.decode(encoded[:, place]).astype(np.intp) for unit, place in drawn]
+            classes = [context.decode(encoded[:, place]) for context, place in drawn]
         else:
             classes = self._classes(by_blocks(original, self.together))
         cells = np.empty((len(encoded), len(self.units)))
@@ -366,7 +366,7 @@ class TableEncoding:
             by_blocks(core, self.together),
         )
         return FeatureCells(
-            parts=tuple(unit.parts(lambda k: self.contexts[k].classes(core))),
+            parts=tuple(unit.parts(lambda k: self.contexts[k].of_rows(core))),
             root=next((root for own, root in self._roots if own == place), None),
             measured=next((own for column, own in self._measured if column == place.start), None),
             own=core[:, feature],

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from knockoffs.kinds.blocks import encoded, encoded_schema
+from knockoffs.kinds.blocks import RowClasses, by_blocks, schema_by_blocks
 from knockoffs.kinds.dependence import find_joints
 from knockoffs.kinds.encoder import Encoder
 from knockoffs.kinds.encoding import TableEncoding
@@ -57,7 +57,7 @@ def fit_encoding(
 ) -> TableEncoding:
     """Describe all features, find relations between them, and learn the correlations of latents."""
     joints = find_joints(core, schema, alike)
-    found = _fit_features(encoded(core, joints), encoded_schema(schema, joints), alike, rng)
+    found = _fit_features(by_blocks(core, joints), schema_by_blocks(schema, joints), alike, rng)
     return _with_recoded(replace(found, together=joints), core)
 
 
@@ -71,20 +71,20 @@ def _fit_features(
     if all(is_plain(column) for column in columns if column.varies):
         return spread_encoding(core, schema, alike)  # nothing to spread
     found = find_contexts(core[:, own], columns)
-    contexts = [Context(own[c.features], c.keys, c.atoms, own[c.members]) for c in found]
+    contexts: list[RowClasses] = []
     others = ColumnFits(core, schema)
     units: list[Encoder] = [others.describe(j) for j in range(len(schema))]
-    context_units = []
-    for k, context in enumerate(contexts):
+    for k, c in enumerate(found):
+        context = Context(own[c.features], c.keys, c.atoms, own[c.members])
         classes = context.classes(core)
         for j in context.members:
             within = (
-                others.describe(j, classes == c, bounded=True) for c in range(len(context.keys))
+                others.describe(j, classes == label, bounded=True) for label in range(len(c.keys))
             )
             units[j] = Classed(k, tuple(within))
-        context_units.append(others.classes(classes, context.members))
+        contexts.append(RowClasses(context, others.classes(classes, context.members)))
     free = distinct & [column.holds.varies for column in schema]
-    free[[j for context in contexts for j in context.members]] = False
+    free[[j for c in contexts for j in c.context.members]] = False
     kept = {int(own[k]): atoms for k, atoms in find_kept_states(core[:, own], columns).items()}
     kept |= {int(j): np.empty(0) for j in features_with_few_gaps(core)}
     for j, atoms in kept.items():
@@ -93,11 +93,8 @@ def _fit_features(
         within = tuple(others.describe(j, classes == c) for c in range(len(context.keys)))
         if free[j] and any(unit.width > 0 for unit in within):
             units[j] = Classed(len(contexts), within)
-            contexts.append(context)
-            context_units.append(others.classes(classes, context.members))
-    return _with_correlation(
-        TableEncoding(tuple(units), alike, tuple(contexts), tuple(context_units)), core, rng
-    )
+            contexts.append(RowClasses(context, others.classes(classes, context.members)))
+    return _with_correlation(TableEncoding(tuple(units), alike, tuple(contexts)), core, rng)
 
 
 def with_units(encoding: TableEncoding, schema: Schema) -> TableEncoding:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knockoffs.kinds.encoder import Encoder, increase, require
+from knockoffs.kinds.encoder import Encoder, require
 from knockoffs.kinds.encoding import TableEncoding
 from knockoffs.runtime.typed_json import as_record, with_arrays
 
@@ -22,16 +22,11 @@ def unpack_encoding(
     described = described and bool(((alike >= 0) & (alike <= columns)).all())
     require(described, f"the description is not one of {features} columns")
     require(np.isin(encoding.kept, columns).all(), "columns that are kept do not exist")
-    classes = [len(context.keys) for context in encoding.contexts]
-    for unit in (*encoding.units, *encoding.context_units):
+    classes = [context.count for context in encoding.contexts]
+    for unit in encoding.units:
         unit.require_valid(classes)
     for context in encoding.contexts:
-        known = np.isin(np.concatenate([context.features, context.members]), columns).all()
-        require(known, "a class of rows has columns that do not exist")
-        width = len(context.features)
-        fits = context.keys.ndim == 2 and context.keys.shape[1] == len(context.atoms) == width
-        fits = fits and all(map(increase, context.atoms))
-        require(fits, "a class of rows is not described for each of its columns")
+        context.require_valid(features)
     for block in encoding.together:
         block.require_valid(features)
     _require_correlation(encoding)
