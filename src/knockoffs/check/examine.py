@@ -54,8 +54,7 @@ def check_swap(
     progress: bool = False,
     subject: str = "",
 ) -> Certificate:
-    """Say how many discoveries with these knockoffs to expect to be false,
-    and where they differ from exact ones.
+    """Say how many discoveries with these knockoffs are false, and where they are not exact.
 
     Responses whose relevant features are known are simulated on the rows, and features are selected
     for them by quick statistics that stand in for `statistic`; the share of false ones decides on

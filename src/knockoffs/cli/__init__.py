@@ -14,14 +14,12 @@ from knockoffs.cli.terminal import EXIT_CODES, plain_errors, visible
 COMMANDS = {
     "select": "Select the columns of FILE that tell something about the target that all the "
     "others do not.",
-    "test": "Give a p-value for each column of FILE: does the target depend on it once all the "
-    "others are known?",
+    "test": "Give a p-value for each column of FILE: does y depend on it, given all the others?",
     "sample": "Write knockoffs of the rows of FILE: a table like it.",
     "check": "Say how many discoveries with knockoffs of FILE to expect to be false: pass, warn "
     "or fail.",
     "describe": "Show how each column of FILE is read: its kind, values and missing cells.",
-    "demo": "Find the pixels that distinguish handwritten digits, beside as many columns that "
-    "tell nothing.",
+    "demo": "Find pixels that distinguish handwritten digits among columns that tell nothing.",
 }
 
 

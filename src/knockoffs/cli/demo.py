@@ -38,8 +38,7 @@ PICTURE = "pixels.png"
 )
 @run_options
 def demo(fdr: float, draws: int, out: str, seed: int, quiet: bool) -> None:
-    """Find the pixels that distinguish handwritten digits,
-    beside as many columns that tell nothing.
+    """Find pixels that distinguish handwritten digits among columns that tell nothing.
 
     Images of handwritten digits come with scikit-learn. Beside every pixel stands a copy whose rows
     are shuffled: selecting such a copy is certainly a false discovery, so you can see how many

@@ -132,8 +132,7 @@ def test(
     seed: int,
     quiet: bool,
 ) -> None:
-    """Give a p-value for each column of FILE: does the target depend on it once all the others are
-    known?
+    """Give a p-value for each column of FILE: does y depend on it, given all the others?
 
     FILE is CSV, TSV or Parquet, also compressed; `-` reads standard input. Columns other than the
     target, --event, --condition-on and --drop are tested: numbers, yes or no, text and categories,

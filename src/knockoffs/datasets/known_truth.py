@@ -122,8 +122,9 @@ def linear_response(
 
 
 def liang_response(x: Array, *, relevant: int = 20, random_state: RandomState = None) -> Response:
-    """Simulate the paper's non-linear response (Liang et al. 2018): lines,
-    products and hyperbolic tangents.
+    """Simulate the paper's non-linear response: lines, products and hyperbolic tangents.
+
+    It is that of Liang et al. (2018).
 
     Parameters
     ----------
@@ -213,8 +214,7 @@ class Patients(NamedTuple):
 
 
 def make_patients(rows: int = 1000, random_state: RandomState = None) -> Patients:
-    """Simulate a hospital's table: numbers, counts, text and missing cells,
-    of which 14 of 36 columns matter.
+    """Simulate a hospital's table of mixed types with gaps, of which 14 of 36 columns matter.
 
     All columns depend on each other. The response, days in hospital, depends on the cells of the
     relevant columns as they are seen (a missing cell adds nothing), so every other column is

@@ -57,8 +57,7 @@ NHEFS_LEFT_OUT = (
 def load_support2(
     data: str | os.PathLike[str] | None = None, *, outcome: str = "hospdead"
 ) -> Supervised:
-    """Seriously ill hospital patients (SUPPORT2): 9,105 rows of 31 covariates of mixed types,
-    13 % missing.
+    """Seriously ill hospital patients (SUPPORT2): 9,105 rows, 31 columns, 13 % missing.
 
     Parameters
     ----------
@@ -80,8 +79,7 @@ def load_support2(
 def load_nhefs(
     data: str | os.PathLike[str] | None = None, *, outcome: str = "wt82_71"
 ) -> Supervised:
-    """Smokers of the NHANES I follow-up study: 1,629 rows of 54 covariates, mostly discrete,
-    2.4 % missing.
+    """Smokers of the NHANES I follow-up study: 1,629 rows, 54 columns, 2.4 % missing.
 
     Parameters
     ----------
@@ -102,8 +100,7 @@ def load_nhefs(
 
 
 def load_acic2016(data: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Covariates of the 2016 causal inference competition: 4,802 rows of 58 columns of mixed types,
-    none missing.
+    """Covariates of the 2016 causal inference competition: 4,802 rows, 58 columns, no gaps.
 
     There is no response: simulate one, so that false discoveries can be counted.
 

@@ -156,8 +156,7 @@ def gene_walk(
     normal_scores: bool = False,
     random_state: RandomState = None,
 ) -> pd.DataFrame:
-    """Choose genes as the paper does: each is among those most correlated with one chosen before
-    it.
+    """Choose genes as the paper does: each is among those most correlated with an earlier one.
 
     Parameters
     ----------
@@ -332,8 +331,7 @@ def position(mutation: str) -> int:
 
 
 def symmetrised(x: Array, x_tilde: Array, random_state: RandomState = None) -> tuple[Array, Array]:
-    """Make exact knockoffs from any: each cell is exchanged with its knockoff by the toss of a
-    coin.
+    """Exchange each cell with its knockoff by the toss of a coin.
 
     The first table is then no longer the data, but the pair has the swap property whatever the
     knockoffs were.

@@ -83,8 +83,9 @@ class AutoregressiveGaussian:
 
 @dataclass(frozen=True)
 class AutoregressiveMixture:
-    r"""The paper's `mixture`: $x \sim \sum_k \pi_k \mathcal N(\mu_k, \Sigma_k)$,
-    each part as in `gaussian`.
+    r"""The paper's `mixture`: $x \sim \sum_k \pi_k \mathcal N(\mu_k, \Sigma_k)$.
+
+    Each part is as in `gaussian`.
 
     Parameters
     ----------
@@ -157,8 +158,7 @@ class AutoregressiveMixture:
 
 @dataclass(frozen=True)
 class ClaytonCopula:
-    """Clayton copula with standard exponential margins:
-    dependence is strong where all columns are small.
+    """Clayton copula with exponential margins: dependence is strong where columns are small.
 
     Parameters
     ----------
@@ -221,8 +221,7 @@ class ClaytonCopula:
 
 @dataclass(frozen=True)
 class JoeCopula:
-    """Joe copula with standard exponential margins:
-    dependence is strong where all columns are large.
+    """Joe copula with exponential margins: dependence is strong where columns are large.
 
     Parameters
     ----------

@@ -148,8 +148,9 @@ def evalue_threshold(w: ArrayLike, fdr: float, *, offset: int = 1) -> float:
 
 
 def knockoff_evalues(w: ArrayLike, fdr: float, *, offset: int = 1) -> Array:
-    r"""Knockoff e-values (Ren and Barber 2024): $e_j = d \cdot 1\{w_j \ge \tau\} / (1 + |\{j :
-    w_j \le -\tau\}|)$.
+    r"""Return the knockoff e-values of Ren and Barber (2024).
+
+    $e_j = d \cdot 1\{w_j \ge \tau\} / (1 + |\{j : w_j \le -\tau\}|)$.
 
     These e-values are *compound*: their sum over all irrelevant features is at most d in
     expectation, which e-BH (`select_by_evalues`) needs. The e-value of a single feature is not
@@ -259,8 +260,7 @@ def draw_threshold(w: ArrayLike, fdr: float, n_draws: int, *, offset: int = 1) -
 
 
 def combine_draws(ws: Sequence[ArrayLike], fdr: float, *, offset: int = 1) -> tuple[Flags, Array]:
-    """Combine the statistics of several knockoff draws into one selection that depends less on the
-    seed.
+    """Combine several knockoff draws into one selection, which depends less on the seed.
 
     The e-values of each draw (`knockoff_evalues` at half the level, as Ren and Barber advise) are
     averaged, and e-BH selects. The false discovery rate is at most `fdr`, in practice far below,

@@ -21,8 +21,7 @@ from knockoffs.runtime.checks import check_count, check_fraction
 
 
 def pfer_select(w: ArrayLike, expected_false: int) -> Flags:
-    """Select features so that the expected number of false ones (the per-family error rate)
-    is bounded.
+    """Select so that the expected number of false features (per-family error rate) is bounded.
 
     The v-knockoffs of Janson and Su (2016): from the largest |w| downwards, select all features
     with w > 0 that come before the v-th feature with w < 0. A feature as large as that one is not
@@ -56,8 +55,7 @@ def pfer_select(w: ArrayLike, expected_false: int) -> Flags:
 
 
 def kfwer_select(w: ArrayLike, k: int, alpha: float = 0.05) -> Flags:
-    """Select features so that k or more of them are false with probability at most `alpha`
-    (k-FWER).
+    """Select so that k or more features are false with probability at most `alpha` (k-FWER).
 
     Janson and Su (2016): the number of false selections of `pfer_select` at v is at most negative
     binomial (the heads before the v-th tail of a fair coin), so the largest v is used for which
@@ -105,8 +103,7 @@ def _largest_v(k: int, alpha: float, most: int) -> int:
 
 
 def fdp_bounds(w: ArrayLike, alpha: float = 0.05) -> Array:
-    r"""Bound the false discovery proportion of the k features with the largest w,
-    for all k at once.
+    r"""Bound the false discovery proportion of the k features of largest w, for all k at once.
 
     With probability at least 1 - alpha all bounds hold together, so k may be chosen after looking
     at them. Katsevich and Ramdas (2020): the number of false ones among the features with w at or
@@ -137,8 +134,7 @@ def fdp_bounds(w: ArrayLike, alpha: float = 0.05) -> Array:
 
 
 def fdp_bound(w: ArrayLike, chosen: ArrayLike, alpha: float = 0.05) -> float:
-    """Bound the false discovery proportion of a set of features that may be chosen after looking at
-    w.
+    """Bound the false discovery proportion of a set that may be chosen after looking at w.
 
     The bounds of `fdp_bounds` hold for all thresholds together; a set inherits from each threshold
     its bound plus the members below the threshold, and the best of these holds for all sets

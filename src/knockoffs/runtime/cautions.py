@@ -14,8 +14,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class KnockoffWarning(UserWarning):
-    """A warning: something in the data limits what knockoffs can do. The message says what,
-    and the remedy.
+    """A warning that something in the data limits what knockoffs can do, with the remedy.
 
     Examples
     --------

@@ -68,8 +68,7 @@ WHO = "KnockoffSelector"
 
 
 class KnockoffSelector(TypedSelectorMixin, BaseEstimator):
-    """Select the features that tell something about y beyond all the others,
-    with few false ones among them.
+    """Select features that tell something about y beyond all the others, few of them false.
 
     With exact knockoffs, a statistic that is `exact` and `offset=1`, the expected share of false
     discoveries is at most `fdr`; learned knockoffs and held-out statistics come close to that. y

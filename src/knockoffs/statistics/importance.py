@@ -18,8 +18,7 @@ from knockoffs.targets.registry import TaskChoice
 
 
 class ImportanceStatistic(Statistic):
-    """The difference between a feature's importance and its knockoff's in a model fitted on [x,
-    x̃].
+    """A feature's importance minus its knockoff's, in a model fitted on [x, x̃].
 
     The importance of a feature of several columns (levels, missing cells, a group) is the sum of
     theirs. Exact: flip-sign holds for any data.

@@ -26,8 +26,7 @@ from knockoffs.targets.registry import TaskChoice
 
 
 class LassoStatistic(Statistic):
-    """|b_j| - |b̃_j|, the coefficients of a lasso fitted on [x,
-    x̃] at the penalty that cross-validates best.
+    """|b_j| - |b̃_j| of a lasso fitted on [x, x̃] at the penalty that cross-validates best.
 
     The coefficients are those of columns in standard units, and of y in standard units where it is
     a quantity. Exact: flip-sign holds for any data. A logistic lasso for classes, a Cox lasso for

@@ -14,8 +14,7 @@ from knockoffs.statistics.problem import Problem
 
 
 class MidpointStatistic(CrossFitted):
-    r"""Held-out loss with x̃_j minus held-out loss with x_j,
-    all other columns halfway between the two.
+    r"""Held-out loss with x̃_j minus that with x_j, all other columns halfway between.
 
     One model is fitted on the midpoints $m = (x + \tilde x) / 2$, which no swap changes. Given it,
     $w_j = \ell(y, m_{-j}, \tilde x_j) - \ell(y, m_{-j}, x_j)$ changes sign when j is swapped and

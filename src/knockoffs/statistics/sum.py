@@ -21,8 +21,7 @@ LEAST = 1e-300  # mean size of a statistic that is zero for all features
 
 
 class SumStatistic(Statistic):
-    """The sum of several statistics, each divided by the mean of its absolute values over the
-    features.
+    """The sum of several statistics, each divided by its mean absolute value over features.
 
     By default the held-out loss of networks and the coefficient difference of a lasso: the lasso
     finds more where y is close to linear in the features, networks where it is not, and their sum

@@ -24,8 +24,7 @@ from knockoffs.runtime.randomness import RandomState, torch_generator
 
 
 class DeepKnockoffs(NeuralGenerator):
-    """Deep Knockoffs (Romano, Sesia and Candès 2018): a network of x and noise,
-    trained to make moments agree.
+    """Deep Knockoffs: a network of x and noise, trained to make moments agree.
 
     The loss is the maximum mean discrepancy between [x, x̃] and its full swap and a random swap (a
     mixture of Gaussian kernels), plus differences of means and covariances under the swap, plus the
