@@ -307,7 +307,7 @@ def as_in_fit(model: TableModel, frame: pd.DataFrame, option: str, path: str) ->
     from knockoffs.table.file_formats import as_numbers, as_text
 
     # there are none of a model of an array
-    known = [*getattr(model, "feature_names_in_", frame.columns)]
+    known = [*(frame.columns if model.names_of_fit is None else model.names_of_fit)]
     seen = set(known)
     new = [repr(name) for name in frame.columns if name not in seen]
     absent = [repr(name) for name in known if name not in frame.columns]

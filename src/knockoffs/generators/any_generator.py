@@ -70,7 +70,7 @@ def is_generator(part: Any) -> bool:
     """Return whether knockoffs are drawn by `sample`, also by classes of others,
     and not by calling a function.
     """
-    return hasattr(part, "sample")
+    return hasattr(part, "sample") and not isinstance(part, type)
 
 
 def unfrozen(generator: Any) -> Any:

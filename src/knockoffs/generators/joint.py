@@ -156,7 +156,7 @@ class JointDensity(NetworkModel):
         # a density knows no groups of features
         self.encoding_ = replace(other.encoding_, swapped=None)
         self.n_features_in_, self._names = other.n_features_in_, other._names
-        if (names := getattr(other, "feature_names_in_", None)) is not None:
+        if (names := other.names_of_fit) is not None:
             self.feature_names_in_ = names
         self.model_, self.history_ = model, model.history
         self._fitted = True

@@ -31,7 +31,7 @@ class TableHeader:
 
 def table_state(model: TableModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays that describe the table of a fitted model."""
-    feature_names = getattr(model, "feature_names_in_", None)
+    feature_names = model.names_of_fit
     arrays: dict[str, NDArray[Any]] = {}
     header = {
         "feature_names": None if feature_names is None else list(feature_names),

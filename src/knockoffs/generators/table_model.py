@@ -64,6 +64,11 @@ class TableModel(BaseEstimator):
     fingerprints_: NDArray[np.uint64]
     _names: list[str] | None
 
+    @property
+    def names_of_fit(self) -> NDArray[np.object_] | None:
+        """The names of the columns of the fit; None where they are no text."""
+        return vars(self).get("feature_names_in_")
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted
 

@@ -83,6 +83,7 @@ def conclude(
             testable=groups is None and units.single,
             offset=offset,
         )
+    declared = declared_by(statistic)
     return Selection(
         names=tuple(names),
         selected=selected,
@@ -93,13 +94,13 @@ def conclude(
         fdr=float(fdr),
         level=level,
         offset=int(offset),
-        task=getattr(statistic, "task", target.task),
+        task=target.task if declared.task == "auto" else declared.task,
         rows=len(target.values),
         generator=described(generator),
         statistic=described(statistic),
         groups=groups,
         row_handling=row_handling,
-        exact=False if row_handling == UNBOUNDED else declared_by(statistic).exact,
+        exact=False if row_handling == UNBOUNDED else declared.exact,
         seed=seed,
         explanation=explanation,
         expected_false=expected_false,

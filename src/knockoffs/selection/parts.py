@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 from knockoffs.check.examine import CHECK
@@ -10,7 +10,11 @@ from knockoffs.generators.any_generator import declared_by, is_generator, is_rea
 from knockoffs.generators.registry import GENERATORS
 from knockoffs.runtime.progress import Phase
 from knockoffs.runtime.registry import by_name
-from knockoffs.statistics.any_statistic import declared_by as declared_by_statistic, is_auto
+from knockoffs.statistics.any_statistic import (
+    declared_by as declared_by_statistic,
+    is_auto,
+    is_statistic,
+)
 from knockoffs.statistics.registry import AUTO, STATISTICS
 
 
@@ -20,8 +24,11 @@ def check_parts(generator: Any, statistic: Any) -> None:
     Torch is imported on the way where they need it, so that its threads can be counted and limited
     from the start.
     """
-    _check_part("generator", generator, "sample", GENERATORS)
-    _check_part("statistic", statistic, "compute", [AUTO, *STATISTICS])
+    if not (is_generator(generator) or _is_known(generator, GENERATORS)):
+        raise _not_valid("generator", generator, "sample", GENERATORS)
+    statistics = [AUTO, *STATISTICS]
+    if not (is_statistic(statistic) or _is_known(statistic, statistics)):
+        raise _not_valid("statistic", statistic, "compute", statistics)
     if is_auto(statistic) and callable(generator) and not is_generator(generator):
         raise ValueError(
             "statistic='auto' needs knockoffs of its own, but the generator is a function. Pass a "
@@ -33,14 +40,18 @@ def check_parts(generator: Any, statistic: Any) -> None:
     declared_by_statistic(used).check_settings()
 
 
-def _check_part(name: str, value: Any, method: str, words: Iterable[str]) -> None:
-    known = value in words if isinstance(value, str) else value is None or callable(value)
-    if isinstance(value, type) or not (known or hasattr(value, method)):
-        raise ValueError(
-            f"{name}={value!r} is not valid: pass an object with a {method!r} method, a function, "
-            f"None, or one of "
-            f"{', '.join(map(repr, words))}."
-        )
+def _is_known(part: Any, names: Collection[str]) -> bool:
+    """Return whether it is a name, a function or None; a class is no part, but its objects are."""
+    if isinstance(part, str):
+        return part in names
+    return part is None or (callable(part) and not isinstance(part, type))
+
+
+def _not_valid(name: str, value: Any, method: str, names: Collection[str]) -> ValueError:
+    return ValueError(
+        f"{name}={value!r} is not valid: pass an object with a {method!r} method, a function, "
+        f"None, or one of {', '.join(map(repr, names))}."
+    )
 
 
 LEARN = "learning the distribution"

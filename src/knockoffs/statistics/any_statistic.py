@@ -55,7 +55,7 @@ def is_statistic(part: Any) -> bool:
     """Return whether w is found by `compute`, also by classes of others,
     and not by calling a function.
     """
-    return hasattr(part, "compute")
+    return hasattr(part, "compute") and not isinstance(part, type)
 
 
 def is_auto(statistic: Any) -> bool:
