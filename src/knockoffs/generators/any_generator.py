@@ -33,12 +33,16 @@ class GeneratorOfOthers:
     stages: int = 4
     fitted_schema: None = None
     swap_probability_: None = None
-    history_: Sequence[Any] = ()
 
     @property
     def has_densities(self) -> bool:
         """Whether it says how probable its pairs [x, x̃] are."""
         return hasattr(self.part, "swap_pairs")
+
+    @property
+    def phases_of_fit(self) -> Sequence[Any]:
+        """The losses of every phase of its fit."""
+        return getattr(self.part, "history_", ())
 
     @property
     def random_state(self) -> RandomState:

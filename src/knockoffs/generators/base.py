@@ -45,7 +45,11 @@ class KnockoffGenerator(SavedModel):
     cost: ClassVar[float] = 12.0
     stages: ClassVar[int] = 4
     swap_probability_: Any = None
-    history_: Sequence[Any] = ()
+
+    @property
+    def phases_of_fit(self) -> Sequence[Any]:
+        """The losses of every phase of the fit, `history_`, where there are any."""
+        return vars(self).get("history_", ())
 
     @property
     def fitted_schema(self) -> Schema | None:

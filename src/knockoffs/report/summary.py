@@ -44,7 +44,7 @@ def summarise(selector: KnockoffSelector, selection: Selection | None = None) ->
                 "held_out": _finite(phase.held_out),
                 "best": int(phase.best_epoch),
             }
-            for phase in declared_by(selector.generator_).history_
+            for phase in declared_by(selector.generator_).phases_of_fit
         ],
     }
 

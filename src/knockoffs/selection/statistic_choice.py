@@ -12,7 +12,7 @@ by X itself have no such proof: to swap a feature changes X.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +23,13 @@ from knockoffs.check.source import Source, find_source
 from knockoffs.runtime.arrays import Flags, Indices
 from knockoffs.runtime.randomness import random_generator
 from knockoffs.statistics.base import Statistic
-from knockoffs.statistics.registry import STATISTICS
+from knockoffs.statistics.holdout import HoldoutStatistic
+from knockoffs.statistics.lasso import LassoStatistic
 from knockoffs.table.design import aligned
 from knockoffs.table.table import Table
 from knockoffs.targets.base import Target
 
-CANDIDATES = ("mixture", "lasso")
+CANDIDATES: tuple[Callable[[], Statistic], ...] = (HoldoutStatistic, LassoStatistic)
 ERRORS = 2  # standard errors by which a level may be exceeded
 
 
@@ -80,7 +81,7 @@ def choose_statistic(
     source = tossed_source(
         generator, table, knockoffs, groups=groups, conditioned=conditioned, rng=rng
     )
-    statistics: list[Statistic] = [STATISTICS[name]() for name in CANDIDATES]
+    statistics = [make() for make in CANDIDATES]
     expected = expect(
         source.table,
         source.draw,
