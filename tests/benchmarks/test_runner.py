@@ -296,7 +296,7 @@ def test_a_missing_package_is_told_before_the_work(
 ) -> None:
     """Its statistic comes last in a run, after an hour of fitting."""
     monkeypatch.setattr(models, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"knockoffs\[bench\]"):
+    with pytest.raises(ImportError, match=r"knockoffs\[lightgbm\]"):
         run_experiment(
             replace(SMOKE, statistics=("lasso", "lightgbm")), Store(tmp_path), replicates=1
         )

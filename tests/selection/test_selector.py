@@ -708,9 +708,9 @@ def test_repeated_rows_share_a_knockoff_and_stay_together(with_groups: bool) -> 
     seen: list[np.ndarray] = []
 
     class Seen(LassoStatistic):
-        def compute(self, X: Any, X_tilde: Any, y: Any, **settings: Any) -> Any:
-            seen.extend((X_tilde.codes, settings["groups"]))
-            return super().compute(X, X_tilde, y, **settings)
+        def compute_read(self, x: Any, x_tilde: Any, y: Any, groups: Any, **asked: Any) -> Any:
+            seen.extend((x_tilde.codes, groups))
+            return super().compute_read(x, x_tilde, y, groups, **asked)
 
     with pytest.warns(KnockoffWarning, match="240 of 480 rows repeat another row exactly"):
         selector(statistic=Seen(), fdr=0.4, certify=False).fit(table, target, groups=labels)

@@ -597,7 +597,9 @@ def test_other_names_of_estimators_are_refused() -> None:
 
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(ImportError, match=r'pip install "knockoffs\[bench\]", or pass "boosting"'):
+    with pytest.raises(
+        ImportError, match=r'pip install "knockoffs\[lightgbm\]", or pass "boosting"'
+    ):
         MidpointStatistic("lightgbm").compute(X, X_TILDE, Y)
 
 
