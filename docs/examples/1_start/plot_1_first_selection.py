@@ -1,6 +1,9 @@
-"""A first selection ================= A hospital's table with 36 columns of mixed types and
-missing cells: which columns tell something about the length of a stay that all the others do not?
-The patients are simulated, so that the truth is known and mistakes can be counted.
+"""
+A first selection
+=================
+A hospital's table with 36 columns of mixed types and missing cells: which columns tell something about the
+length of a stay that all the others do not? The patients are simulated, so that the truth is known and mistakes
+can be counted.
 """
 
 import matplotlib.pyplot as plt
@@ -11,9 +14,10 @@ from knockoffs.datasets import make_patients
 X, y, relevant = make_patients(rows=800, random_state=0)
 X[["age", "ward", "smoker", "albumin", "crp", "lactate"]].head()
 
-# %% Text, counts and empty cells stay as they are. ``fdr=0.1`` says that a tenth of the discoveries
-# may be false, on average. ``"gaussian"`` and ``"lasso"`` are quick; leave both out for the
-# defaults, which take longer and assume less.
+# %%
+# Text, counts and empty cells stay as they are. ``fdr=0.1`` says that a tenth of the discoveries may be false, on
+# average. ``"gaussian"`` and ``"lasso"`` are quick; leave both out for the defaults, which take longer and
+# assume less.
 
 selector = KnockoffSelector("gaussian", "lasso", fdr=0.1, random_state=0).fit(X, y)
 selector.selection_
@@ -21,10 +25,11 @@ selector.selection_
 # %%
 # One number per feature
 # ----------------------
-#  Every feature has a number ``w``: how much better it explains the response than its knockoff
-# does. A feature that tells nothing is as likely to fall below zero as above it. So the number of
-# features *below* minus the threshold says how many of those *above* the threshold are false, and
-# the threshold is the smallest for which this share is at most ``fdr``.
+#
+# Every feature has a number ``w``: how much better it explains the response than its knockoff does. A feature that
+# tells nothing is as likely to fall below zero as above it. So the number of features *below* minus the threshold
+# says how many of those *above* the threshold are false, and the threshold is the smallest for which this share is
+# at most ``fdr``.
 
 frame = selector.selection_.to_frame().sort_values("w")
 truth = dict(zip(X.columns, relevant, strict=True))
@@ -42,8 +47,9 @@ axes.spines[["top", "right"]].set_visible(False)
 # %%
 # How many of them are false?
 # ---------------------------
-#  Here it is known. With data of your own the selector says what to expect: it simulates responses
-# on your rows and counts.
+#
+# Here it is known. With data of your own the selector says what to expect: it simulates responses on your rows
+# and counts.
 
 selected = selector.get_support()
 print(f"{selected.sum()} selected, {(selected & ~relevant).sum()} of them false")

@@ -19,9 +19,10 @@ x_tilde = law.knockoffs(x, random_state=0)
 # %%
 # 1. A knockoff is like its feature
 # ---------------------------------
-#  The knockoff of a feature depends on the *other* features as the feature itself does. On the left
-# two neighbouring features; on the right the first of them is replaced by its knockoff. Nobody can
-# say which is which. The knockoffs were made without looking at the response.
+#
+# The knockoff of a feature depends on the *other* features as the feature itself does. On the left two
+# neighbouring features; on the right the first of them is replaced by its knockoff. Nobody can say which is
+# which. The knockoffs were made without looking at the response.
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(8, 3.6), sharex=True, sharey=True, layout="constrained"
@@ -34,8 +35,9 @@ right.set(title="knockoff of feature 10 and feature 11", xlabel="knockoff of fea
 # %%
 # 2. A relevant feature beats its knockoff
 # ----------------------------------------
-#  A model of the response sees features and knockoffs side by side. What it gives to the feature
-# minus what it gives to the knockoff is ``w``. Twelve features matter here.
+#
+# A model of the response sees features and knockoffs side by side. What it gives to the feature minus what it
+# gives to the knockoff is ``w``. Twelve features matter here.
 
 response = linear_response(x, relevant=12, amplitude=5, random_state=1)
 w = LassoStatistic(random_state=0).compute(x, x_tilde, response.y)
@@ -50,9 +52,10 @@ axes.set(title="w, largest first (blue: relevant)", xlabel="features, by the siz
 # %%
 # 3. An irrelevant feature tosses a coin
 # --------------------------------------
-#  Without anything to tell, a feature and its knockoff are interchangeable: ``w`` is above zero as
-# often as below it, whatever its size. Over 40 responses the irrelevant features show that, and the
-# relevant ones do not.
+#
+# Without anything to tell, a feature and its knockoff are interchangeable: ``w`` is above zero as often as
+# below it, whatever its size. Over 40 responses the irrelevant features show that, and the relevant ones do
+# not.
 
 signs = {True: [], False: []}
 for seed in range(40):
@@ -78,10 +81,11 @@ print(f"irrelevant features above zero: {np.mean(np.array(signs[False]) > 0):.0%
 # %%
 # 4. So the left side counts what is false on the right side
 # ----------------------------------------------------------
-#  For any threshold t, about as many irrelevant features lie above t as lie below -t. The share of
-# false discoveries is therefore estimated by (1 + number below -t) / (number above t), and the
-# filter takes the smallest t at which this is at most the level. The 1 makes it a theorem instead
-# of an estimate, and it is the reason why a level of 0.1 needs at least ten discoveries.
+#
+# For any threshold t, about as many irrelevant features lie above t as lie below -t. The share of false
+# discoveries is therefore estimated by (1 + number below -t) / (number above t), and the filter takes the
+# smallest t at which this is at most the level. The 1 makes it a theorem instead of an estimate, and it is the
+# reason why a level of 0.1 needs at least ten discoveries.
 
 thresholds = np.sort(np.abs(w[w != 0]))
 estimate = [(1 + np.sum(w <= -t)) / max(np.sum(w >= t), 1) for t in thresholds]

@@ -1,8 +1,9 @@
-"""Which pixels distinguish handwritten digits? ============================================ The
-data of ``knockoffs demo``: 1,797 small images. Beside every pixel stands a copy whose rows were
-shuffled. Such a copy knows nothing about the digit, so selecting it is certainly a mistake, and
-mistakes can be counted on real data. Here a quick generator and statistic do the work; ``knockoffs
-demo`` uses the defaults.
+"""
+Which pixels distinguish handwritten digits?
+============================================
+The data of ``knockoffs demo``: 1,797 small images. Beside every pixel stands a copy whose rows were shuffled.
+Such a copy knows nothing about the digit, so selecting it is certainly a mistake, and mistakes can be counted
+on real data. Here a quick generator and statistic do the work; ``knockoffs demo`` uses the defaults.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +16,9 @@ from knockoffs.datasets import add_null_columns
 images, digit = load_digits(return_X_y=True, as_frame=True)
 seen = images.loc[:, images.std() >= 1.0]  # at the border all images are blank
 table = add_null_columns(seen, random_state=0)
-# one model per fold instead of one per block of features
-statistic = HoldoutStatistic(mixture=0, folds=2)
+statistic = HoldoutStatistic(
+    mixture=0, folds=2
+)  # one model per fold instead of one per block of features
 selector = KnockoffSelector("gaussian", statistic, fdr=0.1, certify=False, random_state=1).fit(
     table, digit
 )
@@ -26,8 +28,7 @@ selector = KnockoffSelector("gaussian", statistic, fdr=0.1, certify=False, rando
 found = selector.selection_.discoveries
 false = [name for name in found if name.startswith("null ")]
 print(
-    f"{len(found)} of {table.shape[1]} columns selected; {len(false)} of them are shuffled "
-    f"copies: {false}"
+    f"{len(found)} of {table.shape[1]} columns selected; {len(false)} of them are shuffled copies: {false}"
 )
 
 # %%

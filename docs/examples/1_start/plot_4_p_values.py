@@ -2,8 +2,8 @@
 P-values and effects for a table with few columns
 =================================================
 
-Ten columns are few: a knockoff filter with ``fdr=0.1`` reports ten features or none. A
-randomisation test gives a p-value per feature instead, and may find a single one.
+Ten columns are few: a knockoff filter with ``fdr=0.1`` reports ten features or none. A randomisation test gives a
+p-value per feature instead, and may find a single one.
 """
 
 import matplotlib.pyplot as plt
@@ -13,9 +13,10 @@ from knockoffs import JointDensity, RandomizationTest
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 
-# %% Each feature is redrawn given all the others, thousands of times, and the test counts how often
-# a redrawn feature explains the response as well as the real one. ``condition_on`` names columns
-# that are taken into account and not tested.
+# %%
+# Each feature is redrawn given all the others, thousands of times, and the test counts how often a redrawn feature
+# explains the response as well as the real one. ``condition_on`` names columns that are taken into account and not
+# tested.
 
 density = JointDensity(epochs=10, random_state=0)
 test = RandomizationTest(density, condition_on=["age", "sex"], resamples=2000, random_state=0).fit(
@@ -23,9 +24,9 @@ test = RandomizationTest(density, condition_on=["age", "sex"], resamples=2000, r
 )
 test.result_.to_frame()
 
-# %% Effects say by how many standard deviations the response changes per standard deviation of a
-# feature, while all other features stay as they are. Filled: discoveries by Benjamini-Hochberg at
-# level 0.1.
+# %%
+# Effects say by how many standard deviations the response changes per standard deviation of a feature, while all
+# other features stay as they are. Filled: discoveries by Benjamini-Hochberg at level 0.1.
 
 result = test.result_
 tested = [j for j, name in enumerate(result.names) if not result.conditioned[j]]

@@ -2,8 +2,8 @@
 Choose a generator: clusters
 ============================
 
-Rows that come in clusters are where generators differ. A good knockoff keeps the clusters apart and
-the dependence within them.
+Rows that come in clusters are where generators differ. A good knockoff keeps the clusters apart and the dependence
+within them.
 """
 
 import time
@@ -17,8 +17,8 @@ from knockoffs.runtime.figures import DATA, KNOCKOFF
 law = AutoregressiveMixture(features=8, means=(0.0, 6.0, 12.0), rhos=(0.8, -0.5, 0.0))
 x = law.sample(700, random_state=0)
 
-# %% All generators have the same three methods: ``fit``, ``sample`` and ``save``. None of them sees
-# the response.
+# %%
+# All generators have the same three methods: ``fit``, ``sample`` and ``save``. None of them sees the response.
 
 tables = {"data": x, "exact knockoffs": law.knockoffs(x, random_state=1)}
 for name, generator in {
@@ -30,8 +30,9 @@ for name, generator in {
     tables[name] = generator.fit(x).sample(x)
     print(f"{name}: {time.perf_counter() - start:.1f} s")
 
-# %% Two neighbouring columns. Gaussian knockoffs know means and covariances only, so they fill the
-# space between the clusters.
+# %%
+# Two neighbouring columns. Gaussian knockoffs know means and covariances only, so they fill the space between the
+# clusters.
 
 figure, panels = plt.subplots(
     1, 5, figsize=(11, 2.6), sharex=True, sharey=True, layout="constrained"
@@ -40,9 +41,9 @@ for axes, (name, table) in zip(panels, tables.items(), strict=True):
     axes.scatter(table[:, 2], table[:, 3], s=4, color=DATA if name == "data" else KNOCKOFF)
     axes.set_title(name, fontsize=9)
 
-# %% A number for it: how well can boosted trees distinguish rows with their knockoffs from the same
-# rows with half of the columns swapped? 0.5 says that they cannot, which is what the swap property
-# asks for.
+# %%
+# A number for it: how well can boosted trees distinguish rows with their knockoffs from the same rows with half
+# of the columns swapped? 0.5 says that they cannot, which is what the swap property asks for.
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier

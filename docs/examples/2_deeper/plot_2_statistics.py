@@ -53,10 +53,10 @@ for seed in range(REPLICATES):
             selected = knockoff_select(statistic.compute(x, x_tilde, y), fdr=0.2)
             own[name].append((fdp(selected, relevant), power(selected, relevant)))
 
-# %% Power at level 0.2, and the mean share of false discoveries, over three tables. A lasso sees no
-# curves; that costs power and not validity. Three replicates show which statistic finds more; they
-# are too few to judge a false discovery rate (``benchmarks/log/statistics.md`` of the repository
-# has 112).
+# %%
+# Power at level 0.2, and the mean share of false discoveries, over three tables. A lasso sees no curves; that
+# costs power and not validity. Three replicates show which statistic finds more; they are too few to judge a
+# false discovery rate (``benchmarks/log/statistics.md`` of the repository has 112).
 
 figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.2), sharey=True, layout="constrained")
 for axes, (kind, own) in zip(panels, found.items(), strict=True):

@@ -2,8 +2,8 @@
 Can I trust these knockoffs?
 ============================
 
-``check_swap`` simulates responses whose relevant features are known, selects features for them on
-your rows with what stands in for your statistic, and counts how many selected ones are false.
+``check_swap`` simulates responses whose relevant features are known, selects features for them on your rows with
+what stands in for your statistic, and counts how many selected ones are false.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,9 @@ law = AutoregressiveGaussian(features=60, rho=0.7)
 x = law.sample(800, random_state=0)
 good = GaussianKnockoffs(random_state=0).fit(x).sample(x)
 rng = np.random.default_rng(0)
-# the right margins, and nothing else
-permuted = np.column_stack([rng.permutation(column) for column in x.T])
+permuted = np.column_stack(
+    [rng.permutation(column) for column in x.T]
+)  # the right margins, and nothing else
 
 # %%
 
@@ -30,8 +31,9 @@ for name, certificate in certificates.items():
     print(f"{name}: {certificate.verdict}")
     print("  ", certificate.reasons[0])
 
-# %% Permuted columns are a popular mistake ("shadow features"): their margins are right, but they
-# have lost the dependence between columns, so a feature is easily distinguished from its stand-in.
+# %%
+# Permuted columns are a popular mistake ("shadow features"): their margins are right, but they have lost the
+# dependence between columns, so a feature is easily distinguished from its stand-in.
 
 figure, panels = plt.subplots(
     1, 2, figsize=(8, 3.6), sharex=True, sharey=True, layout="constrained"
@@ -56,9 +58,10 @@ for name, certificate in certificates.items():
     for sentence in certificate.advice:
         print("  ", sentence)
 
-# %% The harm depends on the statistic. A forest spreads an effect over correlated columns, so that
-# their permuted copies lose against them. The default statistic adjusts for the other columns, and
-# is expected to be wrong less often:
+# %%
+# The harm depends on the statistic. A forest spreads an effect over correlated columns, so that their permuted
+# copies lose against them. The default statistic adjusts for the other columns, and is expected to be wrong less
+# often:
 
 by_default = check_swap((x, permuted), fdr=0.2, random_state=0)
 print(f"permuted columns, default statistic: {by_default.expected.fdp:.2f} false")

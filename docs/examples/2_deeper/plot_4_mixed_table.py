@@ -14,16 +14,17 @@ from knockoffs.datasets import make_patients
 X, _, _ = make_patients(rows=1500, random_state=3)
 infer_schema(X).to_frame().head(12)
 
-# %% The schema says how each column is read. Where values do not tell, as with categories that are
-# coded by numbers, say it: ``infer_schema(X, kinds={"pain": "nominal"})``,
-# ``KnockoffSelector(kinds=...)``, or ``--kind pain=nominal`` at the command line.
+# %%
+# The schema says how each column is read. Where values do not tell, as with categories that are coded by
+# numbers, say it: ``infer_schema(X, kinds={"pain": "nominal"})``, ``KnockoffSelector(kinds=...)``, or ``--kind
+# pain=nominal`` at the command line.
 
 X_tilde = GaussianKnockoffs(random_state=0).fit(X).sample(X)
 X_tilde[["age", "ward", "smoker", "albumin", "crp", "lactate"]].head()
 
-# %% Levels and gaps of the knockoffs are as frequent as those of the data, and they keep their
-# dependence: below, the share of patients from each ward by age, for the data and for ages and
-# wards of the knockoffs.
+# %%
+# Levels and gaps of the knockoffs are as frequent as those of the data, and they keep their dependence: below, the
+# share of patients from each ward by age, for the data and for ages and wards of the knockoffs.
 
 figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.4), sharey=True, layout="constrained")
 for axes, (name, table) in zip(panels, {"data": X, "knockoffs": X_tilde}.items(), strict=True):

@@ -1,6 +1,8 @@
-"""Confounders: what remains once age is known? ============================================ A
-biomarker that only stands for age is a discovery where age is left out of the table.
-``condition_on`` keeps age in the models without testing it.
+"""
+Confounders: what remains once age is known?
+============================================
+A biomarker that only stands for age is a discovery where age is left out of the table. ``condition_on`` keeps
+age in the models without testing it.
 """
 
 import matplotlib.pyplot as plt
@@ -34,12 +36,12 @@ for name, selector in selections.items():
     found = [int(feature.split()[1]) for feature in selector.selection_.discoveries]
     own, proxies = sum(j < 14 for j in found), sum(20 <= j < 32 for j in found)
     print(
-        f"{name}: {own} of 14 markers with an effect of their own, {proxies} of 12 that only "
-        f"stand for age"
+        f"{name}: {own} of 14 markers with an effect of their own, {proxies} of 12 that only stand for age"
     )
 
-# %% Both answers are right, to different questions. Without age in the table its proxies do tell
-# something about the response that no other *column* tells.
+# %%
+# Both answers are right, to different questions. Without age in the table its proxies do tell something about the
+# response that no other *column* tells.
 
 figure, panels = plt.subplots(2, 1, figsize=(8, 4.6), sharex=True, layout="constrained")
 kinds = np.array(["#20639b"] * 14 + ["#9aa5b1"] * 6 + ["#d1495b"] * 12 + ["#9aa5b1"] * 8)

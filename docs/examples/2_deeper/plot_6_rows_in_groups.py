@@ -1,7 +1,8 @@
-"""Rows that belong together: several visits per patient
-===================================================== Knockoffs that are drawn row by row are less
-alike within a patient than the rows are, and then features that a patient has in common seem to
-matter. ``groups=`` draws knockoffs for whole patients.
+"""
+Rows that belong together: several visits per patient
+=====================================================
+Knockoffs that are drawn row by row are less alike within a patient than the rows are, and then features that a
+patient has in common seem to matter. ``groups=`` draws knockoffs for whole patients.
 """
 
 import matplotlib.pyplot as plt
@@ -36,8 +37,8 @@ def cohort(seed):
     return x, y
 
 
-# %% The share of false discoveries at level 0.2, in six cohorts, with the coefficients of a ridge
-# regression:
+# %%
+# The share of false discoveries at level 0.2, in six cohorts, with the coefficients of a ridge regression:
 
 shares = {"row by row": [], "by patients": []}
 for seed in range(6):
@@ -68,6 +69,6 @@ axes.set(
     ylim=(-0.5, 1.5),
 )
 
-# %% ``KnockoffSelector().fit(X, y, groups=patient)`` does all of this by itself, and so does
-# ``--groups patient`` at the command line. The file ``benchmarks/log/groups.md`` of the repository
-# has the measurements.
+# %%
+# ``KnockoffSelector().fit(X, y, groups=patient)`` does all of this by itself, and so does ``--groups patient``
+# at the command line. The file ``benchmarks/log/groups.md`` of the repository has the measurements.

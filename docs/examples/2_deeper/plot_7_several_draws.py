@@ -2,8 +2,7 @@
 Another seed, another answer? Combine several draws
 ===================================================
 
-Knockoffs are random, so a selection is too. Several draws, combined by e-values, give a steadier
-answer.
+Knockoffs are random, so a selection is too. Several draws, combined by e-values, give a steadier answer.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +16,8 @@ law = AutoregressiveGaussian(features=100, rho=0.5)
 x = law.sample(1000, random_state=0)
 y, relevant = linear_response(x, relevant=30, amplitude=4, random_state=0)
 
-# %% Five seeds with one draw each, and five with 20 draws each. A dot says that the feature was
-# selected.
+# %%
+# Five seeds with one draw each, and five with 20 draws each. A dot says that the feature was selected.
 
 statistic = ImportanceStatistic(Ridge())  # coefficients of a ridge regression: quick
 chosen = {}
@@ -42,8 +41,9 @@ for axes, (draws, supports) in zip(panels, chosen.items(), strict=True):
     axes.set(title=f"{draws} draw{'s' * (draws > 1)}", ylabel="seed")
 panels[1].set_xlabel("features, the 30 relevant ones first")
 
-# %% How alike are the selections of two seeds? The Jaccard index is the share of features that both
-# have among those that either has.
+# %%
+# How alike are the selections of two seeds? The Jaccard index is the share of features that both have among
+# those that either has.
 
 for draws, supports in chosen.items():
     pairs = [

@@ -1,5 +1,8 @@
-"""Why is nothing selected? ======================== An empty selection is an answer,
-and it comes with reasons. The usual one: a level q needs about 1/q features that stand out.
+"""
+Why is nothing selected?
+========================
+An empty selection is an answer, and it comes with reasons. The usual one: a level q needs about 1/q features
+that stand out.
 """
 
 import warnings
@@ -23,8 +26,9 @@ print(selector.selection_.explanation)
 # %%
 # The features are there
 # ----------------------
-#  Six relevant features stand far out, but six is less than 1 / 0.1. The smallest level at which
-# each feature would be selected:
+#
+# Six relevant features stand far out, but six is less than 1 / 0.1. The smallest level at which each feature
+# would be selected:
 
 frame = selector.selection_.to_frame()
 frame.head(8)
@@ -32,10 +36,11 @@ frame.head(8)
 # %%
 # Three ways on
 # -------------
-#  1. Ask for a level that so few features can meet (decide that before you look). 2. Bound
-# something else: the expected *number* of false selections, or the share of false ones among the k
-# largest, for all k at once. 3. Take p-values (``RandomizationTest``): a single feature can be a
-# discovery there.
+#
+# 1. Ask for a level that so few features can meet (decide that before you look).
+# 2. Bound something else: the expected *number* of false selections, or the share of false ones among the k
+#    largest, for all k at once.
+# 3. Take p-values (``RandomizationTest``): a single feature can be a discovery there.
 
 selection = selector.selection_
 print(

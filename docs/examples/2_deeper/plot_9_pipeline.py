@@ -1,5 +1,8 @@
-"""In a scikit-learn pipeline ========================== ``KnockoffSelector`` is a scikit-learn
-selector: it goes into pipelines, is cloned and cross-validated like any other.
+"""
+In a scikit-learn pipeline
+==========================
+``KnockoffSelector`` is a scikit-learn selector: it goes into pipelines, is cloned and cross-validated like any
+other.
 """
 
 import time

@@ -1,6 +1,8 @@
-"""Survival times ============== Which features tell something about the time to an event, where
-many rows were censored before it came? A time and whether the event was seen are passed as they
-are.
+"""
+Survival times
+==============
+Which features tell something about the time to an event, where many rows were censored before it came? A time and
+whether the event was seen are passed as they are.
 """
 
 import matplotlib.pyplot as plt
@@ -29,15 +31,14 @@ selection = (
 print(f"{selection.target}: {selection.target_kind}")
 right, wrong = (selection.selected & relevant).sum(), (selection.selected & ~relevant).sum()
 print(
-    f"{selection.selected.sum()} selected: {right} of the 12 relevant ones, and {wrong} that are "
-    f"false"
+    f"{selection.selected.sum()} selected: {right} of the 12 relevant ones, and {wrong} that are false"
 )
 for effect in [*selection.effects][:3]:
     print(f"{effect.feature}: {effect.said}")
 
-# %% Kaplan-Meier curves of the strongest discoveries, for the low and the high half of the rows.
-# The thin red ones are those of the knockoff: they differ as far as other genes tell what this one
-# does.
+# %%
+# Kaplan-Meier curves of the strongest discoveries, for the low and the high half of the rows. The thin red ones
+# are those of the knockoff: they differ as far as other genes tell what this one does.
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 3), layout="constrained", sharey=True)
 for axes, effect in zip(panels, selection.effects, strict=False):

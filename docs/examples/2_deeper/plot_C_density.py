@@ -1,6 +1,8 @@
-"""The density behind the knockoffs ================================ The first stage of DDLK is a
-density of all columns, ``JointDensity``. It can be used alone: to draw rows, to rate them, and to
-draw one column given all the others.
+"""
+The density behind the knockoffs
+================================
+The first stage of DDLK is a density of all columns, ``JointDensity``. It can be used alone: to draw rows, to
+rate them, and to draw one column given all the others.
 """
 
 import matplotlib.pyplot as plt
@@ -18,13 +20,13 @@ density = JointDensity(random_state=0).fit(x)
 # How good is it? Its mean log-likelihood of new rows, beside that of the true density:
 
 print(
-    f"learned {density.score_samples(fresh).mean():.3f}, true {law.log_prob(fresh).mean():.3f} "
-    f"nats per row"
+    f"learned {density.score_samples(fresh).mean():.3f}, true {law.log_prob(fresh).mean():.3f} nats per row"
 )
 drawn = density.sample(900, random_state=2)
 
-# %% One column given all the others, for a row that lies between clusters: this is what the
-# randomisation test redraws.
+# %%
+# One column given all the others, for a row that lies between clusters: this is what the randomisation test
+# redraws.
 
 row = np.array([[4.2, 0.0, 5.5, 5.0]])
 conditional = density.conditional(row, 1)

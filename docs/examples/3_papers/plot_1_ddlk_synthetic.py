@@ -1,8 +1,9 @@
-"""DDLK: false discoveries and power on Gaussian rows and on clusters
-================================================================== The first experiments of *Deep
-Direct Likelihood Knockoffs* (Sudarshan, Tansey and Ranganath, 2020), with 30 replicates: 2,000 rows
-of 100 columns, 20 of which are relevant for a linear response. Drawn from stored results of
-``python -m benchmarks run gaussian`` and ``python -m benchmarks run mixture``.
+"""
+DDLK: false discoveries and power on Gaussian rows and on clusters
+==================================================================
+The first experiments of *Deep Direct Likelihood Knockoffs* (Sudarshan, Tansey and Ranganath, 2020), with 30
+replicates: 2,000 rows of 100 columns, 20 of which are relevant for a linear response. Drawn from stored results
+of ``python -m benchmarks run gaussian`` and ``python -m benchmarks run mixture``.
 """
 
 from pathlib import Path
@@ -42,8 +43,9 @@ def curves(panels, frame, title):
     panels[1].set_ylabel("power")
 
 
-# %% With the default statistic (the paper's mixture statistic, cross-fitted). DDLK follows the
-# oracle, which knows the distribution and draws exact knockoffs.
+# %%
+# With the default statistic (the paper's mixture statistic, cross-fitted). DDLK follows the oracle, which knows
+# the distribution and draws exact knockoffs.
 
 figure, panels = plt.subplots(2, 2, figsize=(8.4, 6), layout="constrained")
 for column, name in enumerate(("gaussian", "mixture")):
@@ -65,5 +67,6 @@ at = results[
 ]
 at.groupby(["data", "method"], sort=False)[["fdp", "power"]].agg(["mean", "sem", "size"]).round(3)
 
-# %% :doc:`/benchmarks/paper` has every table of this experiment, what had been looked at before,
-# and replicates that nobody had looked at.
+# %%
+# :doc:`/benchmarks/paper` has every table of this experiment, what had been looked at before, and replicates that
+# nobody had looked at.

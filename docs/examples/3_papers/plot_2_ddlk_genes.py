@@ -1,8 +1,9 @@
-"""DDLK: gene expression with a non-linear response
-================================================ The paper's experiment on gene expression: walks of
-100 correlated genes among the expression profiles of 975 cancer cell lines, and the non-linear
-response of Liang et al. (2018). Drawn from stored results of ``python -m benchmarks run gene``,
-which needs data that cannot be shipped (:doc:`/benchmarks/data`).
+"""
+DDLK: gene expression with a non-linear response
+================================================
+The paper's experiment on gene expression: walks of 100 correlated genes among the expression profiles of 975
+cancer cell lines, and the non-linear response of Liang et al. (2018). Drawn from stored results of ``python -m
+benchmarks run gene``, which needs data that cannot be shipped (:doc:`/benchmarks/data`).
 """
 
 from pathlib import Path
@@ -21,8 +22,9 @@ COLOURS = {
 results = pd.read_csv(STORED / "gene.csv.gz")
 results = results[results["variant"] == "normal-scores"]
 
-# %% The model of the response matters as much as the knockoffs: with the lasso (right) no method
-# holds its level, with the default statistic (left) all but KnockoffGAN come close to it or below.
+# %%
+# The model of the response matters as much as the knockoffs: with the lasso (right) no method holds its level,
+# with the default statistic (left) all but KnockoffGAN come close to it or below.
 
 figure, panels = plt.subplots(1, 3, figsize=(9.6, 3.6), sharey=True, layout="constrained")
 for axes, statistic in zip(panels, ("mixture", "holdout", "lasso"), strict=True):
@@ -38,8 +40,8 @@ for axes, statistic in zip(panels, ("mixture", "holdout", "lasso"), strict=True)
 panels[0].set_ylabel("mean FDP, 30 walks")
 panels[0].legend(frameon=False, fontsize=8)
 
-# %% These walks were looked at while the default statistic was built. On 40 others, which nobody
-# had looked at:
+# %%
+# These walks were looked at while the default statistic was built. On 40 others, which nobody had looked at:
 
 fresh = pd.read_csv(STORED / "fresh.csv.gz")
 fresh = fresh[(fresh["experiment"] == "gene") & (fresh["statistic"] == "mixture")]

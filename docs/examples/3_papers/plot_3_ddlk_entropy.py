@@ -1,7 +1,9 @@
-"""DDLK: the weight of the entropy =============================== The paper's heat map: how far is
-the mean false discovery proportion from the level, over the weight λ of the conditional entropy and
-the correlation between neighbouring columns? Drawn from stored results of ``python -m benchmarks
-run lambda``.
+"""
+DDLK: the weight of the entropy
+===============================
+The paper's heat map: how far is the mean false discovery proportion from the level, over the weight λ of the
+conditional entropy and the correlation between neighbouring columns? Drawn from stored results of ``python -m
+benchmarks run lambda``.
 """
 
 from pathlib import Path

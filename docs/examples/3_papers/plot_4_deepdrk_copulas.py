@@ -1,9 +1,10 @@
-"""DeepDRK's setting: copulas with heavy tails =========================================== Clayton
-and Joe copulas with exponential and gamma margins, 200 and 2,000 rows of 100 columns, after the
-experiments of DeepDRK (Shen et al., 2024), which report that deep knockoffs exceed their level
-there. Drawn from stored results of ``python -m benchmarks run copula`` (five replicates) and of
-twelve others that nobody had looked at. The response here is that of Liang et al.; DeepDRK's own is
-linear.
+"""
+DeepDRK's setting: copulas with heavy tails
+===========================================
+Clayton and Joe copulas with exponential and gamma margins, 200 and 2,000 rows of 100 columns, after the
+experiments of DeepDRK (Shen et al., 2024), which report that deep knockoffs exceed their level there. Drawn
+from stored results of ``python -m benchmarks run copula`` (five replicates) and of twelve others that nobody had
+looked at. The response here is that of Liang et al.; DeepDRK's own is linear.
 """
 
 from pathlib import Path
@@ -55,6 +56,7 @@ panels[0].axvline(LEVEL, color="0.5", linestyle=":", linewidth=1)
 panels[0].invert_yaxis()
 panels[1].legend(frameon=False, fontsize=8)
 
-# %% No excess of DDLK is seen; with twelve replicates an excess below 0.07 would not be. On Joe
-# copulas it finds little, because squared errors hang on a few rows there: ranks of the response
-# mend that (:doc:`/benchmarks/paper`).
+# %%
+# No excess of DDLK is seen; with twelve replicates an excess below 0.07 would not be. On Joe copulas it finds
+# little, because squared errors hang on a few rows there: ranks of the response mend that
+# (:doc:`/benchmarks/paper`).

@@ -1,8 +1,10 @@
-"""HIV drug resistance =================== The data of Barber and Candès (2015): which mutations of
-HIV-1 make it resistant to a drug? Discoveries are compared, by position, with the panel of
-mutations that treatments select for. The panel is no truth: a position outside it need not be
-false. Drawn from stored results of ``python -m benchmarks run hiv``, whose data cannot be shipped
-(:doc:`/benchmarks/data`).
+"""
+HIV drug resistance
+===================
+The data of Barber and Candès (2015): which mutations of HIV-1 make it resistant to a drug? Discoveries are
+compared, by position, with the panel of mutations that treatments select for. The panel is no truth: a position
+outside it need not be false. Drawn from stored results of ``python -m benchmarks run hiv``, whose data cannot be
+shipped (:doc:`/benchmarks/data`).
 """
 
 from pathlib import Path

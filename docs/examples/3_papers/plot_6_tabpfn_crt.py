@@ -1,7 +1,8 @@
-"""Randomisation tests: problems of the TabPFN-CRT suite
-===================================================== Three of the eleven problems on which
-conditional randomisation tests with TabPFN were reported, made here: 500 rows, the true
-conditionals of the columns unknown to the test. ``make randomisation`` runs the whole suite with
+"""
+Randomisation tests: problems of the TabPFN-CRT suite
+=====================================================
+Three of the eleven problems on which conditional randomisation tests with TabPFN were reported, made here: 500
+rows, the true conditionals of the columns unknown to the test. ``make randomisation`` runs the whole suite with
 many data sets.
 """
 
@@ -27,8 +28,9 @@ def sample(name, seed):
     return x, mean(x) + rng.standard_normal(500)
 
 
-# %% p-values of all columns in two data sets per problem. Relevant columns (blue) should lie at the
-# left, irrelevant ones (grey) anywhere.
+# %%
+# p-values of all columns in two data sets per problem. Relevant columns (blue) should lie at the left,
+# irrelevant ones (grey) anywhere.
 
 figure, axes = plt.subplots(figsize=(8, 2.8), layout="constrained")
 for place, name in enumerate(PROBLEMS):

@@ -1,10 +1,10 @@
-"""Group knockoffs: one answer for columns that hardly differ
-========================================================== Columns in tight clusters, such as
-variants of a gene, can hardly be distinguished: the knockoff of each column has to stay close to
-it, and little is found. Where the question is about whole groups, knockoffs may leave their
-columns. After the simulations of Dai and Barber (2016), who propose the equicorrelated S of groups,
-and of Chu et al. (2023, "Second-order group knockoffs with applications to GWAS"), who optimise S;
-smaller, to run in seconds.
+"""
+Group knockoffs: one answer for columns that hardly differ
+==========================================================
+Columns in tight clusters, such as variants of a gene, can hardly be distinguished: the knockoff of each column has
+to stay close to it, and little is found. Where the question is about whole groups, knockoffs may leave their
+columns. After the simulations of Dai and Barber (2016), who propose the equicorrelated S of groups, and of Chu et
+al. (2023, "Second-order group knockoffs with applications to GWAS"), who optimise S; smaller, to run in seconds.
 """
 
 import matplotlib.pyplot as plt
@@ -16,10 +16,10 @@ from knockoffs import GaussianKnockoffs, LassoStatistic, fdp, knockoff_select, p
 
 columns, rows, relevant_groups, level = 80, 250, 10, 0.2
 
-# %% Two tables: clusters of four columns (correlation 0.9 within, 0.45 between), and neighbours
-# along a chromosome (correlation 0.9 to the power of the distance), whose groups come from
-# clustering the correlations. In an analysis, groups may come from the correlations as here, or
-# from knowledge such as genes, but never from y.
+# %%
+# Two tables: clusters of four columns (correlation 0.9 within, 0.45 between), and neighbours along a chromosome
+# (correlation 0.9 to the power of the distance), whose groups come from clustering the correlations. In an
+# analysis, groups may come from the correlations as here, or from knowledge such as genes, but never from y.
 
 place = np.arange(columns)
 blocks = np.where(place[:, None] // 4 == place // 4, 0.9, 0.45) + 0.1 * np.eye(columns)
@@ -30,9 +30,9 @@ tables = {
     "neighbours, clustered": (chain, fcluster(tree, 20, "maxclust") - 1),
 }
 
-# %% The same rows, responses and statistic (a group lasso) for all knockoffs; only S in cov(x, x̃)
-# = Σ - S differs. It is diagonal for knockoffs of columns, which are valid for groups, too; those
-# of groups have a block per group.
+# %%
+# The same rows, responses and statistic (a group lasso) for all knockoffs; only S in cov(x, x̃) = Σ - S differs.
+# It is diagonal for knockoffs of columns, which are valid for groups, too; those of groups have a block per group.
 
 settings = {
     "columns, mvr": ("mvr", False),
@@ -87,8 +87,7 @@ for axes, table in zip(panels, tables, strict=True):
         )
         axes.plot(mean[0], row, "|", color="#c8442f", markersize=16, markeredgewidth=2)
         print(
-            f"{table:22s} {name:15s} power {mean[1]:.2f} ± {error[1]:.2f}, false {mean[0]:.2f} ± "
-            f"{error[0]:.2f}"
+            f"{table:22s} {name:15s} power {mean[1]:.2f} ± {error[1]:.2f}, false {mean[0]:.2f} ± {error[0]:.2f}"
         )
     axes.axvline(level, color="0.5", linestyle=":", linewidth=1)
     axes.set(
@@ -97,6 +96,6 @@ for axes, table in zip(panels, tables, strict=True):
 panels[0].set_yticks(range(len(settings)), list(settings))
 panels[0].invert_yaxis()
 
-# %% In use, ``KnockoffSelector(feature_groups={"gene": ["snp1", "snp2"], ...})`` does all of this,
-# with DDLK as with Gaussian knockoffs, and so does ``--feature-groups FILE`` at the command line;
-# see :doc:`/guides/groups`.
+# %%
+# In use, ``KnockoffSelector(feature_groups={"gene": ["snp1", "snp2"], ...})`` does all of this, with DDLK as with
+# Gaussian knockoffs, and so does ``--feature-groups FILE`` at the command line; see :doc:`/guides/groups`.
